@@ -1,0 +1,1 @@
+"""Runtime predictors, on their own and in the loop of the simulator."""

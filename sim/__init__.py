@@ -1,0 +1,1 @@
+"""moldsim's discrete-event cluster simulator: clock, machine, policies, results."""

@@ -1,0 +1,1 @@
+"""Where jobs come from: logs, models, and the ground truth of applications."""

@@ -1,0 +1,157 @@
+"""What every workload hands over: one table of jobs and where it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from workloads.errors import WorkloadError
+from workloads.streams import Streams
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+COLUMNS: Mapping[str, type] = {
+    "job_id": np.int64,  # the trace's own number
+    "submit_time": np.float64,  # s, on the trace's own clock
+    "requested_processors": np.int64,  # the reference count
+    "reference_runtime": np.float64,  # s, recorded at the reference count
+    "requested_time": np.float64,  # s, the user's estimate
+    "user": np.int64,  # -1 where unknown
+    "executable": np.int64,  # the log's executable number, -1 where unknown
+    "preceding_job": np.int64,  # job_id of the predecessor, -1 where none
+    "think_time": np.float64,  # s after the predecessor's end, -1 where unknown
+}
+"""The columns of a job table with their types; times in seconds."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Jobs in submit order (ties in the trace's own order) and their origin.
+
+    Attributes
+    ----------
+    jobs : pandas.DataFrame
+        One row a job, columns and types as in `COLUMNS`, index 0..N-1.
+    processors : int or None
+        Size of the machine that the trace names, if it names one.
+    source : str
+        Name of the file or model, without any path.
+    checksum : str or None
+        SHA-256 of the file, None for a model.
+    dropped : mapping of str to int
+        Jobs that were left out, counted by reason.
+    repaired : mapping of str to int
+        Values that cleaning filled or changed, counted by reason.
+    models : mapping of str to numpy.ndarray
+        Per-job columns that only some sources know (such as the ``A`` and
+        ``sigma`` of Downey's model); empty for logs.
+    """
+
+    jobs: pd.DataFrame
+    processors: int | None
+    source: str
+    checksum: str | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
+    models: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+class Workload(Protocol):
+    """Where jobs come from."""
+
+    def trace(self, streams: Streams, processors: int | None) -> Trace:
+        """Return the jobs.
+
+        Parameters
+        ----------
+        streams : Streams
+            Random streams of this replication; a log uses none for its jobs.
+        processors : int or None
+            ``cluster.processors`` as configured; None lets the workload say.
+        """
+        ...
+
+
+class GroundTruth(Protocol):
+    """How long each job of a trace really runs at each count; the engine's secret.
+
+    Attributes
+    ----------
+    application : numpy.ndarray of int, shape (n,)
+    size_class : numpy.ndarray of int, shape (n,)
+        Which of its application's repeated inputs the job uses, -1 without.
+    size : numpy.ndarray of float, shape (n,)
+        Problem size as predictors see it; NaN where hidden.
+    moldable : numpy.ndarray of bool, shape (n,)
+    min_processors, max_processors : numpy.ndarray of int, shape (n,)
+        Both equal the reference count for a rigid job.
+    serial_time : numpy.ndarray of float, shape (n,)
+        T(1) in seconds; NaN where unknown.
+    serial_time_assumed : numpy.ndarray of bool, shape (n,)
+        Where T(1) lies below every measured count.
+    """
+
+    application: IntArray
+    size_class: IntArray
+    size: FloatArray
+    moldable: BoolArray
+    min_processors: IntArray
+    max_processors: IntArray
+    serial_time: FloatArray
+    serial_time_assumed: BoolArray
+
+    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
+        """Return T(n) of this very run of job index `job` at each count, seconds."""
+        ...
+
+    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return T(counts[i]) of job index jobs[i], elementwise, seconds.
+
+        At a job's reference count this is its recorded runtime, to the bit.
+        """
+        ...
+
+    def feasible(self, job: int) -> IntArray | None:
+        """Return the sorted counts the job can run on; None if all in its range are.
+
+        The reference count is always among them.
+        """
+        ...
+
+
+def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Return the table with the columns of `COLUMNS` alone, or refuse it.
+
+    Raises
+    ------
+    WorkloadError
+        If a column is missing, a value is not finite, a job has no processors
+        or no positive runtime or requested time, or the rows are not in submit
+        order. The message names the first such job.
+    """
+    missing = [name for name in COLUMNS if name not in jobs.columns]
+    if missing:
+        raise WorkloadError(f"{source}: the job table lacks {', '.join(missing)}")
+    table = jobs[list(COLUMNS)].astype(dict(COLUMNS)).reset_index(drop=True)
+    rules = {
+        "submit_time must be finite": np.isfinite(table["submit_time"]),
+        "requested_processors must be at least 1": table["requested_processors"] >= 1,
+        "reference_runtime must be positive and finite": np.isfinite(table["reference_runtime"])
+        & (table["reference_runtime"] > 0),
+        "requested_time must be positive and finite": np.isfinite(table["requested_time"])
+        & (table["requested_time"] > 0),
+        "submit_time must not decrease": table["submit_time"].diff().fillna(0.0) >= 0,
+    }
+    for rule, holds in rules.items():
+        if not holds.all():
+            row = table.loc[~holds].iloc[0]
+            column = rule.split()[0]
+            raise WorkloadError(
+                f"{source}: job {int(row['job_id'])} has {column}={row[column]:g}; {rule}"
+            )
+    return table
