@@ -1,0 +1,103 @@
+"""What a simulation leaves behind: plain arrays by job index, before any metric."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+
+Ranges = tuple[tuple[int, int], ...]
+"""Processor numbers as closed intervals, ascending and apart: ((0, 3), (7, 7))."""
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Stretches of constant allocation, in the order in which they began.
+
+    Attributes
+    ----------
+    job : numpy.ndarray of int, shape (m,)
+        Job index.
+    run : numpy.ndarray of int, shape (m,)
+        0 for a job's first run, one more after each restart.
+    start_time, end_time : numpy.ndarray of float, shape (m,), seconds
+    processors : numpy.ndarray of int, shape (m,)
+    nodes : list of Ranges, length m
+    """
+
+    job: IntArray
+    run: IntArray
+    start_time: FloatArray
+    end_time: FloatArray
+    processors: IntArray
+    nodes: list[Ranges]
+
+
+@dataclass(frozen=True)
+class Consultations:
+    """For each started run that a predictor was asked about: its belief at the start.
+
+    Attributes
+    ----------
+    job : numpy.ndarray of int, shape (m,)
+    time : numpy.ndarray of float, shape (m,), seconds
+    nprocs : numpy.ndarray of int, shape (m,)
+    predicted : numpy.ndarray of float, shape (m,), seconds
+    method, reliability : list of str, length m
+    observations : numpy.ndarray of int, shape (m,)
+    final : numpy.ndarray of bool, shape (m,)
+        Whether this is the job's last run.
+    """
+
+    job: IntArray
+    time: FloatArray
+    nprocs: IntArray
+    predicted: FloatArray
+    method: list[str]
+    reliability: list[str]
+    observations: IntArray
+    final: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Everything that happened, by job index (the row in the job table).
+
+    Attributes
+    ----------
+    submit_time : numpy.ndarray of float, shape (n,), seconds
+        When the job arrived (differs from the trace's under feedback alone).
+    start_time, end_time : numpy.ndarray of float, shape (n,), seconds
+        First start and last end.
+    run_start : numpy.ndarray of float, shape (n,), seconds
+        Start of the last run.
+    allocated : numpy.ndarray of int, shape (n,)
+        Processors at the start of the last run.
+    believed_runtime : numpy.ndarray of float, shape (n,), seconds
+        The belief at the start of the last run.
+    status : list of str, length n
+        ``completed``, ``killed``, ``failed``.
+    restarts : numpy.ndarray of int, shape (n,)
+    stretches : Stretches
+    consultations : Consultations
+    counters : mapping of str to float
+        ``looks``, ``starts``, ``predictor_queries``, ``events`` and what else
+        the engine counted; all of them reproducible.
+    processors : int
+        Size of the machine.
+    """
+
+    submit_time: FloatArray
+    start_time: FloatArray
+    end_time: FloatArray
+    run_start: FloatArray
+    allocated: IntArray
+    believed_runtime: FloatArray
+    status: list[str]
+    restarts: IntArray
+    stretches: Stretches
+    consultations: Consultations
+    counters: Mapping[str, float]
+    processors: int
