@@ -131,7 +131,14 @@ class RuntimePredictor(Protocol):
 
     It is attached to the jobs once, told of every finished run, and asked for
     a job's runtimes over candidate counts whenever a policy decides.
+
+    Attributes
+    ----------
+    learns : bool
+        Whether it wants to be told of finished runs.
     """
+
+    learns: bool
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""

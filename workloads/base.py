@@ -50,6 +50,8 @@ class Trace:
     models : mapping of str to numpy.ndarray
         Per-job columns that only some sources know (such as the ``A`` and
         ``sigma`` of Downey's model); empty for logs.
+    feedback : bool
+        Whether dependent jobs wait for their predecessors.
     """
 
     jobs: pd.DataFrame
@@ -59,6 +61,7 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
     repaired: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, np.ndarray] = field(default_factory=dict)
+    feedback: bool = False
 
 
 class Workload(Protocol):

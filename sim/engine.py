@@ -1,0 +1,383 @@
+"""The discrete-event engine: replays a trace on a machine under a policy."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from predictors.base import (
+    FloatArray,
+    IntArray,
+    Observation,
+    RuntimePredictor,
+    VisibleJobs,
+)
+from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
+from sim.decisions import Decision, Start, WakeAt
+from sim.errors import PolicyError, SimError
+from sim.logbook import Logbook
+from sim.machine import Dedicated
+from sim.policies.base import Policy
+from sim.processors import FreeProcessors, count_processors
+from sim.records import Records
+from sim.view import FeasibleCounts, Run, View
+from workloads.base import GroundTruth, Trace
+
+Overrun = Literal["extend", "kill"]
+
+
+class Watcher(Protocol):
+    """Someone who checks the engine's work, or tells a user how far it is."""
+
+    def looked(self, engine: "Engine", decisions: list[Decision]) -> None:
+        """Be told what a policy decided, before any of it is done."""
+        ...
+
+    def finished(self, engine: "Engine") -> None:
+        """Be told that nothing is left to happen."""
+        ...
+
+
+def simulate(
+    trace: Trace,
+    truth: GroundTruth,
+    policy: Policy,
+    predictor: RuntimePredictor,
+    machine: Dedicated,
+    *,
+    overrun: Overrun = "extend",
+    luck: FloatArray | None = None,
+    watchers: tuple[Watcher, ...] = (),
+) -> Records:
+    """Replay a trace and return what happened.
+
+    Parameters
+    ----------
+    trace : Trace
+        Jobs that fit the machine, in submit order.
+    truth : GroundTruth
+        How long they really run; seen by the engine alone.
+    policy : Policy
+    predictor : RuntimePredictor
+    machine : Dedicated
+    overrun : {"extend", "kill"}
+        What happens to a job that runs past its requested time.
+    luck : numpy.ndarray of float, shape (n,), optional
+        One uniform draw a job, for shares such as that of adopters; 0 by default.
+    watchers : tuple of Watcher
+
+    Raises
+    ------
+    SimError
+        If a job can never run on the machine.
+    PolicyError
+        If the policy decides what cannot be done, or leaves jobs waiting for ever.
+    """
+    return Engine(trace, truth, policy, predictor, machine, overrun, luck, watchers).run()
+
+
+class Engine:
+    """One run; see `simulate` for the parameters."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        truth: GroundTruth,
+        policy: Policy,
+        predictor: RuntimePredictor,
+        machine: Dedicated,
+        overrun: Overrun = "extend",
+        luck: FloatArray | None = None,
+        watchers: tuple[Watcher, ...] = (),
+    ) -> None:
+        jobs = trace.jobs
+        number = len(jobs)
+        self.trace = trace
+        self.truth = truth
+        self.machine = machine
+        self.predictor = predictor
+        self.watchers = watchers
+        self.clock = Clock()
+        self.free = FreeProcessors(machine.processors)
+        self.submit: list[float] = jobs["submit_time"].tolist()
+        self.reference_runtime: list[float] = jobs["reference_runtime"].tolist()
+        visible = _visible(trace, truth)
+        self._refuse_misfits(visible.requested_processors)
+        predictor.attach(visible)
+        largest = np.minimum(truth.max_processors, machine.processors)
+        self.view = View(
+            machine.processors,
+            visible,
+            self.submit,
+            predictor,
+            FeasibleCounts(truth.min_processors, largest, truth.feasible),
+            np.zeros(number) if luck is None else luck,
+        )
+        self.scheduler = policy.begin(self.view)
+        self.log = Logbook(number)
+        self.arrived = 0
+        self.looks = 0
+        self.events = 0
+        self._visible = visible
+        self._learns = predictor.learns
+        self._kill = overrun == "kill"
+        self._completions: dict[int, Occurrence] = {}
+        self._followers, self._independent = _followers(trace)
+        self._next_arrival = 0
+        self._stirred = False
+
+    def _refuse_misfits(self, requested: IntArray) -> None:
+        wide = np.flatnonzero(requested > self.machine.processors)
+        if wide.size:
+            job = self.trace.jobs.iloc[int(wide[0])]
+            raise SimError(
+                f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
+                f"the machine has {self.machine.processors}"
+            )
+
+    def run(self) -> Records:
+        """Run until nothing is left to happen."""
+        self._expect_arrivals()
+        self.clock.run_instants(self._instant)
+        if self.log.ended < len(self.submit):
+            waiting = len(self.submit) - self.log.ended
+            raise PolicyError(f"the policy left {waiting} jobs waiting for ever")
+        for watcher in self.watchers:
+            watcher.finished(self)
+        counters = {
+            "events": float(self.events),
+            "looks": float(self.looks),
+            "predictor_queries": float(self.view.queries),
+        }
+        return self.log.records(
+            np.array(self.submit), self.machine.processors, counters, self.predictor
+        )
+
+    # What happens
+
+    def _expect_arrivals(self) -> None:
+        """Wait for the next independent job."""
+        if self._next_arrival < len(self._independent):
+            job = self._independent[self._next_arrival]
+            Occurrence(self.clock, self.submit[job], ARRIVAL, self._arrive)
+
+    def _arrive(self, occurrence: Any) -> None:
+        """Take in all independent jobs of this instant."""
+        submit, independent = self.submit, self._independent
+        place = self._next_arrival
+        now = submit[independent[place]]
+        arrived = self.view.arrived
+        while place < len(independent) and submit[independent[place]] == now:
+            arrived.append(independent[place])
+            place += 1
+        self.events += 1
+        self._next_arrival = place
+        self._stirred = True
+        if place < len(independent):
+            Occurrence(self.clock, submit[independent[place]], ARRIVAL, self._arrive)
+
+    def _follow(self, occurrence: Any) -> None:
+        """Take in a job whose think time is over."""
+        self.events += 1
+        self.view.arrived.append(occurrence.subject)
+        self._stirred = True
+
+    def _complete(self, occurrence: Any) -> None:
+        self._end(occurrence, "completed")
+
+    def _kill_late(self, occurrence: Any) -> None:
+        self._end(occurrence, "killed")
+
+    def _end(self, occurrence: Any, status: str) -> None:
+        """Take in the end of a run."""
+        run: Run = occurrence.subject
+        job = run.job
+        if self._completions.get(job) is not occurrence:
+            return
+        del self._completions[job]
+        now = self.clock._now
+        view = self.view
+        self.free.give(run.nodes)
+        view.free += run.processors
+        del view.running[job]
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (run.believed_end, job))]
+        view.ended.append(run)
+        self.log.end(run, now, status)
+        self.events += 1
+        self._stirred = True
+        if self._learns and status == "completed":
+            self._observe(run, now)
+        if job in self._followers:
+            self._release_followers(job, now)
+
+    def _observe(self, run: Run, now: float) -> None:
+        visible, job = self._visible, run.job
+        application = self.view.application[job]
+        observation = Observation(
+            application,
+            int(visible.size_class[job]),
+            float(visible.size[job]),
+            run.processors,
+            now - run.start,
+            now,
+            job,
+        )
+        if self.predictor.observe(observation):
+            self.view.revise(application)
+
+    def _release_followers(self, job: int, now: float) -> None:
+        for follower, think in self._followers[job]:
+            self.submit[follower] = now + think
+            Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
+
+    def _expire(self, occurrence: Any) -> None:
+        """Double the believed total of a run that has outlived it."""
+        run: Run = occurrence.subject[0]
+        believed_end: float = occurrence.subject[1]
+        if self.view.running.get(run.job) is not run or run.believed_end != believed_end:
+            return
+        now = self.clock._now
+        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
+        self.events += 1
+        self._stirred = True
+        self.move_believed_end(run, run.start + total)
+
+    def move_believed_end(self, run: Run, end: float) -> None:
+        """Believe that a running job ends at another time, sooner or later than before.
+
+        Parameters
+        ----------
+        run : Run
+        end : float
+            Seconds, not before now.
+        """
+        view = self.view
+        before = run.believed_end
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (before, run.job))]
+        insort(ends, (end, run.job, run.processors))
+        run.believed_end = end
+        view.moved_ends.setdefault(run, before)
+        self._expect_expiry(run)
+
+    def _expect_expiry(self, run: Run) -> None:
+        """Wait for the belief to run out, if the job will outlive it."""
+        if self._completions[run.job].time > run.believed_end:
+            Occurrence(self.clock, run.believed_end, EXPIRY, self._expire, (run, run.believed_end))
+
+    def _wake(self, occurrence: Any) -> None:
+        self.events += 1
+        self.view.disturbed = True
+        self._stirred = True
+
+    # What is decided
+
+    def _instant(self, now: float) -> None:
+        """Let the policy look, once, if anything happened at this instant."""
+        if not self._stirred:
+            return
+        self._stirred = False
+        view = self.view
+        view.now = now
+        self.looks += 1
+        decisions = list(self.scheduler.look())
+        for watcher in self.watchers:
+            watcher.looked(self, decisions)
+        for decision in decisions:
+            if type(decision) is Start:
+                self._start(decision, now)
+            elif type(decision) is WakeAt:
+                self._wake_at(decision, now)
+            else:
+                raise PolicyError(f"the policy decided {decision!r}, which is no decision")
+        view.settle()
+
+    def _wake_at(self, decision: WakeAt, now: float) -> None:
+        if decision.time <= now:
+            raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
+        Occurrence(self.clock, decision.time, WAKE, self._wake)
+
+    def _start(self, start: Start, now: float) -> None:
+        job, processors, nodes = start
+        view = self.view
+        if processors > view.free:
+            raise PolicyError(
+                f"Start of job index {job} on {processors} processors; {view.free} are free"
+            )
+        if self.log.is_started(job):
+            raise PolicyError(f"Start of job index {job}, which is not waiting")
+        if nodes is None:
+            nodes = self.free.take(processors)
+        else:
+            if count_processors(nodes) != processors:
+                raise PolicyError(
+                    f"Start of job index {job}: nodes are not {processors} processors"
+                )
+            self.free.take_named(nodes)
+        belief = view.belief(job, processors)
+        run = Run(job, 0, nodes, processors, now, now + belief)
+        view.free -= processors
+        view.running[job] = run
+        insort(view.believed_ends, (run.believed_end, job, processors))
+        self.log.start(
+            run, belief, self.predictor.explain(job, processors) if self._learns else None
+        )
+        self._expect_completion(run, now)
+
+    def _expect_completion(self, run: Run, now: float) -> None:
+        job, processors = run.job, run.processors
+        runtime = self.reference_runtime[job]
+        if processors != self.view.requested_processors[job]:
+            runtime = float(self.truth.runtimes(job, np.array([processors]))[0])
+        end = self.machine.completion(now, runtime, run.nodes)
+        over: Callable[[Any], None] = self._complete
+        if self._kill:
+            limit = now + self._limit(job, processors)
+            if limit < end:
+                end, over = limit, self._kill_late
+        self._completions[job] = Occurrence(self.clock, end, END, over, run)
+        if end > run.believed_end:
+            self._expect_expiry(run)
+
+    def _limit(self, job: int, processors: int) -> float:
+        """Return the requested time, scaled by the believed curve when molded."""
+        view = self.view
+        limit = view.requested_time[job]
+        reference = view.requested_processors[job]
+        if processors == reference:
+            return limit
+        curve = view.curve(job, np.array([processors, reference]))
+        return limit if curve is None else limit * float(curve[0] / curve[1])
+
+
+def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
+    jobs = trace.jobs
+    return VisibleJobs(
+        application=truth.application,
+        size_class=truth.size_class,
+        size=truth.size,
+        user=jobs["user"].to_numpy(),
+        requested_processors=jobs["requested_processors"].to_numpy(),
+        requested_time=jobs["requested_time"].to_numpy(),
+    )
+
+
+def _followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
+    """Return who follows whom after what think time, and who follows nobody."""
+    jobs = trace.jobs
+    number = len(jobs)
+    if not trace.feedback:
+        return {}, list(range(number))
+    index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
+    followers: dict[int, list[tuple[int, float]]] = {}
+    independent = []
+    pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
+    for job, (before, think) in enumerate(pairs):
+        leader = index.get(before)
+        if leader is None or leader >= job:
+            independent.append(job)
+        else:
+            followers.setdefault(leader, []).append((job, max(think, 0.0)))
+    return followers, independent

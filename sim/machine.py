@@ -1,0 +1,34 @@
+"""The machine: how many processors, and how fast work proceeds on them."""
+
+from dataclasses import dataclass
+
+from sim.errors import ConfigError
+from sim.records import Ranges
+
+
+@dataclass(frozen=True)
+class Dedicated:
+    """A machine whose processors serve one job at a time, all alike and at full speed.
+
+    Attributes
+    ----------
+    processors : int
+        At least 1.
+    processors_per_node : int
+        Processor p sits on node p // processors_per_node.
+    """
+
+    processors: int
+    processors_per_node: int = 1
+
+    def __post_init__(self) -> None:
+        if self.processors < 1:
+            raise ConfigError(f"cluster.processors must be at least 1, got {self.processors}")
+        if self.processors_per_node < 1:
+            raise ConfigError(
+                f"cluster.processors_per_node must be at least 1, got {self.processors_per_node}"
+            )
+
+    def completion(self, start: float, runtime: float, nodes: Ranges) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        return start + runtime

@@ -1,0 +1,1 @@
+"""Allocation rules: how many processors a job gets."""

@@ -1,0 +1,48 @@
+"""Allocations that consult no prediction: the request, the maximum, a fixed count."""
+
+import numpy as np
+
+from sim.policies.base import Outlook
+from sim.view import View
+
+
+def largest_feasible(job: int, view: View, wanted: float) -> int:
+    """Return the job's largest feasible count up to `wanted`, else its least one."""
+    counts = view.counts(job)
+    place = int(np.searchsorted(counts, wanted, side="right")) - 1
+    return int(counts[max(place, 0)])
+
+
+class Request:
+    """Every job gets what it asked for."""
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the requested count."""
+        return view.requested_processors[job]
+
+
+class Maximum:
+    """Every job gets as many processors as it can use, within the machine."""
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the job's largest feasible count."""
+        return view.extremes(job)[1]
+
+
+class Fixed:
+    """Every job gets the same count, or the nearest feasible one below it.
+
+    Parameters
+    ----------
+    processors : int
+        At least 1.
+    """
+
+    def __init__(self, processors: int = 16) -> None:
+        if processors < 1:
+            raise ValueError(f"processors must be at least 1, got {processors}")
+        self.processors = processors
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the largest feasible count up to `processors`, else the least one."""
+        return largest_feasible(job, view, self.processors)

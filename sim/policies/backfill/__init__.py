@@ -1,0 +1,1 @@
+"""Backfilling rules: who may pass whom."""

@@ -1,0 +1,237 @@
+"""Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
+
+from bisect import bisect_left
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.decisions import Decision, Start, WakeAt
+from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.order import Order
+from sim.profile import Profile, compress, due, repair, replan
+from sim.view import View
+
+
+class Conservative:
+    """Conservative backfilling.
+
+    Parameters
+    ----------
+    replan : bool
+        False keeps reservations and compresses them when processors become
+        free early; True rebuilds all of them in queue order at every look.
+    """
+
+    def __init__(self, replan: bool = False) -> None:
+        self.replan = replan
+
+    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+        """Begin a run."""
+        if self.replan:
+            return ReplanningScheduler(view, order, allocation)
+        return ConservativeScheduler(view, order, allocation)
+
+
+class _ReservationKeeper(QueueKeeper):
+    """What both kinds share: the profile, and starting the jobs whose time has come."""
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self.profile = Profile(view.processors)
+        self._found = np.zeros(64, np.int64)
+        self._next_start = np.inf
+        self._waking = np.inf
+
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) among all reservations."""
+        return self.profile.earliest_of(self.view.now, counts, runtimes)
+
+    def place(self, job: int) -> None:
+        """Admit a job and reserve the earliest hole for it."""
+        queue = self.queue
+        place = self.admit(job, self.outlook)
+        start = self.profile.place(
+            self.view.now, queue.processors.item(place), queue.runtime.item(place)
+        )
+        queue.start[place] = start
+        self._next_start = min(self._next_start, start)
+
+    def start_due(self) -> list[Decision]:
+        """Start the jobs whose reservation begins now, in queue order."""
+        queue, now = self.queue, self.view.now
+        decisions: list[Decision] = []
+        if self._next_start > now:
+            self._ask_to_wake(decisions)
+            return decisions
+        if self._found.size < queue.job.size:
+            self._found = np.zeros(queue.job.size, np.int64)
+        number, self._next_start = due(
+            queue.processors, queue.start, queue.first, queue.last, now, self._found
+        )
+        for place in self._found[:number].tolist():
+            decisions.append(Start(queue.job.item(place), queue.processors.item(place)))
+            queue.drop(place)
+        self._ask_to_wake(decisions)
+        return decisions
+
+    def _ask_to_wake(self, decisions: list[Decision]) -> None:
+        """See to it that somebody looks when the next reservation begins.
+
+        Most begin when a running job is believed to end, which is looked at anyway.
+        """
+        view, start = self.view, self._next_start
+        if start == np.inf or start == self._waking:
+            return
+        ends = view.believed_ends
+        place = bisect_left(ends, (start, -1, 0))
+        if place < len(ends) and ends[place][0] == start:
+            return
+        self._waking = start
+        decisions.append(WakeAt(float(start)))
+
+    def grow(self) -> None:
+        """Make room in the profile for all that runs, waits and arrives."""
+        view = self.view
+        self.profile.grow(self.queue.waiting + len(view.running) + len(view.arrived) + 1)
+
+    def lay_running(self) -> None:
+        """Begin the profile anew from the running jobs."""
+        self.grow()
+        self.profile.lay(self.view.now, self.view.believed_ends)
+
+
+class ReplanningScheduler(_ReservationKeeper):
+    """Rebuilds all reservations, in queue order, at every look."""
+
+    def look(self) -> list[Decision]:
+        """Reserve for all, then start those whose hole begins now."""
+        view, queue = self.view, self.queue
+        self.refresh()
+        self.rank()
+        self._replan()
+        if view.arrived:
+            for job in view.arrived:
+                self.place(job)
+            if not self._keyless:
+                self.rank()
+                self._replan()
+        self._next_start = view.now if queue.waiting else np.inf
+        return self.start_due()
+
+    def _replan(self) -> None:
+        queue, profile = self.queue, self.profile
+        self.lay_running()
+        replan(
+            profile.times,
+            profile.free,
+            profile.span,
+            self.view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            queue.first,
+            queue.last,
+        )
+
+
+class ConservativeScheduler(_ReservationKeeper):
+    """Holds reservations from arrival on; compression moves them earlier, never later.
+
+    Only when a belief grows can a reservation move later, and only one that no
+    longer fits.
+    """
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self._freed = np.array([np.inf, -np.inf])
+
+    def look(self) -> list[Decision]:
+        """Bring the profile up to date, compress, place arrivals, start who is due."""
+        view = self.view
+        self.grow()
+        self.profile.advance(view.now)
+        released = self._release_early_ends()
+        released |= self._take_in_moved_ends()
+        if view.revised:
+            released |= self._take_in_beliefs()
+        self.rank()
+        if released and self.queue.waiting:
+            self._compress()
+        for job in view.arrived:
+            self.place(job)
+        return self.start_due()
+
+    def _release_early_ends(self) -> bool:
+        now = self.view.now
+        early = False
+        for run in self.view.ended:
+            held_until = self.view.moved_ends.get(run, run.believed_end)
+            if held_until > now:
+                self.profile.occupy(now, held_until, -run.processors)
+                self._note_freed(now, held_until)
+                early = True
+        return early
+
+    def _take_in_moved_ends(self) -> bool:
+        """Follow believed ends of running jobs, in both directions."""
+        view, profile = self.view, self.profile
+        shrunk = must_repair = False
+        for run, before in view.moved_ends.items():
+            if view.running.get(run.job) is not run:
+                continue
+            now_ends, before = run.believed_end, max(before, view.now)
+            if now_ends < before:
+                profile.occupy(now_ends, before, -run.processors)
+                self._note_freed(now_ends, before)
+                shrunk = True
+            elif not must_repair:
+                if profile.least_free(before, now_ends) >= run.processors:
+                    profile.occupy(before, now_ends, run.processors)
+                else:
+                    must_repair = True
+        if must_repair:
+            self._repair()
+        return shrunk
+
+    def _take_in_beliefs(self) -> bool:
+        changed = self.refresh()
+        if changed:
+            self._repair()
+        return any(self.queue.runtime[place] < before for place, before in changed)
+
+    def _repair(self) -> None:
+        queue, profile = self.queue, self.profile
+        self.lay_running()
+        repair(
+            profile.times,
+            profile.free,
+            profile.span,
+            self.view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            queue.first,
+            queue.last,
+        )
+        self._next_start = self.view.now
+        self._note_freed(self.view.now, np.inf)
+
+    def _note_freed(self, start: float, end: float) -> None:
+        self._freed[0] = min(self._freed[0], start)
+        self._freed[1] = max(self._freed[1], end)
+
+    def _compress(self) -> None:
+        queue, profile = self.queue, self.profile
+        compress(
+            profile.times,
+            profile.free,
+            profile.span,
+            self.view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            queue.first,
+            queue.last,
+            self._freed,
+        )
+        self._next_start = self.view.now

@@ -1,0 +1,79 @@
+"""No backfilling: a strict head, or first fit."""
+
+from sim.decisions import Decision, Start
+from sim.policies.backfill.outlook import DryRun
+from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.order import Order
+from sim.view import View
+
+
+class NoBackfill:
+    """Strict: nobody passes the head of the queue, not even when it is blocked."""
+
+    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+        """Begin a run."""
+        return StrictScheduler(view, order, allocation)
+
+
+class Skip:
+    """First fit: blocked jobs are passed over and hold no reservation; wide ones may starve."""
+
+    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+        """Begin a run."""
+        return SkipScheduler(view, order, allocation)
+
+
+class StrictScheduler(QueueKeeper):
+    """Starts heads while they fit."""
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self._outlook = DryRun(self)
+
+    def look(self) -> list[Decision]:
+        """Start heads while they fit; stop at the first that does not."""
+        view, queue = self.view, self.queue
+        if view.revised:
+            self.refresh()
+        for job in view.arrived:
+            self.admit(job, self._outlook)
+        self.rank()
+        free = view.free
+        decisions: list[Decision] = []
+        while queue.waiting:
+            place = queue.head()
+            processors = queue.processors.item(place)
+            if processors > free:
+                break
+            decisions.append(Start(queue.job.item(place), processors))
+            free -= processors
+            queue.drop(place)
+        return decisions
+
+
+class SkipScheduler(QueueKeeper):
+    """Starts whatever fits, in queue order."""
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self._outlook = DryRun(self)
+
+    def look(self) -> list[Decision]:
+        """Start every waiting job that fits, in queue order."""
+        view, queue = self.view, self.queue
+        if view.revised:
+            self.refresh()
+        for job in view.arrived:
+            self.admit(job, self._outlook)
+        self.rank()
+        free = view.free
+        decisions: list[Decision] = []
+        if free > 0:
+            places = queue.places()
+            for place in places[queue.processors[places] <= free].tolist():
+                processors = queue.processors.item(place)
+                if processors <= free:
+                    decisions.append(Start(queue.job.item(place), processors))
+                    free -= processors
+                    queue.drop(place)
+        return decisions

@@ -1,0 +1,135 @@
+"""How a policy is made: order x backfilling x allocation (x reallocation)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.decisions import Decision
+from sim.policies.order import Order
+from sim.view import View
+from sim.waiting import WaitingQueue
+
+Outlook = Callable[[IntArray, FloatArray], FloatArray]
+"""Counts and runtimes to the predicted start of a job that asked for them now."""
+
+
+class Scheduler(Protocol):
+    """A policy at work in one run, with whatever it remembers."""
+
+    def look(self) -> Sequence[Decision]:
+        """Decide what happens now."""
+        ...
+
+
+class Allocation(Protocol):
+    """How many processors a job gets."""
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count for a job that has just arrived.
+
+        Parameters
+        ----------
+        job : int
+            Job index.
+        view : View
+        outlook : callable
+            Predicts starts (seconds) for counts and runtimes, given everything
+            that runs and waits now.
+        """
+        ...
+
+
+class Backfill(Protocol):
+    """Who may pass whom."""
+
+    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+        """Begin a run."""
+        ...
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy composed of its parts.
+
+    Parameters
+    ----------
+    order : Order
+    backfill : Backfill
+    allocation : Allocation
+    """
+
+    order: Order
+    backfill: Backfill
+    allocation: Allocation
+
+    def begin(self, view: View) -> Scheduler:
+        """Begin a run."""
+        return self.backfill.begin(view, self.order, self.allocation)
+
+
+class QueueKeeper:
+    """What all schedulers share: they admit arrivals and keep the queue in order.
+
+    Parameters
+    ----------
+    view : View
+    order : Order
+    allocation : Allocation
+    """
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        self.view = view
+        self.order = order
+        self.allocation = allocation
+        self.queue = WaitingQueue()
+        nothing = np.zeros(0)
+        self._keyless = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
+
+    def admit(self, job: int, outlook: Outlook) -> int:
+        """Choose the count of a job that has just arrived, queue it, return its place."""
+        view = self.view
+        processors = self.allocation.choose(job, view, outlook)
+        runtime = view.belief(job, processors)
+        if self._keyless:
+            return self.queue.add(job, processors, runtime)
+        submit = np.array([view.submit_time[job]])
+        keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
+        return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))
+
+    def rank(self) -> None:
+        """Recompute the order if it has changed since the last look."""
+        if self._keyless or not (self.order.recomputed or self.view.revised):
+            return
+        queue, view = self.queue, self.view
+        places = queue.places()
+        jobs = queue.job[places]
+        submit = np.array([view.submit_time[job] for job in jobs.tolist()])
+        keys = self.order.keys(view.now, submit, queue.processors[places], queue.runtime[places])
+        if keys is not None:
+            queue.rank(keys, view.arrival_rank(jobs))
+
+    def refresh(self) -> list[tuple[int, float]]:
+        """Ask again about waiting jobs whose application is seen differently now.
+
+        Returns
+        -------
+        list of (int, float)
+            The places whose belief changed, and the former beliefs.
+        """
+        view, queue = self.view, self.queue
+        changed = []
+        if view.revised:
+            for place in queue.places().tolist():
+                job = queue.job.item(place)
+                if view.application[job] not in view.revised:
+                    continue
+                before = queue.runtime.item(place)
+                view.forget([job])
+                after = view.belief(job, queue.processors.item(place))
+                if after != before:
+                    queue.runtime[place] = after
+                    changed.append((place, before))
+        return changed

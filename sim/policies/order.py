@@ -1,0 +1,205 @@
+"""Who is considered first: the order of the waiting queue.
+
+An order gives every waiting job a key; the smallest is first, ties go by
+arrival. Scores that papers maximise are negated here. Figures: policies.md 2.4;
+WFP3: Tang et al. 2009; F1 to F4: Carastan-Santos & de Camargo, SC'17.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+
+
+class Order(Protocol):
+    """Ranks waiting jobs.
+
+    Attributes
+    ----------
+    recomputed : bool
+        Whether keys change while jobs wait (they are then computed at every look).
+    """
+
+    recomputed: bool
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray | None:
+        """Return a key a job, the smallest first; None keeps the order of arrival.
+
+        Parameters
+        ----------
+        now : float, seconds
+        submit : numpy.ndarray of float, shape (n,), seconds
+        processors : numpy.ndarray of int, shape (n,)
+        runtime : numpy.ndarray of float, shape (n,)
+            Believed runtimes, seconds.
+        """
+        ...
+
+
+class _FixedOrder:
+    """An order whose keys do not change while a job waits."""
+
+    recomputed = False
+
+
+class FirstComeFirstServed(_FixedOrder):
+    """In order of arrival."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> None:
+        """Keep the order of arrival."""
+
+
+class ShortestFirst(_FixedOrder):
+    """SJF: least believed runtime first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return r."""
+        return runtime
+
+
+class LongestFirst(_FixedOrder):
+    """LJF: largest believed runtime first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -r."""
+        return -runtime
+
+
+class SmallestAreaFirst(_FixedOrder):
+    """SAF: least processors times believed runtime first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return r·n."""
+        return runtime * processors
+
+
+class LargestAreaFirst(_FixedOrder):
+    """LAF: largest processors times believed runtime first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -r·n."""
+        return -runtime * processors
+
+
+class SmallestFirst(_FixedOrder):
+    """Fewest processors first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return n."""
+        return processors.astype(np.float64)
+
+
+class LargestFirst(_FixedOrder):
+    """Most processors first."""
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -n."""
+        return -processors.astype(np.float64)
+
+
+class LargestExpansionFactor:
+    """LXF: largest (w + r) / r first, w the wait so far."""
+
+    recomputed = True
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -(w + r) / r."""
+        return -(now - submit + runtime) / runtime
+
+
+class Wfp3:
+    """WFP3: largest (w / r)^3 · n first (Tang et al. 2009)."""
+
+    recomputed = True
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -(w / r)^3 · n."""
+        return -(((now - submit) / runtime) ** 3) * processors
+
+
+class Unicep:
+    """UNICEP: largest w / (log2(n) · r) first.
+
+    Parameters
+    ----------
+    serial : {"first", "as_two"}
+        log2(1) is 0: ``first`` adds 1e-15, so that serial jobs win outright;
+        ``as_two`` treats them as jobs on two processors.
+    """
+
+    recomputed = True
+
+    def __init__(self, serial: str = "first") -> None:
+        if serial not in ("first", "as_two"):
+            raise ValueError(f"serial must be 'first' or 'as_two', got {serial!r}")
+        self.serial = serial
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return -w / (log2(n) · r)."""
+        if self.serial == "first":
+            width = np.log2(processors) + 1e-15
+        else:
+            width = np.log2(np.maximum(processors, 2))
+        return -(now - submit) / (width * runtime)
+
+
+class Learned(_FixedOrder):
+    """F1 to F4: nonlinear functions that were regressed on simulated Lublin queues.
+
+    The score is f(r, n) + c · log10(s), s the absolute submit time in seconds:
+    it depends on the origin of the trace's clock.
+
+    Parameters
+    ----------
+    function : {"F1", "F2", "F3", "F4"}
+    """
+
+    FUNCTIONS = ("F1", "F2", "F3", "F4")
+
+    def __init__(self, function: str = "F1") -> None:
+        if function not in self.FUNCTIONS:
+            raise ValueError(
+                f"function must be one of {', '.join(self.FUNCTIONS)}; got {function!r}"
+            )
+        self.function = function
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return the score; smaller is better."""
+        age = _log10(submit)
+        if self.function == "F1":
+            return np.asarray(_log10(runtime) * processors + 870.0 * age)
+        if self.function == "F2":
+            return np.asarray(np.sqrt(runtime) * processors + 25_600.0 * age)
+        if self.function == "F3":
+            return np.asarray(runtime * processors + 6_860_000.0 * age)
+        return np.asarray(runtime * np.sqrt(processors) + 530_000.0 * age)
+
+
+def _log10(values: FloatArray) -> FloatArray:
+    """Return log10, with 0.1 in place of 0 as the authors' code has it."""
+    return np.asarray(np.log10(np.where(values == 0, 0.1, values)))

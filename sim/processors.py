@@ -1,0 +1,116 @@
+"""Free processors by number, as a compact set of intervals."""
+
+from bisect import bisect_left, bisect_right
+
+from sim.errors import PolicyError
+from sim.records import Ranges
+
+
+def format_ranges(ranges: Ranges) -> str:
+    """Write an interval set as text.
+
+    Examples
+    --------
+    >>> format_ranges(((0, 3), (7, 7)))
+    '0-3,7'
+    """
+    return ",".join(f"{low}-{high}" if low < high else str(low) for low, high in ranges)
+
+
+def count_processors(ranges: Ranges) -> int:
+    """Count the processors of an interval set.
+
+    Examples
+    --------
+    >>> count_processors(((0, 3), (7, 7)))
+    5
+    """
+    return sum(high - low + 1 for low, high in ranges)
+
+
+class FreeProcessors:
+    """The free processors of a machine; the lowest-numbered are handed out first.
+
+    Parameters
+    ----------
+    processors : int
+        Size of the machine; all of it is free at first.
+
+    Examples
+    --------
+    >>> free = FreeProcessors(8)
+    >>> free.take(3), free.take(2)
+    (((0, 2),), ((3, 4),))
+    >>> free.give(((0, 2),))
+    >>> free.take(4)
+    ((0, 2), (5, 5))
+    """
+
+    __slots__ = ("_high", "_low")
+
+    def __init__(self, processors: int) -> None:
+        self._low = [0]
+        self._high = [processors - 1]
+
+    def ranges(self) -> Ranges:
+        """Return the free set."""
+        return tuple(zip(self._low, self._high, strict=True))
+
+    def take(self, count: int) -> Ranges:
+        """Take the `count` lowest-numbered free processors; there must be so many."""
+        low, high = self._low, self._high
+        first = low[0]
+        last = first + count - 1
+        if last < high[0]:
+            low[0] = last + 1
+            return ((first, last),)
+        taken = []
+        whole = 0
+        while count > 0:
+            first, last = low[whole], high[whole]
+            width = last - first + 1
+            if width > count:
+                last = first + count - 1
+                low[whole] = last + 1
+                taken.append((first, last))
+                break
+            taken.append((first, last))
+            count -= width
+            whole += 1
+        del low[:whole], high[:whole]
+        return tuple(taken)
+
+    def take_named(self, ranges: Ranges) -> None:
+        """Take just these processors.
+
+        Raises
+        ------
+        PolicyError
+            If one of them is not free.
+        """
+        for first, last in ranges:
+            where = bisect_right(self._low, first) - 1
+            if where < 0 or last > self._high[where] or first > last:
+                raise PolicyError(f"processors {first}-{last} are not all free")
+            low, high = self._low[where], self._high[where]
+            kept = [(a, b) for a, b in ((low, first - 1), (last + 1, high)) if a <= b]
+            self._low[where : where + 1] = [a for a, _ in kept]
+            self._high[where : where + 1] = [b for _, b in kept]
+
+    def give(self, ranges: Ranges) -> None:
+        """Take back processors that were handed out."""
+        low, high = self._low, self._high
+        for first, last in ranges:
+            where = bisect_left(low, first)
+            joins_before = where > 0 and high[where - 1] == first - 1
+            joins_after = where < len(low) and low[where] == last + 1
+            if joins_before and joins_after:
+                high[where - 1] = high[where]
+                del low[where], high[where]
+            elif joins_before:
+                high[where - 1] = last
+            elif joins_after:
+                low[where] = first
+            else:
+                low.insert(where, first)
+                high.insert(where, last)

@@ -1,0 +1,413 @@
+"""The availability profile: how many processors are believed free from now on.
+
+A profile is two parallel arrays: from ``times[i]`` until ``times[i + 1]``,
+``free[i]`` processors are free; the last entry holds for ever. ``span`` holds
+the first and one past the last entry in use. All functions are compiled; every
+reservation [start, start + runtime) is taken out with the same two instants
+with which it was put in.
+"""
+
+import numpy as np
+from numba import njit
+
+from predictors.base import FloatArray, IntArray
+
+FIRST, LAST = 0, 1
+
+
+@njit(cache=True)
+def segment(times: FloatArray, span: IntArray, instant: float) -> int:
+    """Return the entry that holds at an instant, which must not precede the profile."""
+    low, high = span[FIRST], span[LAST]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    return int(low)
+
+
+@njit(cache=True)
+def earliest(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    processors: int,
+    runtime: float,
+    after: float,
+    limit: float,
+    own: float,
+) -> float:
+    """Return the earliest start in [after, limit) of a hole, or `own` if there is none.
+
+    `own` is where the job's present reservation begins (infinity without one):
+    what it holds from then on is its own, so only the part of the hole that
+    lies before it must be free.
+    """
+    i = segment(times, span, after)
+    start = after
+    end = min(start + runtime, own)
+    last = span[LAST]
+    while True:
+        if free[i] < processors:
+            i += 1
+            while i < last and free[i] < processors:
+                i += 1
+            if i == last or times[i] >= limit:
+                return own
+            start = times[i]
+            end = min(start + runtime, own)
+        i += 1
+        if i == last or times[i] >= end:
+            return start
+
+
+@njit(cache=True)
+def _breakpoint(times: FloatArray, free: IntArray, span: IntArray, instant: float) -> int:
+    """Return the entry that begins at an instant, made if need be."""
+    i = segment(times, span, instant)
+    if times[i] == instant:
+        return i
+    if span[LAST] == times.size:
+        first, last = span[FIRST], span[LAST]
+        for k in range(first, last):
+            times[k - first] = times[k]
+            free[k - first] = free[k]
+        span[FIRST] = 0
+        span[LAST] = last - first
+        i -= first
+    for k in range(span[LAST], i + 1, -1):
+        times[k] = times[k - 1]
+        free[k] = free[k - 1]
+    times[i + 1] = instant
+    free[i + 1] = free[i]
+    span[LAST] += 1
+    return i + 1
+
+
+@njit(cache=True)
+def _merge(times: FloatArray, free: IntArray, span: IntArray, instant: float) -> None:
+    """Drop the entry at an instant if nothing changes there."""
+    i = segment(times, span, instant)
+    if i > span[FIRST] and free[i] == free[i - 1]:
+        for k in range(i, span[LAST] - 1):
+            times[k] = times[k + 1]
+            free[k] = free[k + 1]
+        span[LAST] -= 1
+
+
+@njit(cache=True)
+def occupy(
+    times: FloatArray, free: IntArray, span: IntArray, start: float, end: float, processors: int
+) -> None:
+    """Take processors in [start, end); a negative number gives them back."""
+    if end <= start:
+        return
+    _breakpoint(times, free, span, start)
+    j = _breakpoint(times, free, span, end)
+    i = segment(times, span, start)
+    for k in range(i, j):
+        free[k] -= processors
+    _merge(times, free, span, end)
+    _merge(times, free, span, start)
+
+
+@njit(cache=True)
+def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
+    """Return the least number of free processors in [start, end)."""
+    i = segment(times, span, start)
+    least = free[i]
+    i += 1
+    while i < span[LAST] and times[i] < end:
+        least = min(least, free[i])
+        i += 1
+    return int(least)
+
+
+@njit(cache=True)
+def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
+    """Return the largest number of free processors in [start, end)."""
+    i = segment(times, span, start)
+    most = free[i]
+    i += 1
+    while i < span[LAST] and times[i] < end:
+        most = max(most, free[i])
+        i += 1
+    return int(most)
+
+
+@njit(cache=True)
+def advance(times: FloatArray, span: IntArray, now: float) -> None:
+    """Forget what lies before now."""
+    i = segment(times, span, now)
+    span[FIRST] = i
+    times[i] = now
+
+
+@njit(cache=True)
+def lay(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    processors: int,
+    ends: FloatArray,
+    counts: IntArray,
+) -> None:
+    """Begin a profile anew from running jobs, their believed ends ascending."""
+    span[FIRST] = 0
+    span[LAST] = 1
+    times[0] = now
+    free[0] = processors - counts.sum()
+    for k in range(ends.size):
+        last = span[LAST] - 1
+        if times[last] == ends[k]:
+            free[last] += counts[k]
+        else:
+            times[last + 1] = ends[k]
+            free[last + 1] = free[last] + counts[k]
+            span[LAST] += 1
+
+
+@njit(cache=True)
+def place(
+    times: FloatArray, free: IntArray, span: IntArray, now: float, processors: int, runtime: float
+) -> float:
+    """Reserve the earliest hole from now on and return its start."""
+    start = earliest(times, free, span, processors, runtime, now, np.inf, np.inf)
+    occupy(times, free, span, start, start + runtime, processors)
+    return start
+
+
+@njit(cache=True)
+def earliest_of(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+) -> FloatArray:
+    """Return the earliest start of each (count, runtime), none of them reserved."""
+    starts = np.empty(counts.size)
+    for k in range(counts.size):
+        starts[k] = earliest(times, free, span, counts[k], runtimes[k], now, np.inf, np.inf)
+    return starts
+
+
+@njit(cache=True)
+def compress(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    starts: FloatArray,
+    first: int,
+    last: int,
+    freed: FloatArray,
+) -> None:
+    """Put every waiting job, in queue order, back at its earliest hole, never later.
+
+    ``freed[0]`` and ``freed[1]`` bound the time in which processors became free
+    since the jobs were last tried: a hole that a job could move to must reach
+    into it, so only such holes are looked for. On return they bound what this
+    very pass freed, for the jobs that it had already passed by.
+    """
+    low, high = freed[0], freed[1]
+    freed[0], freed[1] = np.inf, -np.inf
+    if high <= now:
+        return
+    low = max(low, now)
+    most = most_free(times, free, span, low, high)
+    for k in range(first, last):
+        wanted = counts[k]
+        old = starts[k]
+        if wanted == 0 or wanted > most or old <= low:
+            continue
+        runtime = runtimes[k]
+        after = max(now, low - runtime - 1.0)
+        limit = min(old, high)
+        if after >= limit:
+            continue
+        start = earliest(times, free, span, wanted, runtime, after, limit, old)
+        if start >= old:
+            continue
+        occupy(times, free, span, old, old + runtime, -wanted)
+        occupy(times, free, span, start, start + runtime, wanted)
+        starts[k] = start
+        low = min(low, old)
+        high = max(high, old + runtime)
+        most = max(most, most_free(times, free, span, old, old + runtime))
+        freed[0] = min(freed[0], old)
+        freed[1] = max(freed[1], old + runtime)
+
+
+@njit(cache=True)
+def replan(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    starts: FloatArray,
+    first: int,
+    last: int,
+) -> None:
+    """Reserve for every waiting job anew, in queue order."""
+    for k in range(first, last):
+        if counts[k] > 0:
+            starts[k] = place(times, free, span, now, counts[k], runtimes[k])
+
+
+@njit(cache=True)
+def repair(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    starts: FloatArray,
+    first: int,
+    last: int,
+) -> int:
+    """Keep, in queue order, the reservations that fit; place the others anew after them.
+
+    The profile holds the running jobs alone when this begins.
+    """
+    lost = np.empty(last - first, np.int64)
+    found = 0
+    for k in range(first, last):
+        if counts[k] == 0:
+            continue
+        end = starts[k] + runtimes[k]
+        if starts[k] >= now and least_free(times, free, span, starts[k], end) >= counts[k]:
+            occupy(times, free, span, starts[k], end, counts[k])
+        else:
+            lost[found] = k
+            found += 1
+    for k in lost[:found]:
+        starts[k] = place(times, free, span, now, counts[k], runtimes[k])
+    return found
+
+
+@njit(cache=True)
+def due(
+    counts: IntArray, starts: FloatArray, first: int, last: int, now: float, found: IntArray
+) -> tuple[int, float]:
+    """Write the places of the jobs whose time has come; return how many, and the next time."""
+    number = 0
+    following = np.inf
+    for k in range(first, last):
+        if counts[k] > 0:
+            if starts[k] <= now:
+                found[number] = k
+                number += 1
+            else:
+                following = min(following, starts[k])
+    return number, following
+
+
+@njit(cache=True)
+def reserve_first(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    starts: FloatArray,
+    first: int,
+    last: int,
+    reservations: int,
+    found: IntArray,
+) -> int:
+    """Start what fits in queue order; the first blocked jobs get reservations (EASY(k)).
+
+    The profile holds the running jobs alone when this begins. Returns how many
+    places of startable jobs were written to `found`.
+    """
+    number = 0
+    reserved = 0
+    for k in range(first, last):
+        if counts[k] == 0 or (reserved == reservations and free[span[FIRST]] < counts[k]):
+            continue
+        limit = np.inf if reserved < reservations else np.nextafter(now, np.inf)
+        start = earliest(times, free, span, counts[k], runtimes[k], now, limit, np.inf)
+        if start <= now:
+            found[number] = k
+            number += 1
+        elif reserved < reservations:
+            starts[k] = start
+            reserved += 1
+        else:
+            continue
+        occupy(times, free, span, start, start + runtimes[k], counts[k])
+        if reserved == reservations and free[span[FIRST]] == 0:
+            break
+    return number
+
+
+class Profile:
+    """An availability profile with room to grow.
+
+    Parameters
+    ----------
+    processors : int
+        Size of the machine.
+
+    Examples
+    --------
+    >>> profile = Profile(4)
+    >>> profile.lay(0.0, [(10.0, 0, 3)])
+    >>> profile.place(0.0, 2, 5.0)
+    10.0
+    >>> profile.place(0.0, 1, 10.0)
+    0.0
+    """
+
+    def __init__(self, processors: int) -> None:
+        self.processors = processors
+        self.times = np.zeros(256)
+        self.free = np.full(256, processors, np.int64)
+        self.span = np.array([0, 1])
+
+    def grow(self, jobs: int) -> None:
+        """Make room for the breakpoints of so many running and waiting jobs."""
+        wanted = 4 * jobs + 64
+        if wanted > self.times.size:
+            extra = 2 * wanted - self.times.size
+            self.times = np.concatenate([self.times, np.zeros(extra)])
+            self.free = np.concatenate([self.free, np.zeros(extra, np.int64)])
+
+    def lay(self, now: float, believed_ends: list[tuple[float, int, int]]) -> None:
+        """Begin anew from running jobs: (believed end, job, processors), ascending."""
+        self.grow(len(believed_ends))
+        ends = np.array([end for end, _, _ in believed_ends], np.float64)
+        counts = np.array([count for _, _, count in believed_ends], np.int64)
+        lay(self.times, self.free, self.span, now, self.processors, ends, counts)
+
+    def advance(self, now: float) -> None:
+        """Forget what lies before now."""
+        advance(self.times, self.span, now)
+
+    def occupy(self, start: float, end: float, processors: int) -> None:
+        """Take processors in [start, end); a negative number gives them back."""
+        occupy(self.times, self.free, self.span, start, end, processors)
+
+    def least_free(self, start: float, end: float) -> int:
+        """Return the least number of free processors in [start, end)."""
+        return int(least_free(self.times, self.free, self.span, start, end))
+
+    def place(self, now: float, processors: int, runtime: float) -> float:
+        """Reserve the earliest hole from now on and return its start."""
+        return float(place(self.times, self.free, self.span, now, processors, runtime))
+
+    def earliest_of(self, now: float, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime), none of them reserved."""
+        starts: FloatArray = earliest_of(self.times, self.free, self.span, now, counts, runtimes)
+        return starts

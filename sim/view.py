@@ -1,0 +1,182 @@
+"""What a policy sees of the machine: live, read-only, and never a true runtime."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from sim.records import Ranges
+
+
+class Run:
+    """A running job, as far as a policy may know it.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    number : int
+        0 for the first run, one more after each restart.
+    processors : int
+    nodes : Ranges
+    start, believed_end : float
+        Seconds.
+    """
+
+    __slots__ = ("believed_end", "job", "nodes", "number", "processors", "start", "stretch")
+
+    def __init__(
+        self, job: int, number: int, nodes: Ranges, processors: int, start: float, end: float
+    ) -> None:
+        self.job = job
+        self.number = number
+        self.nodes = nodes
+        self.processors = processors
+        self.start = start
+        self.believed_end = end
+        self.stretch = -1
+
+
+class View:
+    """The system at a look.
+
+    Attributes
+    ----------
+    now : float
+        Seconds.
+    processors, free : int
+        Size of the machine, and how many are idle.
+    running : dict of int to Run
+    believed_ends : list of (float, int, int)
+        Believed end, job index and processors of each running job, ascending.
+    arrived : list of int
+        Jobs that arrived since the last look, in queue order.
+    ended : list of Run
+    moved_ends : dict of Run to float
+        Runs whose believed end changed since the last look, with the former one.
+    disturbed : bool
+        Whether anything else happened since the last look (a wake-up, a failure).
+    revised : set of int
+        Applications about which the predictor changed its mind since the last look.
+    submit_time, requested_time : list of float
+    requested_processors : list of int
+    luck : numpy.ndarray of float, shape (n,)
+        One uniform draw a job, for shares such as that of adopters.
+    """
+
+    def __init__(
+        self,
+        processors: int,
+        jobs: VisibleJobs,
+        submit_time: list[float],
+        predictor: RuntimePredictor,
+        feasible: "FeasibleCounts",
+        luck: FloatArray,
+    ) -> None:
+        self.now = 0.0
+        self.processors = processors
+        self.free = processors
+        self.running: dict[int, Run] = {}
+        self.believed_ends: list[tuple[float, int, int]] = []
+        self.arrived: list[int] = []
+        self.ended: list[Run] = []
+        self.moved_ends: dict[Run, float] = {}
+        self.disturbed = False
+        self.revised: set[int] = set()
+        self.submit_time = submit_time
+        self.requested_processors: list[int] = jobs.requested_processors.tolist()
+        self.requested_time: list[float] = jobs.requested_time.tolist()
+        self.application: list[int] = jobs.application.tolist()
+        self.luck = luck
+        self.queries = 0
+        self._predictor = predictor
+        self._feasible = feasible
+        self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
+
+    def counts(self, job: int) -> IntArray:
+        """Return every count the job could run on, ascending, within the machine."""
+        return self._feasible.counts(job)
+
+    def extremes(self, job: int) -> tuple[int, int]:
+        """Return the least and the largest count the job could run on."""
+        return self._feasible.extremes(job)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the predicted runtimes at each count, in seconds; None if there are none."""
+        self.queries += 1
+        return self._predictor.curve(job, counts)
+
+    def belief(self, job: int, processors: int) -> float:
+        """Return the believed runtime in seconds: predicted, else as requested."""
+        known = self._believed[job]
+        if known is not None and known[0] == processors:
+            return known[1]
+        self.queries += 1
+        curve = self._predictor.curve(job, np.array([processors]))
+        seconds = self.requested_time[job] if curve is None else float(curve[0])
+        self._believed[job] = (processors, seconds)
+        return seconds
+
+    def believe(self, job: int, processors: int, seconds: float) -> None:
+        """Keep a belief that was just read off the job's curve."""
+        self._believed[job] = (processors, seconds)
+
+    def revise(self, application: int) -> None:
+        """Note that the predictor sees an application differently now."""
+        self.revised.add(application)
+
+    def settle(self) -> None:
+        """Forget what was new: the policy has seen it."""
+        self.arrived.clear()
+        self.ended.clear()
+        self.moved_ends.clear()
+        self.revised.clear()
+        self.disturbed = False
+
+    def arrival_rank(self, jobs: IntArray) -> FloatArray:
+        """Return a number a job that grows with the order of arrival, ties by index."""
+        return np.array([self.submit_time[job] for job in jobs.tolist()])
+
+    def forget(self, jobs: Sequence[int]) -> None:
+        """Ask the predictor again about these jobs when next needed."""
+        for job in jobs:
+            self._believed[job] = None
+
+
+class FeasibleCounts:
+    """Which counts each job can run on; known to policies, unlike how long it takes there.
+
+    Parameters
+    ----------
+    least, largest : numpy.ndarray of int, shape (n,)
+    special : callable
+        Job index to its allowed counts, None where every count in between is.
+    """
+
+    def __init__(
+        self,
+        least: IntArray,
+        largest: IntArray,
+        special: Callable[[int], IntArray | None],
+    ) -> None:
+        self._least: list[int] = least.tolist()
+        self._largest: list[int] = largest.tolist()
+        self._special = special
+        self._all = np.arange(1, int(largest.max(initial=1)) + 1)
+
+    def counts(self, job: int) -> IntArray:
+        """Return every feasible count of the job, ascending."""
+        least, largest = self._least[job], self._largest[job]
+        if least != largest:
+            special = self._special(job)
+            if special is not None:
+                return special[(special >= least) & (special <= largest)]
+        return self._all[least - 1 : largest]
+
+    def extremes(self, job: int) -> tuple[int, int]:
+        """Return the least and the largest feasible count of the job."""
+        least, largest = self._least[job], self._largest[job]
+        if least != largest and self._special(job) is not None:
+            counts = self.counts(job)
+            return int(counts[0]), int(counts[-1])
+        return least, largest
