@@ -1,5 +1,7 @@
 """Invariants of a run, checked from the outside while it goes on (``sim.check=true``)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sim.decisions import Decision, Resize, Start
@@ -34,7 +36,7 @@ class Checker:
         self._area = 0.0
         self._reserved: dict[int, float] = {}
 
-    def looked(self, engine: Engine, decisions: list[Decision]) -> None:
+    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a look, and the decisions."""
         now = engine.view.now
         self._area += self._busy * (now - self._last_look)
@@ -86,7 +88,7 @@ class Checker:
         _require(believed == view.believed_ends, engine, "believed ends are out of step")
         _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
 
-    def _check_starts(self, engine: Engine, decisions: list[Decision]) -> None:
+    def _check_starts(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         view = engine.view
         for decision in decisions:
             if isinstance(decision, Start):
@@ -100,7 +102,7 @@ class Checker:
                 )
 
     def _check_easy(
-        self, engine: Engine, scheduler: EasyScheduler, decisions: list[Decision]
+        self, engine: Engine, scheduler: EasyScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
         if queue.waiting == 0:
@@ -122,7 +124,7 @@ class Checker:
             )
 
     def _check_conservative(
-        self, engine: Engine, scheduler: ConservativeScheduler, decisions: list[Decision]
+        self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
         grown = bool(view.revised) or any(

@@ -1,7 +1,7 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,7 +31,7 @@ Overrun = Literal["extend", "kill"]
 class Watcher(Protocol):
     """Someone who checks the engine's work, or tells a user how far it is."""
 
-    def looked(self, engine: "Engine", decisions: list[Decision]) -> None:
+    def looked(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
         ...
 
@@ -282,7 +282,7 @@ class Engine:
         view = self.view
         view.now = now
         self.looks += 1
-        decisions = list(self.scheduler.look())
+        decisions = self.scheduler.look()
         for watcher in self.watchers:
             watcher.looked(self, decisions)
         for decision in decisions:
