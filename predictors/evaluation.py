@@ -136,7 +136,8 @@ def relative_errors(
     """
     predicted = [predict(case.nprocs, case.runtime, case.target) for case in questions]
     actual = np.array([case.actual for case in questions])
-    return np.abs(np.asarray(predicted, float) - actual) / actual
+    errors = np.abs(np.asarray(predicted, float) - actual) / actual
+    return np.asarray(errors, float)
 
 
 def source_weights(sources: Sequence[str]) -> FloatArray:
