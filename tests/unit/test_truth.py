@@ -254,6 +254,13 @@ def test_parallelism_grows_with_size():
     np.testing.assert_array_equal(grown.max_processors, np.maximum(useful, reference))
 
 
+def test_parallelism_never_shrinks_below_one():
+    family = Downey(parallelism_min=1.5, parallelism_max=1.5)
+    truth = build(family, size_exponent=0.9)
+    smallest = int(truth.serial_time.argmin())
+    assert truth.runtimes(smallest, np.array([1, P])).tolist() == [truth.serial_time[smallest]] * 2
+
+
 def test_only_downey_supports_the_size_exponent():
     with pytest.raises(WorkloadError, match=r"moldability\.size_exponent must be 0 .*Amdahl"):
         build(Amdahl(), size_exponent=0.3)
@@ -302,6 +309,8 @@ def test_share_keeps_the_rest_rigid_but_known():
     assert (truth.max_processors[rigid] == reference[rigid]).all()
     assert (truth.min_processors[rigid] == reference[rigid]).all()
     assert np.isfinite(truth.serial_time).all()
+    # who is moldable has nothing to do with the application
+    assert truth.moldable[truth.application == 0].mean() == pytest.approx(0.3, abs=0.03)
     more = build(trace=trace, share=0.6)
     assert more.moldable[truth.moldable].all()
     assert changed(truth, more) == {"moldable", "max"}
