@@ -204,7 +204,7 @@ class CurvePerApplication:
         """Say on how many runs a belief rests, and how the model grades it."""
         history = self._history(job)
         if history is None:
-            return Explanation("request", 0, "")
+            return Explanation("requested_time", 0, "")
         return Explanation(self.method, history.number, history.grade(nprocs))
 
     def _history(self, job: int) -> History | None:
