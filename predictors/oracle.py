@@ -85,6 +85,7 @@ class Oracle:
     [100.0, 25.0]
     """
 
+    learns = False
     _runtimes: TrueRuntimes | None = None
 
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:

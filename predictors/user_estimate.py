@@ -16,6 +16,8 @@ class UserEstimate:
     True
     """
 
+    learns = False
+
     def attach(self, jobs: VisibleJobs) -> None:
         """Take the jobs in; nothing of them is kept."""
 
