@@ -1,0 +1,283 @@
+"""From the records of a log to jobs that can run: named rules, each counted and configurable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from workloads.base import BoolArray, FloatArray, IntArray
+from workloads.errors import WorkloadError
+from workloads.swf import SwfLog
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One defect that a record may have.
+
+    Attributes
+    ----------
+    meaning : str
+        What is wrong, in words that follow "job 17".
+    actions : tuple of str
+        What may be done about it, the default first: ``skip`` leaves the job
+        out, ``repair`` fills or changes a value, ``keep`` does nothing,
+        ``error`` refuses the log.
+    repair : str
+        What a repair puts in its place.
+    """
+
+    meaning: str
+    actions: tuple[str, ...]
+    repair: str = ""
+
+
+RULES: Mapping[str, Rule] = {
+    "partial_execution": Rule("is a part of a preempted job (status 2 to 4)", ("skip", "error")),
+    "duplicate": Rule("repeats an earlier line in all 18 fields", ("skip", "error")),
+    "unknown_submit": Rule("has no submit time (-1)", ("skip", "error")),
+    "cancelled_before_start": Rule("was cancelled (status 5) and never ran", ("skip", "error")),
+    "unknown_runtime": Rule("has a negative runtime", ("skip", "error")),
+    "zero_runtime": Rule("ran for 0 seconds", ("skip", "repair", "error"), "1 second"),
+    "cancelled_while_running": Rule(
+        "was cancelled (status 5) while it ran", ("keep", "skip", "error")
+    ),
+    "no_processors": Rule("has neither allocated nor requested processors", ("skip", "error")),
+    "wider_than_machine": Rule("needs more processors than the machine has", ("skip", "error")),
+    "repeated_number": Rule(
+        "has the number of an earlier job", ("repair", "skip", "error"), "a fresh number"
+    ),
+    "missing_allocation": Rule(
+        "has no allocated processors", ("repair", "skip", "error"), "the requested processors"
+    ),
+    "fractional_processors": Rule(
+        "has a fractional number of processors", ("repair", "skip", "error"), "rounded up"
+    ),
+    "missing_requested_time": Rule(
+        "has no positive requested time", ("repair", "skip", "error"), "the runtime"
+    ),
+    "out_of_order": Rule(
+        "was submitted before a job above it", ("repair", "error"), "sorted by submit time"
+    ),
+    "absent_predecessor": Rule(
+        "follows a job that is not among the jobs before it", ("repair", "error"), "follows none"
+    ),
+}
+"""The rules in the order in which they are applied; a job that is left out counts once."""
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What cleaning leaves.
+
+    Attributes
+    ----------
+    jobs : pandas.DataFrame
+        Columns of `workloads.base.COLUMNS`, in submit order.
+    processors : int or None
+        The header's machine, else the widest job; None for no jobs.
+    dropped, repaired : mapping of str to int
+        Counts by rule, of the lines up to the last job taken; only rules that
+        found something.
+    """
+
+    jobs: pd.DataFrame
+    processors: int | None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
+
+
+def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the action for every rule, defaults filled in.
+
+    Raises
+    ------
+    WorkloadError
+        If a rule is unknown or an action not one of the rule's.
+    """
+    chosen = {name: rule.actions[0] for name, rule in RULES.items()}
+    for name, action in (actions or {}).items():
+        if name not in RULES:
+            raise WorkloadError(
+                f"workload.cleaning.{name}: no such rule; rules are {', '.join(RULES)}"
+            )
+        if action not in RULES[name].actions:
+            raise WorkloadError(
+                f"workload.cleaning.{name}={action}: allowed are {', '.join(RULES[name].actions)}"
+            )
+        chosen[name] = action
+    return chosen
+
+
+def clean(
+    log: SwfLog,
+    processors: int | None = None,
+    actions: Mapping[str, str] | None = None,
+    limit: int | None = None,
+) -> Cleaned:
+    """Turn the records of a log into jobs that can run.
+
+    Parameters
+    ----------
+    log : SwfLog
+    processors : int or None
+        Size of the machine; None takes the header's, else the widest job.
+    actions : mapping of str to str, optional
+        Rule to action, where it differs from the rule's default.
+    limit : int or None
+        Take the first so many jobs that remain; lines after the last of them
+        are not looked at.
+
+    Raises
+    ------
+    WorkloadError
+        If a record breaks a rule whose action is ``error``.
+
+    Examples
+    --------
+    >>> from workloads.swf import FIELDS
+    >>> row = dict.fromkeys(FIELDS, -1) | {"job_number": 1, "submit_time": 0, "run_time": 60}
+    >>> log = SwfLog(pd.DataFrame([row | {"requested_processors": 4}]))
+    >>> clean(log).repaired
+    {'missing_allocation': 1, 'missing_requested_time': 1}
+    """
+    chosen = check_actions(actions)
+    late = _is_late(log.jobs["submit_time"].to_numpy(float))
+    order = np.argsort(log.jobs["submit_time"].to_numpy(float), kind="stable")
+    records = log.jobs.iloc[order].reset_index(drop=True)
+    machine = log.machine_size() if processors is None else processors
+    defects = _defects(records, machine) | {"out_of_order": late[order]}
+    reason = np.full(len(records), "", dtype=object)
+    for name in RULES:
+        if chosen[name] == "skip" and name in defects:
+            reason[defects[name] & (reason == "")] = name
+    taken = np.flatnonzero(reason == "")[:limit]
+    if limit is not None and len(taken) == limit:
+        end = int(taken[-1]) + 1
+        records, reason = records.iloc[:end], reason[:end]
+        defects = {name: found[:end] for name, found in defects.items()}
+    return _assemble(log, records, reason, defects, chosen)
+
+
+def _assemble(
+    log: SwfLog,
+    records: pd.DataFrame,
+    reason: np.ndarray,
+    defects: dict[str, BoolArray],
+    chosen: Mapping[str, str],
+) -> Cleaned:
+    kept = reason == ""
+    defects["absent_predecessor"] = kept & _follows_none(records, kept)
+    for name in RULES:
+        if chosen[name] == "error":
+            _refuse(log, records, name, defects[name] & (kept | (reason == name)))
+    repaired = {
+        name: int((defects[name] & kept).sum())
+        for name in RULES
+        if chosen[name] == "repair" and (defects[name] & kept).any()
+    }
+    dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
+    jobs = _job_table(records[kept], {name: found[kept] for name, found in defects.items()})
+    size = log.machine_size() or (int(jobs["requested_processors"].max()) if len(jobs) else None)
+    return Cleaned(jobs, size, dropped, repaired)
+
+
+def _is_late(submit: FloatArray) -> BoolArray:
+    if not len(submit):
+        return np.zeros(0, bool)
+    return np.asarray(submit < np.maximum.accumulate(submit), bool)
+
+
+def _width(records: pd.DataFrame) -> FloatArray:
+    allocated = records["allocated_processors"].to_numpy(float)
+    requested = records["requested_processors"].to_numpy(float)
+    return np.where(allocated > 0, allocated, requested)
+
+
+def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]:
+    """Return for each rule which records break it."""
+    runtime = records["run_time"].to_numpy(float)
+    status = records["status"].to_numpy(float)
+    width = _width(records)
+    allocated = records["allocated_processors"].to_numpy(float)
+    numbers = records["job_number"]
+    duplicate = numbers.duplicated(keep="first").to_numpy()
+    if duplicate.any():
+        duplicate &= records.duplicated(keep="first").to_numpy()
+    partial = (status >= 2) & (status <= 4)
+    repeated = np.zeros(len(records), bool)
+    first = ~(duplicate | partial)
+    repeated[first] = numbers[first].duplicated(keep="first").to_numpy()
+    return {
+        "partial_execution": partial,
+        "duplicate": duplicate,
+        "unknown_submit": records["submit_time"].to_numpy(float) == -1,
+        "cancelled_before_start": (status == 5) & (runtime <= 0),
+        "unknown_runtime": runtime < 0,
+        "zero_runtime": runtime == 0,
+        "cancelled_while_running": (status == 5) & (runtime > 0),
+        "no_processors": width <= 0,
+        "wider_than_machine": np.ceil(width) > (np.inf if machine is None else machine),
+        "repeated_number": repeated,
+        "missing_allocation": (allocated <= 0) & (width > 0),
+        "fractional_processors": (width > 0) & (width % 1 != 0),
+        "missing_requested_time": records["requested_time"].to_numpy(float) <= 0,
+    }
+
+
+def _follows_none(records: pd.DataFrame, kept: BoolArray) -> BoolArray:
+    """Return which records name a predecessor that no kept record above them is."""
+    predecessor = records["preceding_job"].to_numpy(np.int64)
+    dependent = predecessor > 0
+    if not dependent.any():
+        return np.zeros(len(records), bool)
+    numbers = records["job_number"].to_numpy(np.int64)[kept]
+    place = pd.Series(np.flatnonzero(kept), index=numbers)
+    place = place[~place.index.duplicated(keep="first")]
+    found = place.reindex(predecessor).to_numpy(float)
+    return np.asarray(dependent & ~(found < np.arange(len(records))), bool)
+
+
+def _refuse(log: SwfLog, records: pd.DataFrame, name: str, found: BoolArray) -> None:
+    if not found.any():
+        return
+    job = records["job_number"].to_numpy()[int(np.argmax(found))]
+    others = f", and {found.sum() - 1} more" if found.sum() > 1 else ""
+    instead = next(action for action in RULES[name].actions if action != "error")
+    raise WorkloadError(
+        f"{log.source}: job {job:g} {RULES[name].meaning}{others}; "
+        f"workload.cleaning.{name}={instead} accepts such logs"
+    )
+
+
+def _job_table(records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.DataFrame:
+    """Return the columns of a job table with every repair applied."""
+    predecessor = records["preceding_job"].to_numpy(np.int64)
+    followed = (predecessor > 0) & ~defects["absent_predecessor"]
+    runtime = records["run_time"].to_numpy(float)
+    runtime = np.where(defects["zero_runtime"], 1.0, runtime)
+    requested_time = records["requested_time"].to_numpy(float)
+    return pd.DataFrame(
+        {
+            "job_id": _fresh_numbers(
+                records["job_number"].to_numpy(np.int64), defects["repeated_number"]
+            ),
+            "submit_time": records["submit_time"].to_numpy(float),
+            "requested_processors": np.ceil(_width(records)).astype(np.int64),
+            "reference_runtime": runtime,
+            "requested_time": np.where(requested_time > 0, requested_time, runtime),
+            "user": records["user"].to_numpy(np.int64),
+            "executable": records["executable"].to_numpy(np.int64),
+            "preceding_job": np.where(followed, predecessor, -1),
+            "think_time": records["think_time"].to_numpy(float),
+        }
+    )
+
+
+def _fresh_numbers(numbers: IntArray, repeated: BoolArray) -> IntArray:
+    count = int(repeated.sum())
+    if count == 0:
+        return numbers
+    fresh = numbers.copy()
+    fresh[repeated] = numbers.max() + 1 + np.arange(count)
+    return fresh

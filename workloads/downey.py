@@ -1,0 +1,155 @@
+"""The model of moldable jobs by Downey.
+
+References
+----------
+Downey, "A parallel workload model and its implications for processor
+allocation", HPDC 1997: lifetimes and average parallelism are log-uniform,
+arrivals Poisson with a day of two halves. The paper's numbers were not at hand:
+the ranges and the rates' ratio are our choice, as the defaults of `Downey`
+state them.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from predictors.downey import relative_time
+from workloads.arrivals import arrivals_in_cycle
+from workloads.base import FloatArray, IntArray, Trace
+from workloads.errors import WorkloadError
+from workloads.estimates import Estimates
+from workloads.models import check_count, check_model, finish
+from workloads.streams import Streams
+
+
+class Downey:
+    """Jobs drawn from Downey's moldable model, scaled to an offered load.
+
+    An application has an average parallelism A, log-uniform on [1, machine],
+    and a variance sigma, uniform on [0, 2]. A job has an application, by Zipf's
+    law, and a lifetime L: its runtime on one processor. It asks for A rounded.
+
+    Parameters
+    ----------
+    jobs : int
+        How many jobs.
+    load : float or None
+        Offered load; None takes `interarrival` as it is.
+    estimates : str
+        Requested times, see `Estimates`; all but ``recorded``.
+    lifetime : sequence of two floats
+        Shortest and longest L, seconds; log-uniform between them.
+    sigma : float
+        Largest sigma.
+    interarrival : float
+        Mean seconds between submits where `load` is None.
+    day_ratio : float
+        Arrival rate in the first twelve hours of the day over that in the
+        others; 1 for a rate that never changes.
+    applications : int
+        How many applications.
+    popularity : float
+        Exponent of Zipf's law, at least 0.
+    processors : int
+        Machine size where the cluster names none.
+    estimate_factor, estimate_limit
+        Of `Estimates`.
+
+    Raises
+    ------
+    WorkloadError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> trace = Downey(jobs=100, load=0.8).trace(Streams(seed=1), processors=64)
+    >>> sorted(trace.models)
+    ['A', 'application', 'sigma']
+    """
+
+    def __init__(
+        self,
+        jobs: int = 5000,
+        load: float | None = 0.8,
+        estimates: str = "tsafrir",
+        lifetime: Sequence[float] = (10.0, 1e6),
+        sigma: float = 2.0,
+        interarrival: float = 600.0,
+        day_ratio: float = 2.0,
+        applications: int = 50,
+        popularity: float = 1.0,
+        processors: int = 256,
+        estimate_factor: float = 5.0,
+        estimate_limit: float | None = None,
+    ) -> None:
+        check_model(jobs, load, estimates, processors)
+        check_count("applications", applications)
+        if len(lifetime) != 2 or not 0 < lifetime[0] <= lifetime[1] < math.inf:
+            raise WorkloadError(
+                f"workload.lifetime={list(lifetime)}: must be two positive numbers of seconds, "
+                "the shorter first"
+            )
+        for key, value in (("interarrival", interarrival), ("day_ratio", day_ratio)):
+            _check(key, value, "positive", value > 0)
+        for key, value in (("sigma", sigma), ("popularity", popularity)):
+            _check(key, value, "at least 0", value >= 0)
+        self.jobs = jobs
+        self.load = load
+        self.lifetime = (float(lifetime[0]), float(lifetime[1]))
+        self.sigma = sigma
+        self.interarrival = interarrival
+        self.day_ratio = day_ratio
+        self.applications = applications
+        self.popularity = popularity
+        self.processors = processors
+        self.estimates = Estimates(estimates, estimate_factor, estimate_limit)
+
+    def trace(self, streams: Streams, processors: int | None = None) -> Trace:
+        """Return the jobs; their `A`, `sigma` and `application` are in its models."""
+        machine = self.processors if processors is None else processors
+        application, A, sigma = self._applications(machine, streams)
+        sizes = np.clip(np.floor(A + 0.5), 1, machine).astype(np.int64)
+        low, high = np.log(self.lifetime)
+        lifetime = np.exp(streams("downey.lifetimes").uniform(low, high, self.jobs))
+        runtimes = lifetime * relative_time(sizes, A, sigma)
+        jobs = pd.DataFrame(
+            {
+                "submit_time": self._submits(sizes, runtimes, machine, streams),
+                "requested_processors": sizes,
+                "reference_runtime": runtimes,
+            }
+        )
+        models = {"A": A, "sigma": sigma, "application": application}
+        return finish(jobs, "downey", machine, self.load, self.estimates, streams, models)
+
+    def _applications(
+        self, machine: int, streams: Streams
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Draw the applications; return each job's application, A and sigma."""
+        rng = streams("downey.applications")
+        A = np.exp(rng.uniform(0.0, math.log(machine), self.applications))
+        sigma = rng.uniform(0.0, self.sigma, self.applications)
+        shares = np.arange(1.0, self.applications + 1.0) ** -self.popularity
+        chosen = streams("downey.popularity").choice(
+            self.applications, self.jobs, p=shares / shares.sum()
+        )
+        return chosen.astype(np.int64), A[chosen], sigma[chosen]
+
+    def _submits(
+        self, sizes: IntArray, runtimes: FloatArray, machine: int, streams: Streams
+    ) -> FloatArray:
+        """Draw submit times at the rate that the load asks for, so that days keep their length."""
+        mean = self.interarrival
+        if self.load is not None:
+            mean = float(np.mean(sizes * runtimes)) / (machine * self.load)
+        rng = streams("downey.arrivals")
+        points = np.cumsum(rng.exponential(mean, self.jobs)) / (12 * 3600.0)
+        by_day = 2.0 * self.day_ratio / (1.0 + self.day_ratio)
+        return arrivals_in_cycle(points, np.array([by_day, 2.0 - by_day]))
+
+
+def _check(key: str, value: float, allowed: str, holds: bool) -> None:
+    if isinstance(value, bool) or not holds or not math.isfinite(value):
+        raise WorkloadError(f"workload.{key}={value}: must be finite and {allowed}")

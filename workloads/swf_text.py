@@ -1,0 +1,207 @@
+"""Bytes to columns and back: the fast path of SWF, and the exact place of a defect."""
+
+import gzip
+import io
+import math
+import os
+import re
+import tempfile
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from workloads.errors import WorkloadError
+
+FIELDS = (
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+)
+"""The 18 fields of a job's line, in order; times in seconds, memory in KB."""
+
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(rb"[+-]?\d+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+def unpack(file: Path) -> tuple[bytes, bytes]:
+    """Return a file's bytes as stored, and its text with plain line ends.
+
+    Raises
+    ------
+    WorkloadError
+        If there is no readable text.
+    """
+    try:
+        stored = file.read_bytes()
+    except FileNotFoundError:
+        raise WorkloadError(f"{file}: no such file; give the path of an SWF log") from None
+    except IsADirectoryError:
+        raise WorkloadError(f"{file}: is a folder; give the path of one SWF log") from None
+    except OSError as error:
+        raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
+    text = _decompress(stored, file) if stored[:2] == b"\x1f\x8b" else stored
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    if not text.strip():
+        raise WorkloadError(f"{file}: the file is empty; an SWF log has one line a job")
+    if match := _CONTROL.search(text):
+        raise WorkloadError(
+            f"{file}: not a text file (byte 0x{match[0][0]:02x} at offset {match.start()}); "
+            "an SWF log is text, plain or gzip-compressed"
+        )
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return stored, text
+
+
+def _decompress(stored: bytes, file: Path) -> bytes:
+    try:
+        return gzip.decompress(stored)
+    except EOFError:
+        raise WorkloadError(
+            f"{file}: the gzip data breaks off before its end; fetch the file again"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise WorkloadError(
+            f"{file}: the gzip data is damaged ({error}); fetch the file again"
+        ) from None
+
+
+def pack(file: Path, text: bytes) -> None:
+    """Write text under a temporary name beside `file`, then move it into place.
+
+    Raises
+    ------
+    WorkloadError
+        If the folder cannot be written.
+    """
+    content = gzip.compress(text, mtime=0) if file.suffix == ".gz" else text
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    except OSError as error:
+        raise WorkloadError(f"{file}: cannot be written: {error.strerror}") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(0o644)
+        temporary.replace(file)
+    except OSError as error:
+        raise WorkloadError(f"{file}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def parse_rows(rows: bytes, text: bytes, file: Path) -> pd.DataFrame:
+    """Parse job lines by column.
+
+    Parameters
+    ----------
+    rows : bytes
+        The job lines alone.
+    text : bytes
+        The whole file, to find the line of a defect.
+    file : pathlib.Path
+        For messages.
+
+    Raises
+    ------
+    WorkloadError
+        If a line has not 18 finite numbers.
+    """
+    if not rows.strip():
+        return pd.DataFrame({name: np.empty(0, np.int64) for name in FIELDS})
+    table = _parse_fast(rows)
+    return table if table is not None else _parse_slow(text, file)
+
+
+def _parse_fast(rows: bytes) -> pd.DataFrame | None:
+    """Parse with the C engine; None where anything looks odd."""
+    try:
+        with warnings.catch_warnings():  # exact by default since pandas 3, deprecated there
+            warnings.filterwarnings("ignore", message=".*float_precision.*")
+            table = pd.read_csv(
+                io.BytesIO(rows),
+                sep=r"\s+",
+                header=None,
+                names=[*FIELDS, "surplus"],
+                index_col=False,
+                engine="c",
+                quoting=3,
+                float_precision="round_trip",
+                keep_default_na=False,
+                na_values=[""],
+                low_memory=False,
+            )
+    except ValueError:
+        return None
+    surplus = table.pop("surplus")
+    kinds = [dtype.kind for dtype in table.dtypes]
+    if surplus.notna().any() or not set(kinds) <= {"i", "f"}:
+        return None
+    fractions = [name for name, kind in zip(FIELDS, kinds, strict=True) if kind == "f"]
+    if not all(np.isfinite(table[name].to_numpy()).all() for name in fractions):
+        return None
+    return table
+
+
+def _parse_slow(text: bytes, file: Path) -> pd.DataFrame:
+    """Parse line by line, refusing the first defect with its place."""
+    rows = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        words = line.split()
+        if not words or words[0].startswith(b";"):
+            continue
+        if len(words) != len(FIELDS):
+            raise WorkloadError(
+                f"{file}, line {number}: {len(words)} fields; an SWF job has {len(FIELDS)}"
+            )
+        rows.append(
+            [
+                _number(word, f"{file}, line {number}, field {position} ({name})")
+                for position, (name, word) in enumerate(zip(FIELDS, words, strict=True), start=1)
+            ]
+        )
+    return pd.DataFrame(rows, columns=list(FIELDS))
+
+
+def _number(word: bytes, place: str) -> int | float:
+    shown = word.decode("utf-8", "replace")
+    if not _NUMBER.fullmatch(word):
+        raise WorkloadError(f"{place}: {shown!r} is not a number; unknown values are -1")
+    value = int(word) if _WHOLE.fullmatch(word) else float(word)
+    if abs(value) >= 2**63 or not math.isfinite(value):
+        raise WorkloadError(f"{place}: {shown!r} is too large; the limit is 2^63 - 1")
+    return value
+
+
+def format_rows(jobs: pd.DataFrame) -> bytes:
+    """Write jobs as lines of 18 numbers, each in its shortest exact form."""
+    if jobs.empty:
+        return b""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = pa.table({name: jobs[name].to_numpy() for name in FIELDS})
+    options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    stream = io.BytesIO()
+    csv.write_csv(table, stream, options)
+    return stream.getvalue()
