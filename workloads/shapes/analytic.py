@@ -1,0 +1,233 @@
+"""Shapes by the models of the makespan literature: Amdahl, roofline, communication, power law."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workloads.errors import WorkloadError
+from workloads.shapes.base import (
+    FloatArray,
+    IntArray,
+    Shapes,
+    assemble,
+    check_draw,
+    check_log_range,
+    check_range,
+    draw_uniforms,
+    log_uniform,
+    overhead_share,
+)
+from workloads.shapes.counts import parse_counts
+
+_TERMS = {
+    "general": ("parallelism", "serial", "communication"),
+    "roofline": ("parallelism",),
+    "communication": ("communication",),
+    "amdahl": ("serial",),
+}
+
+
+@dataclass(frozen=True)
+class GeneralCurve:
+    """T(n) = 1/min(n, nbar) + d + c (n - 1), relative to T(1).
+
+    Attributes
+    ----------
+    nbar : numpy.ndarray of float, shape (applications,)
+        Maximum parallelism, infinite where unlimited.
+    d, c : numpy.ndarray of float, shape (applications,)
+        Serial part and communication for each further processor, both
+        relative to the parallel work.
+    """
+
+    nbar: FloatArray
+    d: FloatArray
+    c: FloatArray
+    fixed_end: bool = False
+
+    def _parts(self, application: IntArray, n: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        n = np.asarray(n, float)
+        parallel = 1.0 / np.minimum(n, self.nbar[application])
+        return parallel + self.d[application], self.c[application] * (n - 1.0)
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return T(n)/T(1), elementwise."""
+        computation, communication = self._parts(application, n)
+        return (computation + communication) / (1.0 + self.d[application])
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return the count of the shortest time: min(nbar, sqrt(1/c)), floor or ceil."""
+        with np.errstate(divide="ignore"):
+            best = np.minimum(self.nbar[application], np.sqrt(1.0 / self.c[application]))
+        low = np.clip(np.floor(best), 1, processors)
+        high = np.clip(np.ceil(best), 1, processors)
+        faster = self.relative_time(application, high) < self.relative_time(application, low)
+        return np.where(faster, high, low).astype(np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of c (n - 1) in the time; without such a term, of all overhead."""
+        computation, communication = self._parts(application, n)
+        total = computation + communication
+        explicit = communication / total
+        overhead = overhead_share(self.relative_time(application, n), n)
+        return np.where(self.c[application] > 0, explicit, overhead)
+
+
+class General:
+    """Shapes T(n) = w/min(n, nbar) + d + c (n - 1), or with some of these terms alone.
+
+    Parameters
+    ----------
+    model : str
+        ``general``, ``roofline`` (nbar alone), ``communication`` (c alone) or
+        ``amdahl`` (d alone).
+    parallelism_min, parallelism_max : int
+        Range of the maximum parallelism nbar, a uniform integer; an upper end
+        of None is the machine.
+    serial_min, serial_max : float
+        Range of d/w, log-uniform; both 0 for none.
+    communication_min, communication_max : float
+        Range of c/w, log-uniform; both 0 for none.
+    counts : str or sequence of str
+        Feasible counts, see `Downey`.
+
+    References
+    ----------
+    Benoit, Perotin, Robert & Vivien, moldable scheduling (ICPP'22, TOPC'24):
+    models and the ranges of their instances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> roofline = General(model="roofline", parallelism_min=8, parallelism_max=8)
+    >>> shapes = roofline.draw(np.random.default_rng(1), 1, processors=64)
+    >>> shapes.g(np.array([0, 0, 0]), np.array([1, 4, 32])).tolist(), shapes.largest_useful(0)
+    ([1.0, 0.25, 0.125], 8)
+    """
+
+    def __init__(
+        self,
+        model: str = "general",
+        parallelism_min: int = 1,
+        parallelism_max: int | None = None,
+        serial_min: float = 1e-3,
+        serial_max: float = 10**-0.5,
+        communication_min: float = 1e-6,
+        communication_max: float = 1e-2,
+        counts: str | Sequence[str] = "any",
+    ) -> None:
+        if model not in _TERMS:
+            raise WorkloadError(f"moldability.model must be one of {list(_TERMS)}, got {model!r}")
+        check_range("parallelism", parallelism_min, parallelism_max, 1.0)
+        check_log_range("serial", serial_min, serial_max)
+        check_log_range("communication", communication_min, communication_max)
+        self.model = model
+        self.parallelism_min, self.parallelism_max = parallelism_min, parallelism_max
+        self.serial_min, self.serial_max = serial_min, serial_max
+        self.communication_min, self.communication_max = communication_min, communication_max
+        self.counts = parse_counts(counts)
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw nbar, d and c of each application."""
+        check_draw(applications, processors)
+        uniforms, terms = draw_uniforms(rng, applications), _TERMS[self.model]
+        nbar, d, c = np.full(applications, np.inf), np.zeros(applications), np.zeros(applications)
+        if "parallelism" in terms:
+            top = processors if self.parallelism_max is None else self.parallelism_max
+            span = max(top, self.parallelism_min) - self.parallelism_min + 1
+            nbar = self.parallelism_min + np.floor(uniforms[:, 0] * span)
+        if "serial" in terms:
+            d = log_uniform(uniforms[:, 1], self.serial_min, self.serial_max)
+        if "communication" in terms:
+            c = log_uniform(uniforms[:, 2], self.communication_min, self.communication_max)
+        return assemble(GeneralCurve(nbar, d, c), processors, self.counts, uniforms)
+
+
+class Amdahl(General):
+    """Shapes T(n) = w/n + d: Amdahl's law, useful up to the whole machine.
+
+    Parameters
+    ----------
+    serial_min, serial_max : float
+        Range of the serial part d relative to the parallel work w, log-uniform.
+    counts : str or sequence of str
+        Feasible counts, see `Downey`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shapes = Amdahl(serial_min=0.25, serial_max=0.25).draw(np.random.default_rng(1), 1, 64)
+    >>> shapes.g(np.array([0, 0]), np.array([1, 4])).tolist()
+    [1.0, 0.4]
+    """
+
+    def __init__(
+        self,
+        serial_min: float = 1e-3,
+        serial_max: float = 10**-0.5,
+        counts: str | Sequence[str] = "any",
+    ) -> None:
+        super().__init__("amdahl", serial_min=serial_min, serial_max=serial_max, counts=counts)
+
+
+@dataclass(frozen=True)
+class PowerCurve:
+    """T(n) = n^-p, relative to T(1).
+
+    Attributes
+    ----------
+    p : numpy.ndarray of float, shape (applications,)
+    """
+
+    p: FloatArray
+    fixed_end: bool = False
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return n^-p, elementwise."""
+        return np.asarray(np.asarray(n, float) ** -self.p[application], float)
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return the machine, or 1 where p = 0."""
+        return np.where(self.p[application] > 0, processors, 1).astype(np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of the time beyond perfect speedup."""
+        return overhead_share(self.relative_time(application, n), n)
+
+
+class PowerLaw:
+    """Shapes T(n) = w n^-p, the speedup of heSRPT and its relatives.
+
+    Parameters
+    ----------
+    exponent_min, exponent_max : float
+        Range of p, uniform, within [0, 1].
+    counts : str or sequence of str
+        Feasible counts, see `Downey`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shapes = PowerLaw(exponent_min=0.5, exponent_max=0.5).draw(np.random.default_rng(1), 1, 64)
+    >>> shapes.g(np.array([0, 0]), np.array([1, 16])).tolist()
+    [1.0, 0.25]
+    """
+
+    def __init__(
+        self,
+        exponent_min: float = 0.3,
+        exponent_max: float = 0.95,
+        counts: str | Sequence[str] = "any",
+    ) -> None:
+        check_range("exponent", exponent_min, exponent_max, 0.0, 1.0)
+        self.exponent_min, self.exponent_max = exponent_min, exponent_max
+        self.counts = parse_counts(counts)
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw p of each application."""
+        check_draw(applications, processors)
+        uniforms = draw_uniforms(rng, applications)
+        p = self.exponent_min + (self.exponent_max - self.exponent_min) * uniforms[:, 0]
+        return assemble(PowerCurve(p), processors, self.counts, uniforms)

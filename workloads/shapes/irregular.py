@@ -1,0 +1,222 @@
+"""Shapes that break the usual models: superlinear steps, and times that rise again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workloads.errors import WorkloadError
+from workloads.shapes.base import (
+    FloatArray,
+    IntArray,
+    Shapes,
+    assemble,
+    check_draw,
+    check_log_range,
+    check_range,
+    draw_uniforms,
+    log_uniform,
+)
+from workloads.shapes.counts import parse_counts
+
+_MOST_STEPS = 5
+
+
+@dataclass(frozen=True)
+class StepwiseCurve:
+    """T(n) = s + (1 - s)/n · gain^(steps reached), relative to T(1).
+
+    Attributes
+    ----------
+    s, gain : numpy.ndarray of float, shape (applications,)
+        Serial fraction, and the factor on the parallel time at each step.
+    steps : numpy.ndarray of float, shape (applications, k)
+        Counts, each above 1, from which on one more step is reached.
+    """
+
+    s: FloatArray
+    gain: FloatArray
+    steps: FloatArray
+    fixed_end: bool = False
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return T(n)/T(1), elementwise."""
+        n = np.asarray(n, float)
+        reached = (n[..., None] >= self.steps[application]).sum(axis=-1)
+        parallel = self.gain[application] ** reached / n
+        return np.asarray(1.0 - (1.0 - self.s[application]) * (1.0 - parallel), float)
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return the machine: the time falls throughout (1 for a purely serial one)."""
+        return np.where(self.s[application] < 1, processors, 1).astype(np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of the serial part's overhead, s (1 - 1/n), in the time."""
+        s = self.s[application]
+        overhead = s * (1.0 - 1.0 / np.asarray(n, float))
+        return np.asarray(overhead / self.relative_time(application, n), float)
+
+
+class Stepwise:
+    """Superlinear steps: from given counts on, the data of a process fit into a faster memory.
+
+    Parameters
+    ----------
+    at : sequence of int or None
+        Counts of the steps, the same for all applications; None draws them.
+    steps : int
+        How many steps each application draws, log-uniform between 2 and the
+        machine; 1 to 5.
+    gain_min, gain_max : float
+        Range of the factor on the parallel time at each step, uniform, within
+        (0, 1]; at a factor below n/(n+1) the speedup is superlinear there.
+    serial_min, serial_max : float
+        Range of the serial fraction, log-uniform; both 0 for none.
+    counts : str or sequence of str
+        Feasible counts, see `Downey`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Stepwise(at=[8], gain_min=0.5, gain_max=0.5, serial_min=0, serial_max=0)
+    >>> shapes = family.draw(np.random.default_rng(1), 1, processors=64)
+    >>> shapes.g(np.array([0, 0, 0]), np.array([1, 4, 8])).tolist()
+    [1.0, 0.25, 0.0625]
+    """
+
+    def __init__(
+        self,
+        at: Sequence[int] | None = None,
+        steps: int = 2,
+        gain_min: float = 0.5,
+        gain_max: float = 0.9,
+        serial_min: float = 1e-3,
+        serial_max: float = 1e-1,
+        counts: str | Sequence[str] = "any",
+    ) -> None:
+        if at is not None and (len(at) == 0 or any(count < 2 for count in at)):
+            raise WorkloadError(
+                f"moldability.at must list counts of at least 2, or be null, got {list(at)}"
+            )
+        if not 1 <= steps <= _MOST_STEPS:
+            raise WorkloadError(f"moldability.steps must be 1 to {_MOST_STEPS}, got {steps}")
+        check_range("gain", gain_min, gain_max, 0.0, 1.0)
+        if gain_min == 0.0:
+            raise WorkloadError("moldability.gain_min must be above 0, got 0")
+        check_log_range("serial", serial_min, serial_max, 1.0)
+        self.at = None if at is None else tuple(float(count) for count in at)
+        self.steps = steps
+        self.gain_min, self.gain_max = gain_min, gain_max
+        self.serial_min, self.serial_max = serial_min, serial_max
+        self.counts = parse_counts(counts)
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw serial fraction, gain and steps of each application."""
+        check_draw(applications, processors)
+        uniforms = draw_uniforms(rng, applications)
+        s = log_uniform(uniforms[:, 0], self.serial_min, self.serial_max)
+        gain = self.gain_min + (self.gain_max - self.gain_min) * uniforms[:, 1]
+        if self.at is None:
+            drawn = log_uniform(uniforms[:, 2 : 2 + self.steps], 2.0, max(processors, 2))
+            steps = np.maximum(np.round(np.sort(drawn, axis=1)), 2.0)
+        else:
+            steps = np.tile(np.array(self.at), (applications, 1))
+        return assemble(StepwiseCurve(s, gain, steps), processors, self.counts, uniforms)
+
+
+@dataclass(frozen=True)
+class DecliningCurve:
+    """T(n) = 1/n + b n^k with its minimum at n = fastest, relative to T(1).
+
+    Attributes
+    ----------
+    fastest, k : numpy.ndarray of float, shape (applications,)
+        Real-valued count of the shortest time, and steepness of the overhead.
+    reach : float
+        Counts up to `reach` times the fastest one are offered.
+    """
+
+    fastest: FloatArray
+    k: FloatArray
+    reach: float
+    fixed_end: bool = True
+
+    def _overhead(self, application: IntArray) -> FloatArray:
+        k = self.k[application]
+        return np.asarray(1.0 / (k * self.fastest[application] ** (k + 1.0)), float)
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return T(n)/T(1), elementwise."""
+        n, b = np.asarray(n, float), self._overhead(application)
+        return np.asarray((1.0 / n + b * n ** self.k[application]) / (1.0 + b), float)
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return `reach` times the fastest count, rounded, at least 1, at most the machine."""
+        offered = np.round(self.reach * self.fastest[application])
+        return np.clip(offered, 1, processors).astype(np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of b (n^k - 1) in the time."""
+        n, b = np.asarray(n, float), self._overhead(application)
+        grown = b * n ** self.k[application]
+        return np.asarray((grown - b) / (1.0 / n + grown), float)
+
+
+class Declining:
+    """U-shaped times: beyond its fastest count an application becomes slower again.
+
+    T(n) is proportional to 1/n + b n^k, b such that the minimum lies at the
+    drawn count.
+
+    Parameters
+    ----------
+    fastest_min, fastest_max : float
+        Range of the fastest count, log-uniform; an upper end of None is the machine.
+    steepness_min, steepness_max : float
+        Range of k, uniform, above 0.
+    reach : float
+        Counts up to so many times the fastest one are offered to policies, at
+        least 1; with 1 none can step into the decline but by its request.
+    counts : str or sequence of str
+        Feasible counts, see `Downey`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Declining(fastest_min=16, fastest_max=16)
+    >>> shapes = family.draw(np.random.default_rng(1), 1, processors=64)
+    >>> g = shapes.g(np.zeros(64, int), np.arange(1, 65))
+    >>> int(g.argmin()) + 1, shapes.largest_useful(0)
+    (16, 32)
+    """
+
+    def __init__(
+        self,
+        fastest_min: float = 2.0,
+        fastest_max: float | None = None,
+        steepness_min: float = 0.5,
+        steepness_max: float = 2.0,
+        reach: float = 2.0,
+        counts: str | Sequence[str] = "any",
+    ) -> None:
+        check_range("fastest", fastest_min, fastest_max, 1.0)
+        check_range("steepness", steepness_min, steepness_max, 0.0)
+        if steepness_min == 0.0:
+            raise WorkloadError("moldability.steepness_min must be above 0, got 0")
+        if not (reach >= 1.0 and np.isfinite(reach)):
+            raise WorkloadError(f"moldability.reach must be at least 1, got {reach}")
+        self.fastest_min, self.fastest_max = fastest_min, fastest_max
+        self.steepness_min, self.steepness_max = steepness_min, steepness_max
+        self.reach = reach
+        self.counts = parse_counts(counts)
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw the fastest count and the steepness of each application."""
+        check_draw(applications, processors)
+        uniforms = draw_uniforms(rng, applications)
+        top = processors if self.fastest_max is None else self.fastest_max
+        fastest = log_uniform(uniforms[:, 0], self.fastest_min, max(top, self.fastest_min))
+        k = self.steepness_min + (self.steepness_max - self.steepness_min) * uniforms[:, 1]
+        curve = DecliningCurve(fastest, k, self.reach)
+        return assemble(curve, processors, self.counts, uniforms)
