@@ -1,5 +1,6 @@
 """Vectorised figures against loops that follow the definitions word by word."""
 
+import itertools
 import math
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_figures_of_the_machine(spec):
     lost = lost_requested = used = queued = 0.0
     most = 0
     times = instants(records)
-    for a, b in zip(times, times[1:], strict=False):
+    for a, b in itertools.pairwise(times):
         idle = records.processors - held_at(records, a)
         waiting = waiting_at(records, a)
         used += held_at(records, a) * (b - a)
@@ -80,7 +81,7 @@ def test_timeline_tells_machine_and_queue_at_any_instant(spec):
     timeline = outcome(trace, truth, records).tables.timeline
     request = trace.jobs["requested_processors"]
     times = instants(records)
-    for a, b in zip(times, times[1:], strict=False):
+    for a, b in itertools.pairwise(times):
         middle = (a + b) / 2
         row = timeline[timeline["time"] <= middle].iloc[-1]
         waiting = waiting_at(records, middle)
@@ -162,9 +163,7 @@ def test_figures_of_learning(spec):
             exact = truth.runtimes(job, np.array([asked.nprocs[i]]))[0]
             errors.append(abs(asked.predicted[i] - exact) / exact)
     assert got["predictions"] == len(errors)
-    assert got["prediction_mape"] == (
-        pytest.approx(sum(errors) / len(errors)) if errors else None
-    )
+    assert got["prediction_mape"] == (pytest.approx(sum(errors) / len(errors)) if errors else None)
 
 
 @settings(max_examples=60, deadline=None)
@@ -195,7 +194,7 @@ def test_steady_figures_leave_out_first_and_last_jobs(spec, first, last):
     assert got["steady_mean_response_time"] == pytest.approx(response.mean())
     begin, end = submit[0], submit[-1]
     times = instants(records, [begin, end])
-    inside = [(a, b) for a, b in zip(times, times[1:], strict=False) if begin <= a and b <= end]
+    inside = [(a, b) for a, b in itertools.pairwise(times) if begin <= a and b <= end]
     used = sum(held_at(records, a) * (b - a) for a, b in inside)
     total = (end - begin) * records.processors
     assert got["steady_utilization"] == (pytest.approx(used / total) if total else None)
