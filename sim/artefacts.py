@@ -1,0 +1,199 @@
+"""Artefacts of a run: written whole or not at all, the summary last."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sim.frames import Tables
+from sim.job_metrics import Figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUMMARY = "summary.json"
+FAILURE = "failure.json"
+TABLES = ("jobs", "allocations", "timeline", "predictions")
+FILES = (SUMMARY, FAILURE, "manifest.json", "schedule.png", *(f"{t}.parquet" for t in TABLES))
+PARTIAL = ".partial"
+
+UNITS = {
+    **dict.fromkeys(("held_area",), "processor-seconds"),
+    **dict.fromkeys(
+        (
+            *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
+            *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
+            *("predicted", "actual"),
+        ),
+        "s",
+    ),
+}
+"""Units of columns, kept in the Parquet schema as field metadata ``unit``."""
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """Everything that one run writes.
+
+    Attributes
+    ----------
+    tables : Tables
+    figure : matplotlib.figure.Figure
+        The picture of the schedule.
+    summary : dict
+        What `sim.metrics.summarise` returned.
+    manifest : mapping
+        What may differ between two runs of the same configuration.
+    """
+
+    tables: Tables
+    figure: "Figure"
+    summary: Figures
+    manifest: Mapping[str, object]
+
+
+def is_finished(folder: Path) -> bool:
+    """Return whether the run in this folder ended and wrote everything."""
+    return (folder / SUMMARY).is_file()
+
+
+def clear(folder: Path) -> None:
+    """Remove the artefacts of an earlier run from a folder, the summary first."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / PARTIAL, ignore_errors=True)
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as Parquet: NaN as null, units of columns in the schema.
+
+    The same table gives the same bytes; neither index nor time is stored.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields = [
+        pa.field(
+            name,
+            pa.string() if pa.types.is_large_string(field.type) else field.type,
+            metadata={"unit": UNITS[name]} if name in UNITS else None,
+        )
+        for name, field in zip(table.schema.names, table.schema, strict=True)
+    ]
+    pq.write_table(table.cast(pa.schema(fields)), path, compression="zstd")
+
+
+def _write_parts(folder: Path, run: Artefacts) -> None:
+    for name in TABLES:
+        write_table(getattr(run.tables, name), folder / f"{name}.parquet")
+    run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
+    (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")
+    (folder / SUMMARY).write_text(_json(run.summary), encoding="utf-8")
+
+
+def _publish(partial: Path, folder: Path) -> None:
+    """Move finished files to their place, the summary last."""
+    names = sorted(path.name for path in partial.iterdir())
+    for name in sorted(names, key=lambda name: name == SUMMARY):
+        (partial / name).replace(folder / name)
+    partial.rmdir()
+
+
+def write_run(folder: Path, run: Artefacts, baseline: Artefacts | None = None) -> None:
+    """Write the artefacts of a run, and those of its baseline below ``baseline/``.
+
+    Everything is written in a folder of its own first and then moved; the run's
+    summary comes last, after its baseline is whole. A process that dies on the
+    way leaves no summary, and so no run that looks finished.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if missing; artefacts of an earlier run in it are removed.
+    run : Artefacts
+    baseline : Artefacts, optional
+    """
+    clear(folder)
+    if (folder / "baseline").is_dir():
+        clear(folder / "baseline")
+    if baseline is not None:
+        write_run(folder / "baseline", baseline)
+    partial = folder / PARTIAL
+    partial.mkdir(parents=True)
+    _write_parts(partial, run)
+    _publish(partial, folder)
+
+
+def replication_folder(folder: Path, replication: int) -> Path:
+    """Return where replication k, from 0, of several lies."""
+    return folder / f"replication={replication}"
+
+
+def mean_summary(summaries: Sequence[Figures]) -> Figures:
+    """Return the means over replications under the same keys, plus ``replications``.
+
+    Undefined figures are left out of a mean, and the mean is None where none is
+    defined. Figures that are equal in all replications stay as they are; text
+    that differs becomes None; truth values that differ become a share.
+
+    Examples
+    --------
+    >>> mean_summary([{"jobs": 3, "wait": 1.0}, {"jobs": 3, "wait": None}])
+    {'jobs': 3, 'replications': 2, 'wait': 1.0}
+    """
+    keys = sorted({key for summary in summaries for key in summary})
+    means = {key: _mean([summary.get(key) for summary in summaries]) for key in keys}
+    return dict(sorted((means | {"replications": len(summaries)}).items()))
+
+
+def _mean(values: list[float | int | bool | str | None]) -> float | int | bool | str | None:
+    known = [value for value in values if value is not None]
+    if not known or all(value == known[0] for value in known):
+        return known[0] if known else None
+    numbers = [float(value) for value in known if not isinstance(value, str)]
+    return sum(numbers) / len(numbers) if len(numbers) == len(known) else None
+
+
+def read_summary(folder: Path) -> Figures:
+    """Return the summary of a finished run."""
+    content: Figures = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    return content
+
+
+def write_means(folder: Path, replications: int, manifest: Mapping[str, object]) -> Figures:
+    """Write the summary of a run of several replications from theirs, and return it.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The run's folder, in which ``replication=0/`` and so on are finished.
+    replications : int
+    manifest : mapping
+    """
+    parts = [read_summary(replication_folder(folder, k)) for k in range(replications)]
+    clear(folder)
+    summary = mean_summary(parts)
+    partial = folder / PARTIAL
+    partial.mkdir()
+    (partial / "manifest.json").write_text(_json(manifest), encoding="utf-8")
+    (partial / SUMMARY).write_text(_json(summary), encoding="utf-8")
+    _publish(partial, folder)
+    return summary
+
+
+def write_failure(folder: Path, message: str) -> None:
+    """Mark a run as failed with its message, and remove what it may have written before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clear(folder)
+    partial = folder / (FAILURE + PARTIAL)
+    partial.write_text(_json({"status": "failed", "message": message}), encoding="utf-8")
+    partial.replace(folder / FAILURE)

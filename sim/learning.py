@@ -1,0 +1,128 @@
+"""Figures of prediction: how wrong beliefs were, and how much there was to learn."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray, Observation
+from sim.frames import completed
+from sim.job_metrics import Figures, mean
+from sim.records import Records
+from workloads.base import GroundTruth
+
+FITTED_OBSERVATIONS = 2
+"""Fewest observations behind a belief that is read off a fitted curve."""
+PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
+"""Methods whose beliefs are not read off a fitted curve."""
+SEEN_COUNTS = 3
+"""Distinct processor counts after which an application counts as seen."""
+
+
+def error_figures(predictions: pd.DataFrame) -> Figures:
+    """Return the errors of the beliefs of completed last runs.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        Columns of ``predictions.parquet``; rows whose ``actual`` is null do not count.
+
+    Notes
+    -----
+    An error is |predicted - actual| / actual. A belief below the actual runtime
+    counts as under, one above it as over; under and over keep their own mean.
+    """
+    actual = predictions["actual"].to_numpy()
+    known = np.isfinite(actual) & np.isfinite(predictions["predicted"].to_numpy())
+    actual, predicted = actual[known], predictions["predicted"].to_numpy()[known]
+    error = np.abs(predicted - actual) / actual
+    under, over = predicted < actual, predicted > actual
+    some = len(error) > 0
+    return {
+        "predictions": len(error),
+        "prediction_mape": mean(error),
+        "prediction_median_error": float(np.median(error)) if some else None,
+        "prediction_p95_error": float(np.percentile(error, 95)) if some else None,
+        "prediction_under_share": float(under.mean()) if some else None,
+        "prediction_over_share": float(over.mean()) if some else None,
+        "prediction_mean_under_error": mean(error[under]),
+        "prediction_mean_over_error": mean(error[over]),
+    }
+
+
+def _first_seen(application: IntArray, nprocs: IntArray, time: FloatArray) -> pd.Series:
+    """Return when each application had been seen at three distinct counts, by application."""
+    seen = pd.DataFrame({"application": application, "nprocs": nprocs, "time": time})
+    first = seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
+    ordered = first.sort_values("time", kind="stable").groupby("application")
+    nth = ordered.nth(SEEN_COUNTS - 1)
+    return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
+
+
+def seen_share(
+    truth: GroundTruth,
+    records: Records,
+    calibration: Sequence[Observation],
+    counted: IntArray,
+) -> float | None:
+    """Return the share of jobs whose application was seen at three counts before they started.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+    records : Records
+    calibration : sequence of Observation
+        Runs before the first submit.
+    counted : numpy.ndarray of int
+        Job indices over which the share runs.
+
+    Notes
+    -----
+    A completed run shows its application at the count it started on, from the
+    instant of its end; runs that were resized show no count.
+    """
+    if not len(counted):
+        return None
+    pieces = np.bincount(records.stretches.job, minlength=len(records.submit_time))
+    shown = np.flatnonzero(completed(records) & (pieces <= records.restarts + 1))
+    extra = [(o.application, o.nprocs) for o in calibration]
+    before = np.array(extra, dtype=np.int64).reshape(-1, 2)
+    when = _first_seen(
+        np.concatenate([truth.application[shown], before[:, 0]]),
+        np.concatenate([records.allocated[shown], before[:, 1]]),
+        np.concatenate([records.end_time[shown], np.full(len(before), -np.inf)]),
+    )
+    known = when.reindex(truth.application[counted]).fillna(np.inf).to_numpy()
+    return float((known <= records.start_time[counted]).mean())
+
+
+def learning_figures(
+    truth: GroundTruth,
+    records: Records,
+    calibration: Sequence[Observation],
+    counted: IntArray,
+) -> Figures:
+    """Return how much there was to learn, over the job indices `counted`.
+
+    A start is decided on a fitted curve if its belief rests on at least two
+    observations and its method is none of the plain ones; the share is of all
+    started runs, whether a predictor was asked or not.
+    """
+    asked = records.consultations
+    _, uses = np.unique(truth.application[counted], return_counts=True)
+    plain = np.fromiter((m in PLAIN_METHODS for m in asked.method), np.bool_, len(asked.method))
+    ours = np.zeros(len(records.submit_time), np.bool_)
+    ours[counted] = True
+    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain
+    runs = int((records.restarts[counted] + 1).sum())
+    assumed = truth.serial_time_assumed[counted]
+    return {
+        "applications": len(uses),
+        "mean_jobs_per_application": float(uses.mean()) if len(uses) else None,
+        "median_jobs_per_application": float(np.median(uses)) if len(uses) else None,
+        "max_jobs_per_application": int(uses.max(initial=0)),
+        "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
+        "share_fitted_starts": float(fitted.sum()) / runs if runs else None,
+        "share_assumed_serial_time": float(assumed.mean()) if len(counted) else None,
+        "share_moldable": float(truth.moldable[counted].mean()) if len(counted) else None,
+    }

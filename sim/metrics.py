@@ -1,0 +1,181 @@
+"""The summary of a run: flat, sorted, reproducible figures."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from predictors.base import FloatArray, Observation
+from sim.bounds import bound_figures
+from sim.frames import completed, held_area
+from sim.job_metrics import Figures, job_figures
+from sim.learning import error_figures, learning_figures
+from sim.machine_metrics import machine_figures, stability
+from sim.outcome import Outcome
+from sim.trimming import Trim
+
+
+def plain(value: object) -> float | int | bool | str | None:
+    """Return a figure as JSON has it: plain types, None for what is not finite.
+
+    Examples
+    --------
+    >>> plain(np.int64(3)), plain(np.float64("nan")), plain(np.True_)
+    (3, None, True)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(f"a summary holds numbers, text and null, not {type(value).__name__}")
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
+    """Return Σ T(1) over held and over all processor-seconds, of jobs whose T(1) is known."""
+    serial = run.truth.serial_time
+    known = run.counted & np.isfinite(serial)
+    done = float(serial[known & completed(run.records)].sum())
+    some, every = bool(known.any()), bool(known[run.counted].all())
+    return {
+        "system_efficiency": _ratio(done, float(area[known].sum())) if some else None,
+        "useful_utilization": _ratio(done, total) if some and every else None,
+    }
+
+
+def _loads(run: Outcome, machine: int) -> Figures:
+    jobs = run.trace.jobs[run.counted]
+    submit = run.records.submit_time[run.counted]
+    span = float(np.ptp(submit)) * machine if len(submit) else 0.0
+    area = jobs["requested_processors"] * jobs["reference_runtime"]
+    return {
+        "offered_load": _ratio(float(area.sum()), span),
+        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
+    }
+
+
+def whole_figures(run: Outcome) -> Figures:
+    """Return the figures that count every job, calibration runs among them."""
+    records = run.records
+    if not len(records.submit_time):
+        return {"makespan": None, "held_area": 0.0, "processors": records.processors}
+    area = held_area(records)
+    begin, end = float(records.submit_time.min()), float(records.end_time.max())
+    runs = int((records.restarts + 1).sum())
+    return {
+        "makespan": end - begin,
+        "held_area": float(area.sum()),
+        "processors": records.processors,
+        "reallocations": len(records.stretches.job) - runs,
+        **machine_figures(run.state, records.processors, begin, end),
+        **_efficiencies(run, area, records.processors * (end - begin)),
+        **_loads(run, records.processors),
+    }
+
+
+def slug(reason: str) -> str:
+    """Return a reason in words as a part of a key.
+
+    Examples
+    --------
+    >>> slug("wider than the machine")
+    'wider_than_the_machine'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", reason.lower()).strip("_")
+
+
+def _cleaning(run: Outcome) -> Figures:
+    dropped, repaired = run.trace.dropped, run.trace.repaired
+    return {
+        "dropped_jobs": sum(dropped.values()),
+        **{f"dropped_jobs_{slug(reason)}": count for reason, count in dropped.items()},
+        "repaired_values": sum(repaired.values()),
+        **{f"repaired_values_{slug(reason)}": count for reason, count in repaired.items()},
+    }
+
+
+def steady_figures(run: Outcome, trim: Trim) -> Figures:
+    """Return the ``steady_*`` twins: the rule is in `Trim`; nothing if nothing is trimmed."""
+    if not trim.trims:
+        return {}
+    jobs = run.tables.jobs
+    jobs = jobs[jobs["job_id"] >= 0]
+    kept = jobs.iloc[trim.window(len(jobs))]
+    begin, end = (float(kept["submit_time"].iloc[row]) for row in (0, -1))
+    inside = run.tables.predictions["job_id"].isin(kept["job_id"])
+    figures = {
+        **job_figures(kept),
+        **machine_figures(run.state, run.records.processors, begin, end),
+        **error_figures(run.tables.predictions[inside]),
+    }
+    return {f"steady_{key}": value for key, value in figures.items()}
+
+
+def _merge(parts: Sequence[Mapping[str, object]]) -> Figures:
+    figures: Figures = {}
+    for part in parts:
+        twice = sorted(figures.keys() & part.keys())
+        if twice:
+            raise ValueError(f"two figures of the summary have one key: {', '.join(twice)}")
+        figures |= {key: plain(value) for key, value in part.items()}
+    return dict(sorted(figures.items()))
+
+
+def summarise(
+    run: Outcome,
+    *,
+    trim: Trim | None = None,
+    calibration: Sequence[Observation] = (),
+    calibration_area: float = 0.0,
+    more: Mapping[str, object] | None = None,
+) -> Figures:
+    """Return the summary of a run, sorted by key; undefined figures are None.
+
+    Parameters
+    ----------
+    run : Outcome
+    trim : Trim, optional
+        What the ``steady_*`` twins leave out; without it there are none.
+    calibration : sequence of Observation
+        Runs that predictors saw before the first submit.
+    calibration_area : float, processor-seconds
+        What those runs held; that of calibration jobs in the trace is added.
+    more : mapping, optional
+        Further keys, such as the choices of the configuration.
+
+    Returns
+    -------
+    dict
+        Plain numbers, text and None by key.
+
+    Raises
+    ------
+    ValueError
+        If a counter or a key of `more` is the name of another figure.
+    """
+    jobs, predictions = run.tables.jobs, run.tables.predictions
+    charged = jobs["job_id"] < 0
+    counted = np.flatnonzero(run.counted)
+    arrivals = run.records.submit_time[counted]
+    begin, end = (float(arrivals.min()), float(arrivals.max())) if len(counted) else (0.0, 0.0)
+    return _merge(
+        [
+            job_figures(jobs[~charged]),
+            whole_figures(run),
+            stability(run.state, run.records.processors, begin, end),
+            error_figures(predictions[predictions["job_id"] >= 0]),
+            learning_figures(run.truth, run.records, calibration, counted),
+            {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
+            bound_figures(run),
+            _cleaning(run),
+            steady_figures(run, trim or Trim()),
+            run.records.counters,
+            more or {},
+        ]
+    )
