@@ -81,14 +81,22 @@ def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> None:
     config = settings(composed, multirun)
     digest = schema.digest(config)
-    from sim.run import run
+    from sim.run import Show, run
     from sim.run_folder import is_finished_with
 
     if multirun and is_finished_with(folder, digest):
         logger.info("already finished: %s", folder.name)
         return
     _clear(folder)
-    run(config, folder, digest, quiet=multirun)
+    asked = config["sim"]["progress"]
+    progress = not multirun if asked is None else asked
+    run(config, folder, digest, Show(progress, not multirun, _names(config)))
+
+
+def _names(config: dict[str, Any]) -> tuple[str, str]:
+    preset_chosen = HydraConfig.get().runtime.choices.get("policy")
+    base = config["baseline"]
+    return str(preset_chosen), "" if base is None else f"baseline {base['name']}"
 
 
 def _clear(folder: Path) -> None:

@@ -82,6 +82,11 @@ def _located(target: object, key: str) -> Any:
         raise ConfigError(f"{key}._target_={target}: there is no such class") from error
 
 
+def accepted(target: object, key: str) -> tuple[str, ...]:
+    """Return the names of the arguments that a ``_target_`` takes."""
+    return tuple(inspect.signature(_located(target, key)).parameters)
+
+
 def _hints(factory: Any) -> dict[str, Any]:
     constructor = factory.__init__ if inspect.isclass(factory) else factory
     try:

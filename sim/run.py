@@ -1,33 +1,36 @@
 """One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
 
-import logging
+import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from workloads.truth import TRUTH_KEYS, build_truth
+
 from predictors.base import RuntimePredictor
 from predictors.oracle import NeedsTruth
-from sim.artefacts import Artefacts, replication_folder, write_means, write_run
-from sim.build import build
-from sim.engine import simulate
+from sim.artefacts import Artefacts, mean_summary, replication_folder, write_means, write_run
+from sim.build import accepted, build
+from sim.console import print_results
+from sim.engine import Watcher, simulate
+from sim.job_metrics import Figures
 from sim.machine import Dedicated
 from sim.manifest import manifest
 from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
+from sim.progress import Progress
 from sim.run_folder import DIGEST
 from sim.trimming import Trim
+from sim.watching import ProgressWatcher
 from workloads.base import GroundTruth, Trace
-from workloads.errors import WorkloadError
 from workloads.streams import Streams
-from workloads.truth import build_truth
 
-ASSIGNMENT = ("applications", "popularity", "sizes", "size", "size_noise")
+REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,47 +51,50 @@ class Scene:
     streams: Streams
 
 
-def machine_size(trace: Trace, configured: int | None) -> int:
-    """Return the processors of the machine: as configured, else the log's, else the widest job.
+def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the ``workload`` group that the source of jobs takes.
 
-    Raises
-    ------
-    WorkloadError
-        If there is no job at all.
+    What repeats belongs to the truth, unless the source itself draws applications.
     """
-    if trace.jobs.empty:
-        raise WorkloadError(f"{trace.source}: no job is left to run; {counted(trace.dropped)}")
-    return configured or trace.processors or int(trace.jobs["requested_processors"].max())
+    taken = accepted(workload["_target_"], "workload")
+    return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
 
 
-def counted(reasons: Mapping[str, int]) -> str:
-    """Return counts by reason in words.
-
-    Examples
-    --------
-    >>> counted({"wider than the machine": 2, "no processors": 1})
-    '2 wider than the machine, 1 no processors'
-    """
-    return ", ".join(f"{number} {reason}" for reason, number in reasons.items() if number)
+def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of ``workload`` and ``moldability`` that `build_truth` takes."""
+    repetition = {k: v for k, v in config["workload"].items() if k in REPETITION}
+    return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
 
 
 def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     """Return jobs, truth and machine of one replication."""
     streams = Streams(config["seed"], replication)
-    source = {k: v for k, v in config["workload"].items() if k not in ASSIGNMENT}
-    repeated = {k: v for k, v in config["workload"].items() if k in ASSIGNMENT}
-    processors = config["cluster"]["processors"]
-    trace = build(source, "workload").trace(streams, processors)
-    if replication == 0 and (dropped := counted(trace.dropped)):
-        logger.warning("%s: jobs that can never run were dropped: %s", trace.source, dropped)
-    size = machine_size(trace, processors)
+    asked = config["cluster"]["processors"]
+    trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
+    size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     machine = build({**config["cluster"], "processors": size}, "cluster")
-    molding = build(config["moldability"], "moldability")
-    truth = build_truth(trace, molding.pop("shape"), streams, size, **repeated, **molding)
+    curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
+    family = build(curves, "moldability")
+    truth = build_truth(trace, family, streams, size, **truth_options(config))
     return Scene(trace, truth, machine, streams)
 
 
-def play(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene) -> Outcome:
+def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
+    """Return who watches the engine: its checker, and the progress display."""
+    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress)]
+    if config["sim"]["check"]:
+        from sim.checks import Checker
+
+        found.append(Checker())
+    return tuple(found)
+
+
+def play(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Progress | None = None,
+) -> Outcome:
     """Simulate one policy with one predictor on a scene.
 
     Parameters
@@ -98,12 +104,12 @@ def play(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene) -> O
     parts : mapping
         The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
     scene : Scene
+    progress : Progress, optional
     """
     policy = build(parts["policy"], "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     if isinstance(predictor, NeedsTruth):
         predictor.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
-    luck = scene.streams("adopters").random(len(scene.trace.jobs))
     records = simulate(
         scene.trace,
         scene.truth,
@@ -111,9 +117,37 @@ def play(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene) -> O
         predictor,
         scene.machine,
         overrun=config["overrun"],
-        luck=luck,
+        luck=scene.streams("adopters").random(len(scene.trace.jobs)),
+        watchers=watchers(config, progress),
     )
     return outcome(scene.trace, scene.truth, records)
+
+
+@dataclass(frozen=True)
+class Show:
+    """What the terminal is told.
+
+    Attributes
+    ----------
+    progress : bool
+        How far a simulation is, on runs longer than a second.
+    results : bool
+        The table at the end.
+    names : tuple of str
+        Of the run's policy and of its baseline.
+    console, messages : rich.console.Console
+        Standard output, and standard error.
+    """
+
+    progress: bool = False
+    results: bool = False
+    names: tuple[str, str] = ("run", "baseline")
+    console: Console = field(default_factory=Console)
+    messages: Console = field(default_factory=lambda: Console(stderr=True))
+
+    def name(self, parts: Mapping[str, Any]) -> str:
+        """Return the name of a run's or a baseline's policy."""
+        return str(parts["name"]) if "name" in parts else self.names[0]
 
 
 def artefacts(config: Mapping[str, Any], played: Outcome, seconds: float, digest: str) -> Artefacts:
@@ -126,38 +160,56 @@ def artefacts(config: Mapping[str, Any], played: Outcome, seconds: float, digest
     )
 
 
-def replicate(config: Mapping[str, Any], replication: int, folder: Path, digest: str) -> None:
-    """Run one replication and its baseline, and write both into the folder."""
+def perform(
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, digest: str, show: Show
+) -> Artefacts:
+    """Simulate the run or its baseline, and return everything that is written of it."""
+    began = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        origin = float(scene.trace.jobs["submit_time"].iloc[0])
+        progress = Progress(show.messages, show.name(parts), origin=origin)
+        shown = stack.enter_context(progress) if show.progress else None
+        played = play(config, parts, scene, shown)
+    return artefacts(config, played, time.perf_counter() - began, digest)
+
+
+def replicate(
+    config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
+) -> tuple[Figures, Figures | None]:
+    """Run one replication and its baseline, write both, and return their summaries."""
     scene = set_scene(config, replication)
-    written = []
-    for parts in (config, config["baseline"]):
-        if parts is None:
-            continue
-        began = time.perf_counter()
-        played = play(config, parts, scene)
-        written.append(artefacts(config, played, time.perf_counter() - began, digest))
-    write_run(folder, *written)
+    own = perform(config, config, scene, digest, show)
+    other = config["baseline"]
+    base = None if other is None else perform(config, other, scene, digest, show)
+    write_run(folder, own, base)
+    return own.summary, None if base is None else base.summary
 
 
-def run(config: Mapping[str, Any], folder: Path, digest: str, *, quiet: bool = False) -> None:
+def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> None:
     """Carry out a whole run: all replications, each with its baseline, and their means.
 
     Parameters
     ----------
     config : mapping
-        The resolved configuration; ``baseline`` is None or has a policy and a predictor.
+        The resolved configuration; ``baseline`` is None or has a name, a policy
+        and a predictor.
     folder : pathlib.Path
         Where the artefacts go.
     digest : str
         Identifies the configuration in the manifest.
-    quiet : bool
-        Show neither progress nor table.
+    show : Show
+        What the terminal is told.
     """
     Trim(**config["metrics"])
-    replications = config["replications"]
-    if replications == 1:
-        replicate(config, 0, folder, digest)
-        return
-    for replication in range(replications):
-        replicate(config, replication, replication_folder(folder, replication), digest)
-    write_means(folder, replications, {DIGEST: digest})
+    number = config["replications"]
+    if number == 1:
+        summary, base = replicate(config, 0, folder, digest, show)
+    else:
+        pairs = [
+            replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
+        ]
+        bases = [base for _, base in pairs if base is not None]
+        summary = write_means(folder, number, {DIGEST: digest})
+        base = mean_summary(bases) if bases else None
+    if show.results:
+        print_results(show.console, summary, base, names=show.names)

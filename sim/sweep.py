@@ -10,7 +10,6 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-
 LONGEST_NAME = 120
 """Characters; with its hash a name stays below what file systems allow (255 bytes)."""
 

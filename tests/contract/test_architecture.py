@@ -25,7 +25,9 @@ def imported(path):
             yield from ((alias.name, node in top) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            yield node.module, node in top
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in inner if (ROOT / f"{name.replace('.', '/')}.py").is_file()]
+            yield from ((name, node in top) for name in modules or [node.module])
 
 
 MODULES = {

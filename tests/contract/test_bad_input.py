@@ -34,8 +34,8 @@ CONFIGURATIONS = [
     (["baseline=best"], "baseline=best", "easy"),
     (["metrics.warmup=-1"], "metrics.warmup", "-1"),
     (["workload=swf"], "workload.path", "path"),
-    (["workload=swf", "workload.path=nowhere.swf"], "nowhere.swf", "No such file"),
-    (["workload=swf", "workload.path=."], ".", "directory"),
+    (["workload=swf", "workload.path=nowhere.swf"], "nowhere.swf", "no such file"),
+    (["workload=swf", "workload.path=."], ".", "folder"),
 ]
 
 JOB = "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n"
@@ -43,13 +43,28 @@ JOB = "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n"
 FILES_OF_LINES = {
     "empty": ("", ["broken.swf"]),
     "comments alone": ("; MaxProcs: 8\n", ["broken.swf"]),
-    "a field too few": (JOB + "2 5 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1\n", ["broken.swf:2", "17"]),
-    "a field too many": (JOB + JOB.strip() + " 7\n", ["broken.swf:2", "19"]),
-    "a word for a number": (JOB.replace(" 60 4", " soon 4", 1), ["broken.swf:1", "soon"]),
+    "a field too few": (
+        JOB + "2 5 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1\n",
+        ["broken.swf, line 2", "17 fields"],
+    ),
+    "a field too many": (JOB + JOB.strip() + " 7\n", ["broken.swf, line 2", "19 fields"]),
+    "a word for a number": (
+        JOB.replace(" 60 4", " soon 4", 1),
+        ["broken.swf, line 1, field 4", "soon"],
+    ),
     "no number in the header": ("; MaxProcs: lots\n" + JOB, ["broken.swf", "MaxProcs", "lots"]),
-    "nothing that can run": (JOB.replace(" 60 4", " -1 4", 1), ["broken.swf", "no job"]),
-    "all wider than the machine": ("; MaxProcs: 2\n" + JOB, ["broken.swf", "no job"]),
-    "an infinite runtime": (JOB.replace(" 60 4", " inf 4", 1), ["broken.swf:1", "inf"]),
+    "nothing that can run": (
+        JOB.replace(" 60 4", " -1 4", 1),
+        ["broken.swf", "none of 1 jobs", "runtime"],
+    ),
+    "all wider than the machine": (
+        "; MaxProcs: 2\n" + JOB,
+        ["broken.swf", "none of 1 jobs", "wider"],
+    ),
+    "an infinite runtime": (
+        JOB.replace(" 60 4", " inf 4", 1),
+        ["broken.swf, line 1, field 4", "inf"],
+    ),
 }
 
 
@@ -94,7 +109,9 @@ def test_bytes_that_are_no_text_are_refused(command, tmp_path):
     assert_refused(ended, tmp_path, "noise.swf")
 
 
-@pytest.mark.parametrize("overrides", [["sed=1"], ["workload=moon"], ["workload.job=3"], ["seed=x"]])
+@pytest.mark.parametrize(
+    "overrides", [["sed=1"], ["workload=moon"], ["workload.job=3"], ["seed=x"]]
+)
 def test_what_hydra_refuses_keeps_its_message_and_status(command, tmp_path, overrides):
     ended = command(*TINY, *overrides)
     assert ended.status == 1
@@ -108,8 +125,16 @@ def test_a_recoverable_defect_is_counted_and_the_run_goes_on(command, tmp_path):
     (tmp_path / "log.swf").write_text("; MaxProcs: 8\n" + JOB + bad)
     ended = command("workload=swf", "workload.path=log.swf", *TINY)
     assert ended.status == 0, ended.err
-    assert "WARNING: log.swf: jobs that can never run were dropped: 1 " in ended.err
+    assert "WARNING: log.swf: 1 of 2 jobs left out: 1 unknown_runtime" in ended.err
     assert '"dropped_jobs": 1' in (tmp_path / "run/summary.json").read_text()
+
+
+def test_the_same_defect_is_refused_on_request(command, tmp_path):
+    (tmp_path / "log.swf").write_text(
+        JOB + JOB.replace("1 0", "2 10", 1).replace(" 60 4", " -1 4", 1)
+    )
+    asked = ("workload=swf", "workload.path=log.swf", "workload.cleaning.unknown_runtime=error")
+    assert_refused(command(*TINY, *asked), tmp_path, "log.swf", "2", "runtime")
 
 
 def test_artefacts_of_an_earlier_run_do_not_survive_a_refused_one(command, tmp_path):

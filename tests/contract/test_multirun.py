@@ -6,7 +6,6 @@ from sim.artefacts import FAILURE, FILES
 
 TINY = ("-m", "workload.jobs=40", "hydra.sweep.dir=sweep")
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-LOCAL = {"workload.jobs=40"}
 
 
 def artefacts(folder):
@@ -54,10 +53,10 @@ def test_a_bug_in_one_run_stops_no_other(command, tmp_path, monkeypatch):
 
     play = run.play
 
-    def sometimes(config, parts, scene):
+    def sometimes(config, *others):
         if config["seed"] == 1:
             raise RuntimeError("a bug")
-        return play(config, parts, scene)
+        return play(config, *others)
 
     monkeypatch.setattr(run, "play", sometimes)
     ended = command(*TINY, "seed=1,2")

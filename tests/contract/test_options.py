@@ -1,19 +1,20 @@
 """Every YAML option composes and builds; the help page has every key."""
 
+import functools
 import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from workloads.truth import TRUTH_KEYS
 
-from sim.app import prepare, preset
+from sim.app import prepare
 from sim.build import build
 from sim.config import CONFIG_FOLDER
-from sim.run import ASSIGNMENT
+from sim.run import REPETITION
 
 prepare()
 GROUPS = {
@@ -25,7 +26,6 @@ EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
 FILLED = {
     "workload/swf": ["workload.path=log.swf"],
     "workload/archive": ["workload.name=SDSC-SP2"],
-    "moldability/measured": ["moldability.shape.path=curves.csv"],
 }
 NEEDS_FILE = {"moldability/measured"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
@@ -36,9 +36,12 @@ def composed(*overrides):
         return compose("config", overrides=list(overrides))
 
 
+@functools.cache
 def plain(option):
     group, _, name = option.rpartition("/")
-    return OmegaConf.to_container(composed(f"{group}={name}", *FILLED.get(option, [])), resolve=True)
+    return OmegaConf.to_container(
+        composed(f"{group}={name}", *FILLED.get(option, [])), resolve=True
+    )
 
 
 def leaves(node, prefix=""):
@@ -46,7 +49,10 @@ def leaves(node, prefix=""):
     if not isinstance(node, dict) or (prefix and not node):
         return {prefix.rstrip(".")}
     return {
-        key for name, value in node.items() if name != "_target_" for key in leaves(value, f"{prefix}{name}.")
+        key
+        for name, value in node.items()
+        if name != "_target_"
+        for key in leaves(value, f"{prefix}{name}.")
     }
 
 
@@ -54,7 +60,7 @@ def leaves(node, prefix=""):
 def test_every_option_composes_and_builds(option):
     config = plain(option)
     part = option.split("/")[0]
-    node = {k: v for k, v in config[part].items() if k not in ASSIGNMENT}
+    node = {k: v for k, v in config[part].items() if k not in (*REPETITION, *TRUTH_KEYS)}
     if part == "cluster":
         node["processors"] = 16
     if option in NEEDS_FILE:
@@ -65,7 +71,9 @@ def test_every_option_composes_and_builds(option):
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_and_key_is_on_the_help_page(option):
     group, _, name = option.rpartition("/")
-    assert re.search(rf"^\s*{re.escape(group)}=.*\b{re.escape(name)}\b|^ +{name}\b", PAGE, re.M), name
+    assert re.search(rf"^\s*{re.escape(group)}=.*\b{re.escape(name)}\b|^ +{name}\b", PAGE, re.M), (
+        name
+    )
     part = option.split("/")[0]
     missing = {key for key in leaves({part: plain(option)[part]}) if not described(key)}
     assert missing == set()

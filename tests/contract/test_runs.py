@@ -98,9 +98,7 @@ def test_what_a_user_keeps_in_a_runs_folder_stays(command, tmp_path):
     assert (tmp_path / "run/baseline/notes.txt").read_text() == "mine"
 
 
-def test_an_unexpected_error_leaves_nothing_and_keeps_its_traceback(
-    command, tmp_path, monkeypatch
-):
+def test_an_unexpected_error_leaves_nothing_and_keeps_its_traceback(command, tmp_path, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("a bug")
 
