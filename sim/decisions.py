@@ -22,10 +22,32 @@ class Start(NamedTuple):
     nodes: Ranges | None = None
 
 
+class Resize(NamedTuple):
+    """Change the processors of a running job now.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    processors : int
+        The new count.
+    nodes : Ranges or None
+        Which processors; None keeps the lowest-numbered of its own and adds the
+        lowest-numbered free ones.
+    cost : float
+        Seconds without progress, on all processors held from now on.
+    """
+
+    job: int
+    processors: int
+    nodes: Ranges | None = None
+    cost: float = 0.0
+
+
 class WakeAt(NamedTuple):
     """Look again at this time, whatever happens until then (seconds)."""
 
     time: float
 
 
-Decision = Start | WakeAt
+Decision = Start | Resize | WakeAt

@@ -1,7 +1,7 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,14 +14,15 @@ from predictors.base import (
     VisibleJobs,
 )
 from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
-from sim.decisions import Decision, Start, WakeAt
+from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
 from sim.logbook import Logbook
 from sim.machine import Dedicated
 from sim.policies.base import Policy
-from sim.processors import FreeProcessors, count_processors
-from sim.records import Records
+from sim.processors import FreeProcessors, count_processors, join_ranges, split_ranges
+from sim.records import Ranges, Records
 from sim.view import FeasibleCounts, Run, View
+from sim.work import Work
 from workloads.base import GroundTruth, Trace
 
 Overrun = Literal["extend", "kill"]
@@ -30,7 +31,7 @@ Overrun = Literal["extend", "kill"]
 class Watcher(Protocol):
     """Someone who checks the engine's work, or tells a user how far it is."""
 
-    def looked(self, engine: "Engine", decisions: list[Decision]) -> None:
+    def looked(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
         ...
 
@@ -94,14 +95,13 @@ class Engine:
         jobs = trace.jobs
         number = len(jobs)
         self.trace = trace
-        self.truth = truth
         self.machine = machine
+        self.work = Work(trace, truth, machine)
         self.predictor = predictor
         self.watchers = watchers
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = jobs["submit_time"].tolist()
-        self.reference_runtime: list[float] = jobs["reference_runtime"].tolist()
         visible = _visible(trace, truth)
         self._refuse_misfits(visible.requested_processors)
         predictor.attach(visible)
@@ -207,7 +207,7 @@ class Engine:
         self.log.end(run, now, status)
         self.events += 1
         self._stirred = True
-        if self._learns and status == "completed":
+        if self._learns and status == "completed" and self.work.done(job) == 0.0:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
@@ -282,12 +282,14 @@ class Engine:
         view = self.view
         view.now = now
         self.looks += 1
-        decisions = list(self.scheduler.look())
+        decisions = self.scheduler.look()
         for watcher in self.watchers:
             watcher.looked(self, decisions)
         for decision in decisions:
             if type(decision) is Start:
                 self._start(decision, now)
+            elif type(decision) is Resize:
+                self._resize(decision, now)
             elif type(decision) is WakeAt:
                 self._wake_at(decision, now)
             else:
@@ -326,18 +328,53 @@ class Engine:
         )
         self._expect_completion(run, now)
 
+    def _resize(self, resize: Resize, now: float) -> None:
+        """Let a running job go on with other processors, and believe accordingly."""
+        job, processors, nodes, cost = resize
+        view = self.view
+        run = view.running.get(job)
+        if run is None:
+            raise PolicyError(f"Resize of job index {job}, which is not running")
+        if processors == run.processors and nodes is None:
+            return
+        if processors < 1 or processors - run.processors > view.free:
+            raise PolicyError(
+                f"Resize of job index {job} from {run.processors} to {processors} processors; "
+                f"{view.free} are free"
+            )
+        pause = cost + self.work.bank(run, now)
+        believed_left = (run.believed_end - now) / view.belief(job, run.processors)
+        view.free += run.processors - processors
+        run.nodes = self._exchange(run, processors, nodes)
+        run.processors = processors
+        self.log.resize(run, now)
+        self._expect_completion(run, now + pause)
+        believed_left = max(believed_left, 0.0) * view.belief(job, processors)
+        self.move_believed_end(run, now + pause + believed_left)
+
+    def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
+        """Swap a run's processors in the free set; return the new ones."""
+        if nodes is not None:
+            if count_processors(nodes) != processors:
+                raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
+            self.free.give(run.nodes)
+            self.free.take_named(nodes)
+            return nodes
+        if processors > run.processors:
+            return join_ranges(run.nodes, self.free.take(processors - run.processors))
+        kept, released = split_ranges(run.nodes, processors)
+        self.free.give(released)
+        return kept
+
     def _expect_completion(self, run: Run, now: float) -> None:
-        job, processors = run.job, run.processors
-        runtime = self.reference_runtime[job]
-        if processors != self.view.requested_processors[job]:
-            runtime = float(self.truth.runtimes(job, np.array([processors]))[0])
-        end = self.machine.completion(now, runtime, run.nodes)
+        """Wait for the end of a run that goes on at `now`, and for its belief to run out."""
+        end = self.work.completion(run, now)
         over: Callable[[Any], None] = self._complete
         if self._kill:
-            limit = now + self._limit(job, processors)
+            limit = run.start + self._limit(run.job, run.processors)
             if limit < end:
-                end, over = limit, self._kill_late
-        self._completions[job] = Occurrence(self.clock, end, END, over, run)
+                end, over = max(limit, now), self._kill_late
+        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
         if end > run.believed_end:
             self._expect_expiry(run)
 

@@ -64,6 +64,16 @@ class Logbook:
         self._stretch_processors.append(run.processors)
         self._stretch_nodes.append(run.nodes)
 
+    def resize(self, run: Run, now: float) -> None:
+        """Note that a run goes on with other processors."""
+        self._stretch_end[run.stretch] = now
+        self._begin_stretch(run, now)
+
+    def held_area(self) -> float:
+        """Return the processor-seconds of all stretches so far."""
+        held = np.array(self._stretch_end) - np.array(self._stretch_start)
+        return float((held * np.array(self._stretch_processors)).sum())
+
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
         self._stretch_end[run.stretch] = now

@@ -32,3 +32,7 @@ class Dedicated:
     def completion(self, start: float, runtime: float, nodes: Ranges) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
         return start + runtime
+
+    def progress(self, start: float, end: float, nodes: Ranges) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        return end - start

@@ -28,6 +28,42 @@ def count_processors(ranges: Ranges) -> int:
     return sum(high - low + 1 for low, high in ranges)
 
 
+def split_ranges(ranges: Ranges, count: int) -> tuple[Ranges, Ranges]:
+    """Split an interval set into its `count` lowest-numbered processors and the rest.
+
+    Examples
+    --------
+    >>> split_ranges(((0, 3), (7, 9)), 5)
+    (((0, 3), (7, 7)), ((8, 9),))
+    """
+    kept, rest = [], []
+    for low, high in ranges:
+        width = min(count, high - low + 1)
+        if width > 0:
+            kept.append((low, low + width - 1))
+        if low + width <= high:
+            rest.append((low + width, high))
+        count -= width
+    return tuple(kept), tuple(rest)
+
+
+def join_ranges(one: Ranges, other: Ranges) -> Ranges:
+    """Join two interval sets that share no processor.
+
+    Examples
+    --------
+    >>> join_ranges(((0, 3),), ((4, 4), (9, 9)))
+    ((0, 4), (9, 9))
+    """
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(one + other):
+        if joined and joined[-1][1] == low - 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return tuple(joined)
+
+
 class FreeProcessors:
     """The free processors of a machine; the lowest-numbered are handed out first.
 

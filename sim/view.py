@@ -91,6 +91,7 @@ class View:
         self.queries = 0
         self._predictor = predictor
         self._feasible = feasible
+        self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
 
     def counts(self, job: int) -> IntArray:
@@ -112,7 +113,10 @@ class View:
         if known is not None and known[0] == processors:
             return known[1]
         self.queries += 1
-        curve = self._predictor.curve(job, np.array([processors]))
+        count = self._single.get(processors)
+        if count is None:
+            count = self._single[processors] = np.array([processors])
+        curve = self._predictor.curve(job, count)
         seconds = self.requested_time[job] if curve is None else float(curve[0])
         self._believed[job] = (processors, seconds)
         return seconds

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from naive import NaiveScheduler
 from toys import replay, rigid
 
+from sim.checks import Checker
+
 MACHINE = 6
 
 
@@ -28,4 +30,4 @@ def traces(draw: st.DrawFn) -> list[tuple[float, int, float, float]]:
 @given(rows=traces())
 def test_schedule_equals_the_naive_one(rule: str, rows: list[tuple[float, ...]]) -> None:
     expected = NaiveScheduler(rows, MACHINE, rule).run()
-    assert replay(rows, MACHINE, rigid(rule)).start_time.tolist() == expected
+    assert replay(rows, MACHINE, rigid(rule), watchers=(Checker(),)).start_time.tolist() == expected

@@ -134,6 +134,17 @@ class Shapes:
                 limits[chosen] = self._restricted(application[chosen], limits[chosen], allowed)
         return limits
 
+    def smallest(self, application: IntArray, least: int) -> IntArray:
+        """Return the smallest allowed count of at least `least`, the machine where none is."""
+        smallest = np.full(len(application), least, np.int64)
+        for rule in np.unique(self.rule[application]):
+            allowed = self._of_rule(int(rule))
+            if allowed is not None:
+                above = allowed[allowed >= least]
+                first = above[0] if len(above) else self.processors
+                smallest[self.rule[application] == rule] = first
+        return smallest
+
     def _restricted(self, application: IntArray, limits: IntArray, allowed: IntArray) -> IntArray:
         if not len(allowed):
             return np.ones_like(limits)

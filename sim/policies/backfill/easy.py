@@ -70,6 +70,11 @@ class EasyScheduler(QueueKeeper):
     While nothing but arrivals happens, free processors and the reservation stay
     as they are, and whoever could not start before cannot start now: only the
     newcomers are tried.
+
+    Attributes
+    ----------
+    heads : int
+        How many of the last decisions started heads of the queue.
     """
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
@@ -78,6 +83,7 @@ class EasyScheduler(QueueKeeper):
         self._found = np.zeros(64, np.int64)
         self._shadow = -1.0
         self._spare = 0
+        self.heads = 0
 
     def look(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
@@ -89,6 +95,7 @@ class EasyScheduler(QueueKeeper):
             self.admit(job, self._outlook)
         decisions: list[Decision] = []
         free = view.free
+        self.heads = 0
         arrivals_only = (
             blocked
             and self._keyless
@@ -99,6 +106,7 @@ class EasyScheduler(QueueKeeper):
         else:
             self.rank()
             free = self._start_heads(free, decisions)
+            self.heads = len(decisions)
             if queue.waiting == 0:
                 return decisions
             self._reserve(free, decisions)

@@ -1,0 +1,179 @@
+"""Invariants of a run, checked from the outside while it goes on (``sim.check=true``)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sim.decisions import Decision, Resize, Start
+from sim.engine import Engine
+from sim.errors import InvariantError
+from sim.policies.backfill.conservative import ConservativeScheduler
+from sim.policies.backfill.easy import EasyScheduler
+from sim.processors import count_processors
+from sim.records import Ranges
+
+Ends = list[tuple[float, int]]
+
+
+class Checker:
+    """Watches an engine and stops it as soon as a rule is broken.
+
+    Checked at every look: no processor is held twice and none is lost; jobs
+    start after their submit, once, within what is free; beliefs lie ahead; EASY
+    backfills nobody who would delay the head's reservation; conservative
+    reservations fit together, and move later only when a belief has grown. At
+    the end: held areas balance and every job is accounted for.
+
+    Raises
+    ------
+    InvariantError
+        From the engine's run, with the instant and the job.
+    """
+
+    def __init__(self) -> None:
+        self._last_look = 0.0
+        self._busy = 0
+        self._area = 0.0
+        self._reserved: dict[int, float] = {}
+
+    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Check the machine before the decisions of a look, and the decisions."""
+        now = engine.view.now
+        self._area += self._busy * (now - self._last_look)
+        self._check_processors(engine)
+        self._check_beliefs(engine)
+        self._check_starts(engine, decisions)
+        if isinstance(engine.scheduler, EasyScheduler):
+            self._check_easy(engine, engine.scheduler, decisions)
+        if isinstance(engine.scheduler, ConservativeScheduler):
+            self._check_conservative(engine, engine.scheduler, decisions)
+        self._last_look = now
+        self._busy = sum(run.processors for run in engine.view.running.values())
+        for decision in decisions:
+            if isinstance(decision, Start):
+                self._busy += decision.processors
+            elif isinstance(decision, Resize):
+                self._busy += decision.processors - engine.view.running[decision.job].processors
+
+    def finished(self, engine: Engine) -> None:
+        """Check the books when nothing is left to happen."""
+        if engine.view.running or engine.view.free != engine.view.processors:
+            raise InvariantError("the run is over but processors are still held")
+        _require(
+            engine.free.ranges() == ((0, engine.view.processors - 1),), engine, "lost processors"
+        )
+        held = engine.log.held_area()
+        if not np.isclose(held, self._area, rtol=1e-9, atol=1e-6):
+            raise InvariantError(
+                f"stretches hold {held} processor-seconds; the machine was busy for {self._area}"
+            )
+
+    def _check_processors(self, engine: Engine) -> None:
+        view = engine.view
+        owner = np.zeros(view.processors, np.int64)
+        for run in view.running.values():
+            _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
+            _mark(owner, run.nodes)
+        _mark(owner, engine.free.ranges())
+        twice = np.flatnonzero(owner != 1)
+        if twice.size:
+            raise InvariantError(
+                f"t={view.now}: processor {twice[0]} is held or free {owner[twice[0]]} times"
+            )
+        _require(count_processors(engine.free.ranges()) == view.free, engine, "free count is wrong")
+
+    def _check_beliefs(self, engine: Engine) -> None:
+        view = engine.view
+        believed = sorted((r.believed_end, r.job, r.processors) for r in view.running.values())
+        _require(believed == view.believed_ends, engine, "believed ends are out of step")
+        _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
+
+    def _check_starts(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        view = engine.view
+        for decision in decisions:
+            if isinstance(decision, Start):
+                job, processors = decision.job, decision.processors
+                _require(view.submit_time[job] <= view.now, engine, f"job {job} starts early")
+                least, largest = view.extremes(job)
+                _require(
+                    least <= processors <= largest or processors == view.requested_processors[job],
+                    engine,
+                    f"job {job} starts on {processors}, outside {least} to {largest}",
+                )
+
+    def _check_easy(
+        self, engine: Engine, scheduler: EasyScheduler, decisions: Sequence[Decision]
+    ) -> None:
+        view, queue = engine.view, scheduler.queue
+        if queue.waiting == 0:
+            return
+        starts = [d for d in decisions if isinstance(d, Start)]
+        ends = [(end, n) for end, _, n in view.believed_ends]
+        started = [(view.now + view.belief(d.job, d.processors), d.processors) for d in starts]
+        place = queue.head()
+        wanted = queue.processors.item(place)
+        heads = scheduler.heads
+        free = view.free - sum(n for _, n in started[:heads])
+        promised = _shadow(ends + started[:heads], free, wanted, view.now)
+        free -= sum(n for _, n in started[heads:])
+        kept = _shadow(ends + started, free, wanted, view.now)
+        if kept > promised:
+            raise InvariantError(
+                f"t={view.now}: backfilling moves the start of job index "
+                f"{queue.job.item(place)} from {promised} to {kept}"
+            )
+
+    def _check_conservative(
+        self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
+    ) -> None:
+        view, queue = engine.view, scheduler.queue
+        grown = bool(view.revised) or any(
+            run.believed_end > before for run, before in view.moved_ends.items()
+        )
+        reserved = {}
+        changes = [(view.now, -view.free)]
+        for place in queue.places().tolist():
+            job, start = queue.job.item(place), queue.start.item(place)
+            reserved[job] = start
+            if not grown and start > self._reserved.get(job, np.inf):
+                raise InvariantError(
+                    f"t={view.now}: the reservation of job index {job} moved later"
+                )
+            count = queue.processors.item(place)
+            changes += [(start, count), (start + queue.runtime.item(place), -count)]
+        for decision in decisions:
+            if isinstance(decision, Start):
+                end = view.now + view.belief(decision.job, decision.processors)
+                changes += [(view.now, decision.processors), (end, -decision.processors)]
+        changes += [(end, -n) for end, _, n in view.believed_ends]
+        _require(_peak(changes) <= 0, engine, "reservations do not fit together")
+        self._reserved = reserved
+
+
+def _require(holds: bool, engine: Engine, what: str) -> None:
+    if not holds:
+        raise InvariantError(f"t={engine.view.now}: {what}")
+
+
+def _mark(owner: np.ndarray, ranges: Ranges) -> None:
+    for low, high in ranges:
+        owner[low : high + 1] += 1
+
+
+def _shadow(ends: Ends, free: int, wanted: int, now: float) -> float:
+    """Return when enough processors will be free by the believed ends."""
+    if free >= wanted:
+        return now
+    for end, processors in sorted(ends):
+        free += processors
+        if free >= wanted:
+            return end
+    return np.inf
+
+
+def _peak(changes: list[tuple[float, int]]) -> int:
+    """Return the largest total of changes that happen by any instant."""
+    totals: dict[float, int] = {}
+    for instant, change in changes:
+        totals[instant] = totals.get(instant, 0) + change
+    return int(np.cumsum([totals[t] for t in sorted(totals)]).max())

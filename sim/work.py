@@ -1,0 +1,66 @@
+"""How far each running job has come; with the engine, all that knows true runtimes."""
+
+import numpy as np
+
+from sim.machine import Dedicated
+from sim.view import Run
+from workloads.base import GroundTruth, Trace
+
+
+class Work:
+    """The work of the jobs, in shares of the whole: 0 at the start, 1 at the end.
+
+    A share is done at the rate 1 / T(n) that the ground truth gives for the
+    processors held, at the speed that the machine allows. A job whose rate never
+    changes runs exactly T(n) seconds.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    machine : Dedicated
+    """
+
+    def __init__(self, trace: Trace, truth: GroundTruth, machine: Dedicated) -> None:
+        self._truth = truth
+        self._machine = machine
+        self._reference: list[int] = trace.jobs["requested_processors"].tolist()
+        self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
+        self._since = [0.0] * len(self._reference)
+        self._done: dict[int, float] = {}
+
+    def runtime(self, job: int, processors: int) -> float:
+        """Return the true runtime of a job at a count, at full speed, in seconds."""
+        if processors == self._reference[job]:
+            return self._reference_runtime[job]
+        return float(self._truth.runtimes(job, np.array([processors]))[0])
+
+    def done(self, job: int) -> float:
+        """Return the share of a job that was banked so far."""
+        return self._done.get(job, 0.0)
+
+    def bank(self, run: Run, now: float) -> float:
+        """Add up what a run has done with its present processors.
+
+        Returns
+        -------
+        float
+            Seconds of a pause that is still to come.
+        """
+        job = run.job
+        since = self._since[job]
+        if now <= since:
+            return since - now
+        worked = self._machine.progress(since, now, run.nodes)
+        self._done[job] = self.done(job) + worked / self.runtime(job, run.processors)
+        self._since[job] = now
+        return 0.0
+
+    def completion(self, run: Run, now: float) -> float:
+        """Return when a run ends that goes on at `now` with the processors it holds."""
+        job = run.job
+        self._since[job] = now
+        runtime = self.runtime(job, run.processors)
+        if job in self._done:
+            runtime *= max(1.0 - self._done[job], 0.0)
+        return self._machine.completion(now, runtime, run.nodes)

@@ -1,0 +1,322 @@
+"""The ground truth itself: runtimes, feasible counts, calibration runs, split times."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workloads.calibration import choose_counts
+from workloads.errors import WorkloadError
+from workloads.options import TruthOptions
+from workloads.scales import Recorded, Scales, grow_shapes, median_by
+from workloads.shapes import Shapes
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_LARGEST_TABLE = 1 << 22
+"""Entries of a table of g by application and count, beyond which none is kept."""
+
+_BLOCK = 1 << 16
+"""Entries of that table that are computed at once."""
+
+
+class Truth:
+    """How long each job really runs: T(n) = R g(n)/g(reference count).
+
+    Made by `workloads.truth.build_truth`, whose example shows it; satisfies
+    `workloads.base.GroundTruth`. R is the recorded runtime, so that it comes
+    out to the bit at the reference count.
+
+    Parameters
+    ----------
+    shapes : Shapes
+        By application.
+    scales : Scales
+    recorded : Recorded
+    moldable : numpy.ndarray of bool, shape (jobs,)
+    options : TruthOptions
+    split_key : int
+        Key of the stream that draws the noise of split times.
+
+    Attributes
+    ----------
+    application, size_class, size, moldable, min_processors, max_processors, serial_time,
+    serial_time_assumed
+        As in `workloads.base.GroundTruth`.
+    noise : numpy.ndarray of float, shape (jobs,)
+        Each run's own factor epsilon.
+    nominal_scale : numpy.ndarray of float, shape (jobs,), seconds
+        w/epsilon, the serial time that would repeat.
+    known : bool
+        Whether any other count than the reference has a runtime.
+    """
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        scales: Scales,
+        recorded: Recorded,
+        moldable: BoolArray,
+        options: TruthOptions,
+        split_key: int,
+    ) -> None:
+        jobs = len(scales.application)
+        self._shapes, self._scales, self._recorded = shapes, scales, recorded
+        self._options, self._split_key = options, split_key
+        self.known, self.moldable = shapes.known, moldable
+        self.application, self.size_class = scales.application, scales.size_class
+        self.size = scales.size if options.size == "known" else np.full(jobs, np.nan)
+        self.serial_time, self.noise = scales.scale, scales.noise
+        self.nominal_scale = scales.scale / scales.noise
+        self.serial_time_assumed = shapes.assumed(scales.application)
+        # Rows of the curves that runtimes come from: applications, or jobs
+        # where the parallelism of each depends on its size.
+        self._curves, self._row = shapes, scales.application
+        if options.size_exponent > 0.0:
+            self._curves = self._grown(scales.application, scales.scale)
+            self._row = np.arange(jobs)
+        self._table = self._empty_table()
+        self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
+        self._reference_g = self._g(self._row, recorded.processors)
+        self._feasible: dict[tuple[int, ...], IntArray] = {}
+        self.min_processors, self.max_processors = self._limits()
+        self._median_nominal = median_by(self.nominal_scale, self.application, len(shapes))
+
+    def __len__(self) -> int:
+        return len(self.application)
+
+    def _grown(self, application: IntArray, scale: FloatArray) -> Shapes:
+        """Return shapes, one an element, of applications at a scale of their own."""
+        median, exponent = self._scales.median, self._options.size_exponent
+        return grow_shapes(self._shapes, application, scale, median, exponent)
+
+    # Runtimes
+
+    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
+        """Return T(n) of job index `job` at each count, seconds; NaN where unknown."""
+        if self._table is None:
+            return self.runtimes_at(np.full(len(counts), job), counts)
+        row = self._row.item(job)
+        if not self._filled[row]:
+            self._fill(np.array([row]))
+        ratio: FloatArray = self._table[row][counts] / self._reference_g.item(job)
+        return self._recorded.runtime.item(job) * ratio
+
+    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return T(counts[i]) of job index jobs[i], elementwise, seconds; NaN where unknown."""
+        jobs, counts = np.asarray(jobs), np.asarray(counts)
+        runtime = self._recorded.runtime[jobs]
+        if not self.known:
+            return np.where(counts == self._recorded.processors[jobs], runtime, np.nan)
+        ratio = self._g(self._row[jobs], counts) / self._reference_g[jobs]
+        return np.asarray(runtime * ratio, float)
+
+    def _empty_table(self) -> FloatArray | None:
+        """Return room for g at every count of every application, or None.
+
+        There is none where the table would be too large, and none where every
+        job has a curve of its own, which is asked too rarely to keep.
+        """
+        shape = (len(self._curves), self._curves.processors + 1)
+        if (
+            self._curves is not self._shapes
+            or not self.known
+            or shape[0] * shape[1] > _LARGEST_TABLE
+        ):
+            return None
+        return np.empty(shape)
+
+    def _fill(self, rows: IntArray) -> None:
+        assert self._table is not None
+        counts = np.arange(1, self._curves.processors + 1)
+        at_once = max(1, _BLOCK // len(counts))
+        self._table[rows, 0] = np.nan
+        for start in range(0, len(rows), at_once):
+            block = rows[start : start + at_once]
+            g = self._curves.g(np.repeat(block, len(counts)), np.tile(counts, len(block)))
+            self._table[block, 1:] = g.reshape(len(block), -1)
+        self._filled[rows] = True
+
+    def _g(self, row: IntArray, counts: IntArray) -> FloatArray:
+        if self._table is None:
+            return self._curves.g(row, counts)
+        wanted = np.unique(row)
+        self._fill(wanted[~self._filled[wanted]])
+        g: FloatArray = self._table[row, counts]
+        return g
+
+    # Counts
+
+    def _limits(self) -> tuple[IntArray, IntArray]:
+        """Return the smallest and the largest count of every job."""
+        reference = self._recorded.processors
+        if not self.known:
+            return reference.copy(), reference.copy()
+        least = np.minimum(
+            self._curves.smallest(self._row, self._options.min_processors), reference
+        )
+        most = np.maximum(self._curves.limits(self._row), reference)
+        return np.where(self.moldable, least, reference), np.where(self.moldable, most, reference)
+
+    def feasible(self, job: int) -> IntArray | None:
+        """Return the sorted counts the job can run on; None if all in its range are.
+
+        The reference count is always among them.
+        """
+        row = self._row.item(job)
+        allowed = self._curves.allowed(row)
+        if allowed is None or not self.moldable[job]:
+            return None
+        reference = self._recorded.processors.item(job)
+        least, most = self.min_processors.item(job), self.max_processors.item(job)
+        key = (int(self._curves.rule[row]), least, most, reference)
+        if key not in self._feasible:
+            inside = allowed[(allowed >= least) & (allowed <= most)]
+            self._feasible[key] = np.union1d(inside, [reference])
+        return self._feasible[key]
+
+    # Calibration
+
+    def calibration_counts(self, application: int, k: int, processors: int) -> IntArray:
+        """Return the counts of `k` calibration runs of an application, rising.
+
+        Powers of two spread evenly in log between 1 and the largest reference
+        count of its jobs, that being at least 8 and at most the machine, or
+        the nearest feasible counts; fewer than `k` where no more are feasible.
+
+        Raises
+        ------
+        WorkloadError
+            If `k` is negative or the application has no job.
+        """
+        references = self._reference_counts.get(application)
+        if references is None:
+            raise WorkloadError(f"application {application} has no job to calibrate for")
+        largest = int(references.max())
+        most = min(max(largest, self._shapes.largest_useful(application)), processors)
+        allowed = self._shapes.allowed(application)
+        inside = np.arange(1, most + 1) if allowed is None else allowed[allowed <= most]
+        inside = inside[inside >= self._options.min_processors]
+        feasible = np.union1d(inside, references[references <= processors])
+        return choose_counts(k, largest, processors, feasible)
+
+    @cached_property
+    def _reference_counts(self) -> dict[int, IntArray]:
+        """Return the reference counts of each application's jobs, sorted."""
+        order = np.argsort(self.application, kind="stable")
+        present, first = np.unique(self.application[order], return_index=True)
+        groups = np.split(self._recorded.processors[order], first[1:])
+        return {int(a): np.unique(group) for a, group in zip(present, groups, strict=True)}
+
+    def calibration_run(
+        self, application: int, size_class: int, nprocs: int, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        """Run an application before the start, with a noise of its own.
+
+        Parameters
+        ----------
+        application : int
+        size_class : int
+            Which repeated input, or -1 for the application's median nominal scale.
+        nprocs : int
+        rng : numpy.random.Generator
+            Two numbers are drawn.
+
+        Returns
+        -------
+        runtime : float
+            Seconds.
+        size : float
+            As predictors see it; NaN where hidden.
+
+        Raises
+        ------
+        WorkloadError
+            If runtimes at other counts are unknown, or there is no such class.
+        """
+        if not self.known:
+            raise WorkloadError("moldability=none has no runtimes to calibrate on")
+        nominal, stated = self._calibration_scale(application, size_class)
+        epsilon, error = np.exp(rng.standard_normal(2) * self._calibration_spreads())
+        scale, of = nominal * float(epsilon), np.array([application])
+        shapes, row = self._shapes, of
+        if self._options.size_exponent > 0.0:
+            shapes, row = self._grown(of, np.array([scale])), np.array([0])
+        runtime = scale * shapes.g(row, np.array([nprocs])).item()
+        if self._options.size == "hidden":
+            return runtime, np.nan
+        return runtime, nominal * float(error) if stated is None else stated
+
+    def _calibration_spreads(self) -> FloatArray:
+        return np.array([self._options.noise, self._options.size_noise])
+
+    def _calibration_scale(self, application: int, size_class: int) -> tuple[float, float | None]:
+        """Return the nominal scale and, if it repeats, the size stated for it."""
+        scales = self._scales
+        if size_class < 0:
+            return self._median_nominal.item(application), None
+        if scales.class_scale is None or scales.class_size is None:
+            raise WorkloadError(f"there is no size class {size_class} with workload.sizes=null")
+        if size_class >= scales.class_scale.shape[1]:
+            raise WorkloadError(
+                f"size class must be below workload.sizes={scales.class_scale.shape[1]}, "
+                f"got {size_class}"
+            )
+        where = (application, size_class)
+        return scales.class_scale[where].item(), scales.class_size[where].item()
+
+    # Computation and communication
+
+    def computation_communication(
+        self, job: int, counts: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the seconds of T(n) spent computing and communicating, at each count.
+
+        Each part has noise of its own (``moldability.split_noise``), drawn
+        once for a job and count; together they are the run's time. Both are
+        NaN where the shape does not know its split.
+        """
+        counts = np.asarray(counts)
+        total = self.runtimes(job, counts)
+        share = self._curves.communication(np.full(len(counts), self._row[job]), counts)
+        normal = np.array([self._split_draw(job, count) for count in counts.tolist()])
+        factors = np.exp(self._options.split_noise * normal.reshape(-1, 2))
+        computation, communication = (1.0 - share) * factors[:, 0], share * factors[:, 1]
+        whole = computation + communication
+        return total * (computation / whole), total * (communication / whole)
+
+    def _split_draw(self, job: int, count: int) -> FloatArray:
+        bits = np.random.Philox(key=self._split_key, counter=[0, 0, job, count])
+        return np.random.Generator(bits).standard_normal(2)
+
+    def summary(self) -> Mapping[str, float]:
+        """Return how much repeats, how noisily, and how much of it is assumed.
+
+        Returns
+        -------
+        mapping of str to float
+            ``applications`` (with jobs), ``jobs_per_application`` and its
+            median, ``sizes_per_application`` (0 where sizes do not repeat),
+            ``noise_spread`` (standard deviation of ln epsilon) and
+            ``median_noise`` (median of |ln epsilon|), both NaN where scales
+            are unknown, ``moldable_share``, and
+            ``assumed_serial_time_share``, the share of jobs whose T(1) lies
+            below every measured count.
+        """
+        jobs = np.bincount(self.application)
+        jobs = jobs[jobs > 0]
+        logarithms = np.log(self.noise) if self.known else np.full(1, np.nan)
+        sizes = 0 if self._scales.class_scale is None else self._scales.class_scale.shape[1]
+        return {
+            "applications": float(len(jobs)),
+            "jobs_per_application": float(jobs.mean()),
+            "median_jobs_per_application": float(np.median(jobs)),
+            "sizes_per_application": float(sizes),
+            "noise_spread": float(np.std(logarithms)),
+            "median_noise": float(np.median(np.abs(logarithms))),
+            "moldable_share": float(self.moldable.mean()),
+            "assumed_serial_time_share": float(self.serial_time_assumed.mean()),
+        }

@@ -1,0 +1,96 @@
+"""Options of the ground truth, checked: what repeats, and what predictors may see."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from workloads.errors import WorkloadError
+
+TRUTH_KEYS = ("noise", "share", "size_exponent", "min_processors", "split_noise")
+"""Keys of the ``moldability`` group that go to `build_truth`, not to the family of shapes."""
+
+
+@dataclass(frozen=True)
+class TruthOptions:
+    """How applications, scales and noise are drawn, and what predictors see of them.
+
+    Attributes
+    ----------
+    applications : int or "log"
+        ``workload.applications``: how many, or ``log`` for the log's
+        executable numbers.
+    popularity : float
+        ``workload.popularity``: exponent of Zipf's law.
+    sizes : int or None
+        ``workload.sizes``: nominal scales an application has; None where they
+        do not repeat.
+    size : str
+        ``workload.size``: ``known`` or ``hidden``.
+    size_noise : float
+        ``workload.size_noise``: spread of ln(size) around the nominal scale.
+    noise : float
+        ``moldability.noise``: spread of ln(runtime) between runs.
+    share : float
+        ``moldability.share``: fraction of jobs that are moldable.
+    size_exponent : float
+        ``moldability.size_exponent``: A grows as w to this power.
+    min_processors : int
+        ``moldability.min_processors``: smallest count of a moldable job (its
+        reference count where that is smaller).
+    split_noise : float
+        ``moldability.split_noise``: spread of ln of computation and of
+        communication time, each, where the time is split.
+
+    Raises
+    ------
+    WorkloadError
+        If a value is out of range; the message names its key.
+
+    Examples
+    --------
+    >>> TruthOptions(sizes=3).sizes
+    3
+    """
+
+    applications: int | str = 50
+    popularity: float = 1.0
+    sizes: int | None = None
+    size: str = "known"
+    size_noise: float = 0.1
+    noise: float = 0.02
+    share: float = 1.0
+    size_exponent: float = 0.0
+    min_processors: int = 1
+    split_noise: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.applications != "log":
+            _check_count("workload.applications", self.applications, "or log")
+        if self.sizes is not None:
+            _check_count("workload.sizes", self.sizes, "or null")
+        if self.size not in ("known", "hidden"):
+            raise WorkloadError(f"workload.size must be known or hidden, got {self.size!r}")
+        _check_number("workload.popularity", self.popularity)
+        _check_number("workload.size_noise", self.size_noise)
+        _check_number("moldability.noise", self.noise)
+        _check_number("moldability.split_noise", self.split_noise)
+        _check_number("moldability.share", self.share, most=1.0)
+        _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
+        _check_count("moldability.min_processors", self.min_processors, "")
+
+
+def _check_count(key: str, value: Any, otherwise: str) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or int(value) < 1:
+        wanted = f"a whole number of at least 1 {otherwise}".rstrip()
+        raise WorkloadError(f"{key} must be {wanted}, got {value!r}")
+
+
+def _check_number(key: str, value: Any, most: float = np.inf, below: float = np.inf) -> None:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not (np.isfinite(value) and 0.0 <= value <= most) or value >= below:
+        top = f" and at most {most:g}" if np.isfinite(most) else ""
+        top += f" and below {below:g}" if np.isfinite(below) else ""
+        raise WorkloadError(f"{key} must be a number of at least 0{top}, got {value!r}")
