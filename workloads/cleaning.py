@@ -149,7 +149,7 @@ def clean(
     defects = _defects(records, machine) | {"out_of_order": late[order]}
     reason = np.full(len(records), "", dtype=object)
     for name in RULES:
-        if chosen[name] == "skip" and name in defects:
+        if chosen[name] in ("skip", "error") and name in defects:
             reason[defects[name] & (reason == "")] = name
     taken = np.flatnonzero(reason == "")[:limit]
     if limit is not None and len(taken) == limit:
@@ -168,9 +168,11 @@ def _assemble(
 ) -> Cleaned:
     kept = reason == ""
     defects["absent_predecessor"] = kept & _follows_none(records, kept)
+    if chosen["absent_predecessor"] == "error":
+        reason[defects["absent_predecessor"]] = "absent_predecessor"
     for name in RULES:
         if chosen[name] == "error":
-            _refuse(log, records, name, defects[name] & (kept | (reason == name)))
+            _refuse(log, records, name, reason == name)
     repaired = {
         name: int((defects[name] & kept).sum())
         for name in RULES
@@ -201,9 +203,9 @@ def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]
     width = _width(records)
     allocated = records["allocated_processors"].to_numpy(float)
     numbers = records["job_number"]
-    duplicate = numbers.duplicated(keep="first").to_numpy()
-    if duplicate.any():
-        duplicate &= records.duplicated(keep="first").to_numpy()
+    duplicate = np.zeros(len(records), bool)
+    if not numbers.is_unique:
+        duplicate = records.duplicated(keep="first").to_numpy()
     partial = (status >= 2) & (status <= 4)
     repeated = np.zeros(len(records), bool)
     first = ~(duplicate | partial)

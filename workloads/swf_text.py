@@ -136,8 +136,8 @@ def parse_rows(rows: bytes, text: bytes, file: Path) -> pd.DataFrame:
 def _parse_fast(rows: bytes) -> pd.DataFrame | None:
     """Parse with the C engine; None where anything looks odd."""
     try:
-        with warnings.catch_warnings():  # exact by default since pandas 3, deprecated there
-            warnings.filterwarnings("ignore", message=".*float_precision.*")
+        with warnings.catch_warnings():  # of surplus fields, seen below; of float_precision,
+            warnings.simplefilter("ignore")  # which pandas 3 has by default and deprecates
             table = pd.read_csv(
                 io.BytesIO(rows),
                 sep=r"\s+",
