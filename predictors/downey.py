@@ -116,7 +116,8 @@ def efficiency(n: ArrayLike, A: ArrayLike, sigma: ArrayLike) -> FloatArray:
 def largest_useful(A: ArrayLike, sigma: ArrayLike) -> FloatArray:
     """Return the real-valued n beyond which the model gains nothing.
 
-    It is 2A - 1 (low variance) or A + A sigma - sigma (high variance).
+    It is 2A - 1 (low variance) or A + A sigma - sigma (high variance). At
+    sigma = 0 the literature keeps 2A - 1, although nothing is gained beyond A.
 
     Examples
     --------
@@ -193,9 +194,11 @@ def integer_largest_useful(
 ) -> IntArray:
     """Return the smallest integer n in [least, most] with the shortest time there.
 
-    It is the real-valued limit rounded up where the last step still gains.
+    It is the real-valued limit (at sigma = 0, where the curve is flat from A
+    on, A) rounded up where the last step still gains.
     """
-    low, high = _candidates(largest_useful(A, sigma), least, most)
+    end = np.where(np.asarray(sigma) == 0.0, A, largest_useful(A, sigma))
+    low, high = _candidates(end, least, most)
     gains = speedup(high, A, sigma) > speedup(low, A, sigma) * (1.0 + _ROUNDING)
     return np.asarray(np.where(gains, high, low), np.int64)
 

@@ -10,6 +10,7 @@ from predictors.errors import PredictorError
 
 parallelism = st.floats(1, 300)
 variance = st.one_of(st.floats(0, 1), st.floats(1, 5))
+plain_variance = st.one_of(st.just(0.0), st.floats(1e-3, 5))
 GRID = [(A, s) for A in (4.0, 16.5, 60.0) for s in (0, 0.2, 0.5, 0.66, 0.7, 0.9, 1, 1.5, 2, 5)]
 
 
@@ -139,13 +140,18 @@ def test_integer_points_against_all_integers(A, sigma, least, span):
     found = int(downey.integer_knee(A, sigma, least, most))
     assert efficacy[found - least] >= efficacy.max() * (1 - 2e-12)
     assert (efficacy[: found - least] <= efficacy.max() * (1 + 1e-12)).all()
-    useful = int(downey.integer_largest_useful(A, sigma, least, most))
-    assert S[useful - least] >= S.max() * (1 - 2e-12)
-    assert (S[: useful - least] < S.max()).all() or S[useful - least] == S.max()
     for e in (1.0, 0.8, 0.5, 0.2):
         best = int(downey.integer_largest_at_efficiency(e, A, sigma, least, most))
         assert best == least or S[best - least] / best >= e * (1 - 1e-12)
         assert (S / n < e * (1 + 1e-12))[best - least + 1 :].all()
+
+
+@given(parallelism, plain_variance, st.integers(1, 20), st.integers(0, 500))
+def test_integer_largest_useful_is_the_smallest_fastest_count(A, sigma, least, span):
+    S = downey.speedup(np.arange(least, least + span + 1), A, sigma)
+    useful = int(downey.integer_largest_useful(A, sigma, least, least + span)) - least
+    assert S[useful] >= S.max() * (1 - 2e-12)
+    assert (S[:useful] < S[useful] * (1 - 1e-13)).all()
 
 
 def test_broadcasting_shapes():
