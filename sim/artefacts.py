@@ -169,6 +169,11 @@ def read_summary(folder: Path) -> Figures:
     return content
 
 
+def read_failure(folder: Path) -> str:
+    """Return the message of a failed run."""
+    return str(json.loads((folder / FAILURE).read_text(encoding="utf-8"))["message"])
+
+
 def write_means(folder: Path, replications: int, manifest: Mapping[str, object]) -> Figures:
     """Write the summary of a run of several replications from theirs, and return it.
 

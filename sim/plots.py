@@ -76,9 +76,10 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     area = np.append(0.0, np.cumsum(values[:-1] * np.diff(finite)))
     at = np.searchsorted(times, edges, side="right") - 1
     whole = area[at] + values[at] * (edges - finite[at])
-    grid = np.append(at[:-1], len(values) - 1)
-    low = np.minimum.reduceat(values, grid)[:-1]
-    high = np.maximum.reduceat(values, grid)[:-1]
+    first_last = np.stack([at[:-1], at[1:] + 1], axis=1).ravel()
+    padded = np.append(values, values[-1])
+    low = np.minimum.reduceat(padded, first_last)[::2]
+    high = np.maximum.reduceat(padded, first_last)[::2]
     return np.array([np.diff(whole) / np.diff(edges), low, high])
 
 

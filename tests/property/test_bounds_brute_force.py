@@ -68,7 +68,17 @@ def test_no_schedule_beats_the_bounds(seed, together):
     bounds = response_bounds(submit, least, MACHINE, fixed_allotment=True)
     assert max(bounds.values()) <= response * (1 + 1e-12)
     assert makespan_bound(submit, least, MACHINE) <= makespan * (1 + 1e-12)
-    assert max(bounds.values()) >= 0.6 * response
+
+
+def test_bounds_of_jobs_at_time_zero_are_near_the_best_schedule():
+    ratios = []
+    for seed in range(25):
+        trace, truth = instance(seed, together=True, superlinear=False)
+        least = least_costs(trace, truth, MACHINE)
+        bounds = response_bounds(np.zeros(4), least, MACHINE, fixed_allotment=True)
+        ratios.append(max(bounds.values()) / best(trace, truth)[0])
+    assert max(ratios) <= 1 + 1e-12
+    assert min(ratios) >= 0.7
 
 
 @settings(max_examples=60, deadline=None)

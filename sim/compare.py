@@ -1,0 +1,183 @@
+"""One table of all runs below a folder: ``python -m sim.compare DIR``."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sim.artefacts import FAILURE, SUMMARY, is_finished, mean_summary, read_failure, read_summary
+from sim.configurations import distinguishing, of_baseline, read_configuration
+from sim.console import Row, texts
+from sim.errors import SimError
+from sim.job_metrics import Figures
+
+COMPARISON = "comparison.csv"
+SHOWN = (
+    Row("mean_response_time", "mean response", "s"),
+    Row("p95_response_time", "p95 response", "s"),
+    Row("mean_wait_time", "mean wait", "s"),
+    Row("mean_bounded_slowdown", "bounded slowdown", ""),
+    Row("utilization", "utilisation", "%"),
+    Row("system_efficiency", "efficiency", "%"),
+    Row("prediction_mape", "prediction error", "%"),
+)
+FIXED = ("run", "role", "status", "message")
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers within names by value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path)]
+
+
+def _is_run(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (".hydra", SUMMARY, FAILURE))
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """Return the folders of runs below a folder or at it, finished or not, in natural order.
+
+    What lies inside a run (its baseline, its replications) is part of it.
+    """
+    found = []
+    for place, inner, _ in os.walk(folder):
+        if _is_run(Path(place)):
+            found.append(Path(place))
+            inner.clear()
+    return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
+
+
+def _baseline(run: Path, summary: Figures) -> Figures | None:
+    """Return the baseline's summary of a run, its mean over replications; None without one."""
+    count = summary.get("replications")
+    if not isinstance(count, int):
+        return read_summary(run / "baseline") if is_finished(run / "baseline") else None
+    folders = [run / f"replication={k}" / "baseline" for k in range(count)]
+    if not folders or not all(map(is_finished, folders)):
+        return None
+    return mean_summary([read_summary(folder) for folder in folders])
+
+
+def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
+    """Yield the rows of a run: its own and its baseline's."""
+    own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
+    if is_finished(run):
+        summary = read_summary(run)
+        yield own | {"status": "finished", "message": ""} | summary
+        baseline = _baseline(run, summary)
+        if baseline is not None:
+            yield own | {"role": "baseline", "status": "finished", "message": ""} | baseline
+    elif (run / FAILURE).exists():
+        yield own | {"status": "failed", "message": read_failure(run)}
+    else:
+        yield own | {"status": "unfinished", "message": "it wrote no summary"}
+
+
+def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Return one row for each run and baseline below a folder, and what tells them apart.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        Columns ``run`` (its folder), ``role``, ``status``, ``message``, then the
+        keys that differ, then all figures in order of their names.
+    keys : list of str
+        The configuration keys that differ between runs.
+
+    Raises
+    ------
+    SimError
+        If the folder does not exist or holds no run.
+    """
+    if not folder.is_dir():
+        raise SimError(f"{folder}: there is no such folder")
+    runs = find_runs(folder)
+    if not runs:
+        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
+    configurations = [read_configuration(run) for run in runs]
+    settings = distinguishing(configurations)
+    keys = sorted({key for setting in settings for key in setting})
+    rows = []
+    for run, configuration, setting in zip(runs, configurations, settings, strict=True):
+        for row in _rows(folder, run):
+            own = setting if row["role"] == "run" else of_baseline(setting, configuration)
+            mine = {f"{key}=": own.get(key) for key in keys}
+            rows.append({**{name: row.pop(name) for name in FIXED}, **mine, **row})
+    table = pd.DataFrame(rows)
+    first = [*FIXED, *(f"{key}=" for key in keys)]
+    rest = sorted(column for column in table.columns if column not in first)
+    return table[first + rest].rename(columns={f"{key}=": key for key in keys}), keys
+
+
+def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
+    """Write the comparison as CSV, whole or not at all, and return its path."""
+    path = folder / COMPARISON
+    partial = folder / f".{COMPARISON}.partial"
+    table.to_csv(partial, index=False, lineterminator="\n")
+    partial.replace(path)
+    return path
+
+
+def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
+    """Return the finished rows with what tells them apart and the main figures."""
+    shown = [row for row in SHOWN if row.key in table.columns]
+    finished = table[table["status"] == "finished"]
+    printed = Table(show_edge=False, pad_edge=False, box=None)
+    for name in ("run", *keys):
+        printed.add_column(escape(name), overflow="fold")
+    columns = []
+    for row in shown:
+        printed.add_column(row.label, justify="right")
+        values = [None if pd.isna(value) else value for value in finished[row.key]]
+        columns.append(texts(values, row.kind))
+    for position, (_, line) in enumerate(finished.iterrows()):
+        name = line["run"] if line["role"] == "run" else f"{line['run']} baseline"
+        left = [escape(str(name)), *(_cell(line[key]) for key in keys)]
+        printed.add_row(*left, *(column[position] for column in columns))
+    return printed
+
+
+def _cell(value: object) -> str:
+    return "–" if pd.isna(value) else escape(str(value))  # type: ignore[call-overload]
+
+
+def print_comparison(console: Console, table: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Print the table of finished runs, and a line for each that is not."""
+    console.print(comparison_table(table, keys))
+    for _, row in table[table["status"] != "finished"].iterrows():
+        console.print(
+            f"[red]{row['status']}[/] {escape(str(row['run']))}: {escape(row['message'])}"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the runs below a folder; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.compare", description="One table of all runs below a folder."
+    )
+    parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
+    folder = parser.parse_args(arguments).folder
+    try:
+        table, keys = gather(folder)
+        path = write_comparison(table, folder)
+    except (SimError, OSError) as error:
+        Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
+        return 2
+    console = Console()
+    print_comparison(console, table, keys)
+    console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""What the terminal shows at the end: one table, run and baseline side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sim.job_metrics import Figures
+
+Value = float | int | bool | str | None
+
+TIME_UNITS = (("s", 1.0, 300.0), ("min", 60.0, 10800.0), ("h", 3600.0, 432000.0))
+"""Units of time, their seconds, and up to how many seconds each is shown."""
+PERCENT, SECONDS, NUMBER, COUNT = "%", "s", "", "#"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes
+    ----------
+    key : str
+        Key of the summary.
+    label : str
+    kind : str
+        ``%`` for a share, ``s`` for seconds, ``#`` for whole numbers, else empty.
+    better : int
+        -1 where less is better, 1 where more is, 0 where neither.
+    bound : str or None
+        Key of a lower bound.
+    """
+
+    key: str
+    label: str
+    kind: str
+    better: int = 0
+    bound: str | None = None
+
+
+SECTIONS: tuple[tuple[Row, ...], ...] = (
+    (
+        Row("jobs", "jobs", COUNT),
+        Row("mean_wait_time", "mean wait", SECONDS, -1),
+        Row("mean_response_time", "mean response", SECONDS, -1, "bound_mean_response_time"),
+        Row("median_response_time", "median response", SECONDS, -1),
+        Row("p95_response_time", "95th percentile response", SECONDS, -1),
+        Row(
+            "mean_bounded_slowdown", "mean bounded slowdown", NUMBER, -1,
+            "bound_mean_bounded_slowdown",
+        ),
+        Row("makespan", "makespan", SECONDS, 0, "bound_makespan"),
+    ),
+    (
+        Row("utilization", "utilisation", PERCENT),
+        Row("useful_utilization", "useful utilisation", PERCENT, 1),
+        Row("system_efficiency", "system efficiency", PERCENT, 1),
+        Row("mean_efficiency", "mean efficiency of a job", PERCENT, 1),
+        Row("loss_of_capacity", "loss of capacity", PERCENT, -1),
+        Row("mean_allocated_processors", "mean processors of a job", NUMBER),
+        Row("max_queued_jobs", "longest queue (jobs)", COUNT, -1),
+    ),
+    (
+        Row("prediction_mape", "prediction error, mean", PERCENT, -1),
+        Row("prediction_median_error", "prediction error, median", PERCENT, -1),
+        Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
+    ),
+)  # fmt: skip
+
+
+def _unit(values: Sequence[Value]) -> tuple[str, float]:
+    largest = max((float(v) for v in values if isinstance(v, int | float)), default=0.0)
+    for name, seconds, limit in TIME_UNITS:
+        if largest < limit:
+            return name, seconds
+    return "d", 86400.0
+
+
+def _decimals(values: Sequence[Value], seconds: float) -> int:
+    """Return how many decimals show three digits of the largest value."""
+    sizes = [abs(float(v)) / seconds for v in values if isinstance(v, int | float)]
+    largest = max(sizes, default=0.0)
+    return 0 if largest >= 1000 else 1 if largest >= 10 else 2
+
+
+def texts(values: Sequence[Value], kind: str) -> list[str]:
+    """Return figures of one line as text, all in one unit; a dash for null.
+
+    Examples
+    --------
+    >>> texts([5400.0, 7200.0, None], "s")
+    ['90.0 min', '120.0 min', '–']
+    >>> texts([0.5, 1234], "%"), texts([1234], "#")
+    (['50.0 %', '123,400.0 %'], ['1,234'])
+    """
+    unit, seconds = _unit(values) if kind == SECONDS else ("", 1.0)
+    decimals = 0 if kind == COUNT else 1 if kind == PERCENT else _decimals(values, seconds)
+    shown = []
+    for value in values:
+        if value is None or isinstance(value, str):
+            shown.append("–" if value is None else value)
+        else:
+            number = 100 * value if kind == PERCENT else value / seconds
+            shown.append(f"{number:,.{decimals}f} {'%' if kind == PERCENT else unit}".rstrip())
+    return shown
+
+
+def difference(value: Value, other: Value) -> float | None:
+    """Return by which part of the other the value differs, None where that is undefined.
+
+    Examples
+    --------
+    >>> difference(75.0, 100.0), difference(1.0, 0.0)
+    (-0.25, None)
+    """
+    if not isinstance(value, int | float) or not isinstance(other, int | float) or other == 0:
+        return None
+    return (value - other) / abs(other)
+
+
+def _change(row: Row, value: Value, other: Value) -> str:
+    part = difference(value, other)
+    if part is None:
+        return "–"
+    text = f"{100 * part:+.1f} %"
+    if row.better == 0 or abs(part) < 0.0005:
+        return text
+    return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
+
+
+def result_table(
+    run: Figures, baseline: Figures | None = None, *, names: tuple[str, str] = ("run", "baseline")
+) -> Table:
+    """Return the final table.
+
+    Parameters
+    ----------
+    run, baseline : dict
+        Summaries; without a baseline its columns are left out.
+    names : tuple of str
+        What stands above them, such as the policies' names.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    table = Table(show_edge=False, pad_edge=False, box=SIMPLE)
+    table.add_column("")
+    table.add_column(escape(names[0]), justify="right")
+    if baseline is not None:
+        table.add_column(escape(names[1]), justify="right")
+        table.add_column("difference", justify="right")
+    table.add_column("lower bound", justify="right", style="dim")
+    for section in SECTIONS:
+        table.add_section()
+        for row in section:
+            values = [run.get(row.key)]
+            if baseline is not None:
+                values.append(baseline.get(row.key))
+            if row.bound is not None:
+                values.append(run.get(row.bound))
+            shown = texts(values, row.kind)
+            cells = [row.label, shown[0]]
+            if baseline is not None:
+                cells += [shown[1], _change(row, values[0], values[1])]
+            cells.append(shown[-1] if row.bound is not None else "")
+            table.add_row(*cells)
+    return table
+
+
+def reasons(run: Figures) -> list[str]:
+    """Return why figures of a summary are null, a sentence each."""
+    lines = []
+    if run.get("system_efficiency") is None:
+        lines.append(
+            "Efficiencies are null: T(1) of the jobs is unknown, as under moldability=none."
+        )
+    elif run.get("useful_utilization") is None:
+        lines.append("Useful utilisation is null: T(1) of some jobs is unknown.")
+    if run.get("prediction_mape") is None:
+        lines.append("Prediction errors are null: no predictor was asked about a completed run.")
+    if run.get("bound_mean_response_time") is None:
+        lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
+    return lines
+
+
+def _reason(prefix: str, key: str) -> str:
+    return key.removeprefix(prefix).replace("_", " ")
+
+
+def _counted(run: Figures, prefix: str) -> str:
+    parts = [f"{_reason(prefix, key)}: {value:g}" for key, value in _under(run, prefix)]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _under(run: Figures, prefix: str) -> list[tuple[str, float]]:
+    found = [(key, value) for key, value in run.items() if key.startswith(prefix)]
+    return [(key, value) for key, value in found if isinstance(value, int | float) and value]
+
+
+def warnings(run: Figures) -> list[str]:
+    """Return what a reader must know before believing a summary, a sentence each."""
+    lines = []
+    for key, prefix, text in (
+        ("dropped_jobs", "dropped_jobs_", "Jobs dropped"),
+        ("repaired_values", "repaired_values_", "Values repaired"),
+    ):
+        count = run.get(key)
+        if isinstance(count, int | float) and count:
+            lines.append(f"{text}: {count:,.0f}{_counted(run, prefix)}.")
+    if run.get("saturated"):
+        lines.append(
+            "The queue kept growing to the last arrivals: means depend on the run's length."
+        )
+    share = run.get("share_assumed_serial_time")
+    if isinstance(share, float) and share > 0:
+        lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
+    return lines
+
+
+def print_results(
+    console: Console,
+    run: Figures,
+    baseline: Figures | None = None,
+    *,
+    names: tuple[str, str] = ("run", "baseline"),
+) -> None:
+    """Print the final table with the reasons for its dashes and the warnings below.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    run, baseline : dict
+        Summaries.
+    names : tuple of str
+    """
+    console.print(result_table(run, baseline, names=names))
+    for line in reasons(run):
+        console.print(f"[dim]{escape(line)}[/]")
+    for line in warnings(run):
+        console.print(f"[yellow]Warning:[/] {escape(line)}")

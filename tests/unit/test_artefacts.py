@@ -1,0 +1,176 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.figure import Figure
+from random_schedules import random_run
+
+from sim import artefacts
+from sim.artefacts import (
+    Artefacts,
+    is_finished,
+    mean_summary,
+    write_failure,
+    write_means,
+    write_run,
+)
+from sim.manifest import manifest
+from sim.metrics import summarise
+from sim.outcome import outcome
+from sim.plots import schedule_figure
+
+NAMES = {
+    "jobs.parquet",
+    "allocations.parquet",
+    "timeline.parquet",
+    "predictions.parquet",
+    "schedule.png",
+    "summary.json",
+    "manifest.json",
+}
+
+
+def made(seed=1, jobs=12, wall=1.0, processors=8, *, drawn=False):
+    """The artefacts of a random run; its picture is empty unless drawn."""
+    trace, truth, records = random_run(seed, jobs, processors)
+    run = outcome(trace, truth, records)
+    small = Figure(figsize=(1, 1))
+    figure = schedule_figure(records, run.tables, "made") if drawn else small
+    return Artefacts(run.tables, figure, summarise(run), manifest(trace, wall))
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_run_again_gives_the_same_bytes_but_for_the_manifest(tmp_path):
+    write_run(tmp_path / "a", made(wall=1.0, drawn=True))
+    write_run(tmp_path / "longer" / "b", made(wall=2.0, drawn=True))
+    first, second = content(tmp_path / "a"), content(tmp_path / "longer" / "b")
+    assert set(first) == NAMES
+    assert first.pop("manifest.json") != second.pop("manifest.json")
+    assert first == second
+
+
+def test_tables_read_back_with_nulls_and_units(tmp_path):
+    run = made(jobs=30)
+    write_run(tmp_path, run)
+    jobs = pd.read_parquet(tmp_path / "jobs.parquet")
+    pd.testing.assert_frame_equal(jobs, run.tables.jobs, check_dtype=False)
+    table = pq.read_table(tmp_path / "jobs.parquet")
+    missing = int(run.tables.jobs["efficiency"].isna().sum())
+    assert table["efficiency"].null_count == missing > 0
+    assert table.schema.field("wait_time").metadata == {b"unit": b"s"}
+    assert json.loads((tmp_path / "summary.json").read_text()) == run.summary
+    text = (tmp_path / "summary.json").read_text()
+    assert "NaN" not in text
+    assert list(json.loads(text)) == sorted(run.summary)
+
+
+@pytest.mark.parametrize("steps", range(10))
+def test_death_on_the_way_leaves_nothing_that_looks_finished(tmp_path, monkeypatch, steps):
+    folder = tmp_path / "run"
+    write_run(folder, made(seed=2), made(seed=3))
+    assert is_finished(folder)
+    left = iter(range(steps))
+    write = artefacts.write_table
+    publish = artefacts._publish
+
+    def dying(do):
+        def act(*arguments):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return do(*arguments)
+
+        return act
+
+    monkeypatch.setattr(artefacts, "write_table", dying(write))
+    monkeypatch.setattr(artefacts, "_publish", dying(publish))
+    with pytest.raises(KeyboardInterrupt):
+        write_run(folder, made(seed=4), made(seed=5))
+    assert not is_finished(folder)
+    assert not (folder / "jobs.parquet").exists()
+    monkeypatch.undo()
+    write_run(folder, made(seed=4), made(seed=5))
+    write_run(tmp_path / "other", made(seed=4), made(seed=5))
+    assert content(folder) == content(tmp_path / "other")
+    assert content(folder / "baseline") == content(tmp_path / "other" / "baseline")
+    assert not (folder / ".partial").exists()
+
+
+@pytest.mark.parametrize("moves", range(14))
+def test_death_among_the_moves_leaves_no_summary(tmp_path, monkeypatch, moves):
+    left = iter(range(moves))
+    replace = type(tmp_path).replace
+
+    def dying(self, target):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr(type(tmp_path), "replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        write_run(tmp_path, made(), made(seed=2))
+    assert not is_finished(tmp_path)
+    assert is_finished(tmp_path / "baseline") == (moves >= 7)
+
+
+def test_summary_is_moved_last(tmp_path, monkeypatch):
+    moved = []
+    replace = type(tmp_path).replace
+
+    def watch(self, target):
+        moved.append(target.name)
+        return replace(self, target)
+
+    monkeypatch.setattr(type(tmp_path), "replace", watch)
+    write_run(tmp_path, made())
+    assert set(moved) == NAMES
+    assert moved[-1] == "summary.json"
+
+
+def test_run_without_baseline_leaves_no_old_one(tmp_path):
+    write_run(tmp_path, made(), made(seed=2))
+    write_run(tmp_path, made())
+    assert not is_finished(tmp_path / "baseline")
+
+
+def test_means_over_replications(tmp_path):
+    summaries = []
+    for k in range(3):
+        run = made(seed=k)
+        write_run(tmp_path / f"replication={k}", run)
+        summaries.append(run.summary)
+    summary = write_means(tmp_path, 3, {"host": "x"})
+    assert json.loads((tmp_path / "summary.json").read_text()) == summary
+    assert summary["replications"] == 3
+    responses = [s["mean_response_time"] for s in summaries]
+    assert summary["mean_response_time"] == pytest.approx(np.mean(responses))
+    assert summary.keys() - {"replications"} == summaries[0].keys()
+    assert summary["jobs"] == 12
+
+
+def test_mean_of_undefined_text_and_truth():
+    means = mean_summary(
+        [{"a": None, "b": "x", "c": True, "d": "y"}, {"a": None, "b": "x", "c": False, "d": "z"}]
+    )
+    assert means == {"a": None, "b": "x", "c": 0.5, "d": None, "replications": 2}
+
+
+def test_failure_removes_artefacts_and_keeps_the_message(tmp_path):
+    write_run(tmp_path, made())
+    write_failure(tmp_path, "workload.load must be positive, got -1")
+    assert set(content(tmp_path)) == {"failure.json"}
+    assert artefacts.read_failure(tmp_path) == "workload.load must be positive, got -1"
+    write_run(tmp_path, made())
+    assert set(content(tmp_path)) == NAMES
+
+
+def test_manifest_tells_versions_and_origin():
+    trace, _, _ = random_run(1, 2, 2)
+    told = manifest(trace, 3.5)
+    assert told["wall_seconds"] == 3.5
+    assert told["source"] == "made.swf"
+    assert told["versions"]["numpy"] == np.__version__

@@ -1,0 +1,148 @@
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from sim.artefacts import write_failure
+from sim.compare import find_runs, gather, main
+from sim.errors import SimError
+
+
+def fabricate(folder, overrides, *, summary=None, config=None, choices=None, baseline=None):
+    """A run's folder as Hydra and the simulator leave it."""
+    hydra = folder / ".hydra"
+    hydra.mkdir(parents=True)
+    (hydra / "overrides.yaml").write_text(json.dumps(overrides))
+    (hydra / "config.yaml").write_text(json.dumps(config or {"seed": 1, "baseline": "easy"}))
+    chosen = {"hydra": {"runtime": {"choices": {"hydra/launcher": "basic", **(choices or {})}}}}
+    (hydra / "hydra.yaml").write_text(json.dumps(chosen))
+    for place, content in ((folder, summary), (folder / "baseline", baseline)):
+        if content is not None:
+            place.mkdir(exist_ok=True)
+            (place / "summary.json").write_text(json.dumps(content))
+    return folder
+
+
+def figures(response, **more):
+    return {"mean_response_time": response, "utilization": 0.5, **more}
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    base = {"policy": "sa", "predictor": "adept"}
+    common = ["workload.load=0.8"]
+    fabricate(tmp_path / "policy=sa,seed=2", [*common, "policy=sa", "seed=2"],
+              summary=figures(10.0), choices=base, baseline=figures(30.0))  # fmt: skip
+    fabricate(tmp_path / "policy=sa,seed=10", [*common, "policy=sa", "seed=10"],
+              summary=figures(None), choices=base)  # fmt: skip
+    fabricate(tmp_path / "policy=easy", [*common, "policy=easy"],
+              summary=figures(40.0), choices={**base, "policy": "easy"})  # fmt: skip
+    fabricate(tmp_path / "seed=7", [*common, "seed=7"], choices=base)
+    write_failure(fabricate(tmp_path / "seed=-1", [*common, "seed=-1"], choices=base),
+                  "seed must be at least 0, got -1")  # fmt: skip
+    (tmp_path / "multirun.yaml").write_text("{}")
+    return tmp_path
+
+
+def test_rows_are_keyed_by_what_differs(sweep):
+    table, keys = gather(sweep)
+    assert keys == ["policy", "seed"]
+    assert list(table.columns[:6]) == ["run", "role", "status", "message", "policy", "seed"]
+    rows = table[["run", "role", "status", "policy", "seed"]].values.tolist()
+    assert rows == [
+        ["policy=easy", "run", "finished", "easy", 1],
+        ["policy=sa,seed=2", "run", "finished", "sa", 2],
+        ["policy=sa,seed=2", "baseline", "finished", "easy", 2],
+        ["policy=sa,seed=10", "run", "finished", "sa", 10],
+        ["seed=7", "run", "unfinished", "sa", 7],
+        ["seed=-1", "run", "failed", "sa", -1],
+    ]
+    assert table["message"][5] == "seed must be at least 0, got -1"
+    assert table["mean_response_time"][2] == 30.0
+
+
+def test_comparison_is_written_and_safe_to_repeat(sweep, capsys):
+    assert main([str(sweep)]) == 0
+    first = (sweep / "comparison.csv").read_bytes()
+    shown = capsys.readouterr().out
+    assert "baseline" in shown
+    assert "seed must be at least 0, got -1" in shown
+    assert main([str(sweep)]) == 0
+    assert (sweep / "comparison.csv").read_bytes() == first
+    table = pd.read_csv(sweep / "comparison.csv")
+    assert table["mean_response_time"].tolist()[:3] == [40.0, 10.0, 30.0]
+    assert table["mean_response_time"][3:].isna().all()
+    assert len(table) == 6
+    assert not list(sweep.glob(".comparison*"))
+
+
+def test_replications_are_one_row_with_the_mean_of_their_baselines(tmp_path):
+    run = fabricate(tmp_path / "a", [], summary=figures(15.0, replications=2))
+    for k, (own, other) in enumerate([(10.0, 50.0), (20.0, 70.0)]):
+        fabricate(run / f"replication={k}", [], summary=figures(own), baseline=figures(other))
+    table, keys = gather(tmp_path)
+    assert keys == []
+    assert table["role"].tolist() == ["run", "baseline"]
+    assert table["mean_response_time"].tolist() == [15.0, 60.0]
+
+
+def test_single_run_is_compared_with_its_baseline(tmp_path):
+    fabricate(tmp_path, ["policy=sa"], summary=figures(1.0), baseline=figures(2.0))
+    table, _ = gather(tmp_path)
+    assert table[["run", "role"]].values.tolist() == [[".", "run"], [".", "baseline"]]
+
+
+def test_runs_that_no_override_tells_apart_are_by_their_configuration(tmp_path):
+    fabricate(tmp_path / "a", [], summary=figures(1.0), config={"x": {"y": 1, "z": 3}})
+    fabricate(tmp_path / "b", [], summary=figures(1.0), config={"x": {"y": 2, "z": 3}})
+    table, keys = gather(tmp_path)
+    assert keys == ["x.y"]
+    assert table["x.y"].tolist() == [1, 2]
+
+
+def test_key_named_like_a_figure_keeps_both(tmp_path):
+    for name in ("jobs=5", "jobs=6"):
+        fabricate(tmp_path / name, [name], summary=figures(1.0, jobs=99))
+    table, _ = gather(tmp_path)
+    assert table.columns.tolist().count("jobs") == 2
+
+
+def test_runs_inside_a_run_are_part_of_it(tmp_path):
+    run = fabricate(tmp_path / "a", [], summary=figures(1.0), baseline=figures(2.0))
+    assert find_runs(tmp_path) == [run]
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_nothing_to_compare_is_one_line_and_status_2(tmp_path, capsys, name):
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / name)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert name in error
+
+
+def test_broken_yaml_is_named(tmp_path, capsys):
+    run = fabricate(tmp_path / "a", [], summary=figures(1.0))
+    (run / ".hydra" / "overrides.yaml").write_text("[a: {")
+    assert main([str(tmp_path)]) == 2
+    assert "overrides.yaml" in capsys.readouterr().err
+
+
+def test_gather_refuses_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(SimError, match="no such folder"):
+        gather(path)
+
+
+def test_module_runs_from_the_command_line(sweep):
+    done = subprocess.run(
+        [sys.executable, "-m", "sim.compare", str(sweep)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "6 rows in" in done.stdout

@@ -1,0 +1,96 @@
+import time
+
+import numpy as np
+import pytest
+from random_schedules import random_run
+
+from sim.outcome import outcome
+from sim.plots import clock, resample, schedule_figure
+from sim.raster import Rectangles, coverage, rectangles
+
+
+def drawn(jobs, processors=8, title=""):
+    trace, truth, records = random_run(1, jobs, processors)
+    return schedule_figure(records, outcome(trace, truth, records).tables, title)
+
+
+def test_each_of_a_few_jobs_has_its_number():
+    gantt = drawn(20).axes[0]
+    assert {text.get_text() for text in gantt.texts} == {str(k) for k in range(1, 21)}
+
+
+def test_axes_have_units_and_title():
+    figure = drawn(20, title="sa on 8 processors")
+    gantt, busy, queue = figure.axes[:3]
+    assert gantt.get_title(loc="left") == "sa on 8 processors"
+    assert gantt.get_ylabel() == "processor"
+    assert busy.get_ylabel() == "busy (%)"
+    assert queue.get_xlabel() == "time since the first submit (h)"
+
+
+def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
+    monkeypatch.setattr("sim.plots.DRAWN_RECTANGLES", 50)
+    assert len(drawn(60).axes[0].images) == 1
+    monkeypatch.undo()
+    assert len(drawn(60).axes[0].images) == 0
+
+
+def test_rectangles_of_separate_ranges():
+    _, _, records = random_run(3, 30, 8)
+    shape = rectangles(records.stretches)
+    heights = np.bincount(shape.stretch, shape.high - shape.low)
+    assert heights.tolist() == records.stretches.processors.tolist()
+
+
+@pytest.mark.parametrize("size", [(8, 13), (3, 5), (1, 1), (4, 40)])
+def test_coverage_is_the_mean_over_each_cell(size):
+    rng = np.random.default_rng(size[1])
+    k, begin, end, processors = 25, 10.0, 30.0, 8
+    left, low = rng.uniform(begin, end, k), rng.integers(0, processors, k)
+    right = np.minimum(left + rng.exponential(3, k), end)
+    high = np.minimum(low + rng.integers(1, 5, k), processors)
+    weight = rng.uniform(0, 2, k)
+    shape = Rectangles(np.arange(k), left, right, low.astype(float), high.astype(float))
+    got = coverage(shape, weight, (begin, end, processors), size)
+    columns, rows = np.linspace(begin, end, size[1] + 1), np.linspace(0, processors, size[0] + 1)
+    across = np.clip(
+        np.minimum(right[:, None], columns[1:]) - np.maximum(left[:, None], columns[:-1]), 0, None
+    ) / np.diff(columns)
+    along = np.clip(
+        np.minimum(high[:, None], rows[1:]) - np.maximum(low[:, None], rows[:-1]), 0, None
+    ) / np.diff(rows)
+    assert got == pytest.approx(np.einsum("k,kr,kc->rc", weight, along, across), abs=1e-9)
+
+
+def test_resample_keeps_area_and_range():
+    rng = np.random.default_rng(2)
+    times, values = np.sort(rng.uniform(0, 10, 50)), rng.uniform(0, 5, 50)
+    edges = np.linspace(-1, 11, 9)
+    mean, low, high = resample(times, values, edges)
+    fine = np.linspace(-1, 11, 240_001)[:-1]
+    at = np.searchsorted(times, fine, side="right") - 1
+    sampled = np.where(at >= 0, values[at], 0.0).reshape(8, -1)
+    assert mean == pytest.approx(sampled.mean(axis=1), abs=1e-3)
+    assert low == pytest.approx(sampled.min(axis=1))
+    assert high == pytest.approx(sampled.max(axis=1))
+
+
+@pytest.mark.parametrize(("length", "unit"), [(100, "s"), (1000, "min"), (20000, "h"), (1e6, "d")])
+def test_clock_chooses_its_unit(length, unit):
+    assert clock(5.0, 5.0 + length).unit == unit
+
+
+def test_one_job_is_drawn():
+    figure = drawn(1, processors=1)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1"]
+
+
+def test_large_pictures_take_seconds():
+    rng = np.random.default_rng(0)
+    k = 200_000
+    left = np.sort(rng.uniform(0, 1e6, k))
+    low = rng.integers(0, 200, k).astype(float)
+    shape = Rectangles(np.arange(k), left, left + 10.0, low, low + 5)
+    begun = time.perf_counter()
+    coverage(shape, np.ones(k), (0.0, 1e6 + 10, 256), (256, 1600))
+    assert time.perf_counter() - begun < 3.0
