@@ -1,6 +1,7 @@
 """Tell a user how far a simulation is, without slowing it down."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 from sim.decisions import Decision
 from sim.engine import Engine
@@ -21,7 +22,7 @@ class ProgressWatcher:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def looked(self, engine: Engine, decisions: list[Decision]) -> None:
+    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Update the display at every 256th look."""
         if engine.looks % LOOKS_BETWEEN:
             return

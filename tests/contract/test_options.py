@@ -9,12 +9,12 @@ import time
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from workloads.truth import TRUTH_KEYS
 
 from sim.app import prepare
 from sim.build import build
 from sim.config import CONFIG_FOLDER
 from sim.run import REPETITION
+from workloads.truth import TRUTH_KEYS
 
 prepare()
 GROUPS = {
