@@ -3,9 +3,11 @@
 Heavy imports wait until a run really begins, so that ``--help`` answers at once.
 """
 
+import contextlib
 import logging
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +80,8 @@ def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
     return dict(plain)
 
 
-def _run(composed: DictConfig, folder: Path, multirun: bool) -> None:
+def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], None] | None:
+    """Carry the run out; return what shows its results, None if it was finished before."""
     config = settings(composed, multirun)
     digest = schema.digest(config)
     from sim.run import Show, run
@@ -86,17 +89,29 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> None:
 
     if multirun and is_finished_with(folder, digest):
         logger.info("already finished: %s", folder.name)
-        return
+        return None
     _clear(folder)
     asked = config["sim"]["progress"]
-    progress = not multirun if asked is None else asked
-    run(config, folder, digest, Show(progress, not multirun, _names(config)))
+    names = _names(config)
+    summaries = run(
+        config, folder, digest, Show(not multirun if asked is None else asked, names[0])
+    )
+    return lambda: _show(*summaries, names)
 
 
 def _names(config: dict[str, Any]) -> tuple[str, str]:
-    preset_chosen = HydraConfig.get().runtime.choices.get("policy")
-    base = config["baseline"]
-    return str(preset_chosen), "" if base is None else f"baseline {base['name']}"
+    chosen, base = HydraConfig.get().runtime.choices.get("policy"), config["baseline"]
+    return str(chosen), "" if base is None else f"baseline {base['name']}"
+
+
+def _show(summary: dict[str, Any], base: dict[str, Any] | None, names: tuple[str, str]) -> None:
+    """Print the table; a reader that has gone away (``| head``) takes nothing else along."""
+    from rich.console import Console
+
+    from sim.console import print_results
+
+    with contextlib.suppress(BrokenPipeError, SystemExit):
+        print_results(Console(), summary, base, names=names)
 
 
 def _clear(folder: Path) -> None:
@@ -125,7 +140,7 @@ def _task(composed: DictConfig) -> None:
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
     try:
-        _run(composed, folder, multirun)
+        show = _run(composed, folder, multirun)
     except BaseException as error:
         _clear(folder)
         if is_bad_input(error):
@@ -135,6 +150,9 @@ def _task(composed: DictConfig) -> None:
             _refuse(folder, f"{type(error).__name__}: {one_line(error)}", multirun)
         else:
             raise
+    else:
+        if show is not None and not multirun:
+            show()
 
 
 def _refuse(folder: Path, message: str, multirun: bool) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from workloads.truth import TRUTH_KEYS, build_truth
 
 from predictors.base import RuntimePredictor
 from predictors.oracle import NeedsTruth
 from sim.artefacts import Artefacts, mean_summary, replication_folder, write_means, write_run
 from sim.build import accepted, build
-from sim.console import print_results
 from sim.engine import Watcher, simulate
 from sim.job_metrics import Figures
 from sim.machine import Dedicated
@@ -28,6 +26,7 @@ from sim.trimming import Trim
 from sim.watching import ProgressWatcher
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
+from workloads.truth import TRUTH_KEYS, build_truth
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
@@ -125,29 +124,25 @@ def play(
 
 @dataclass(frozen=True)
 class Show:
-    """What the terminal is told.
+    """What the terminal is told while a simulation runs.
 
     Attributes
     ----------
     progress : bool
-        How far a simulation is, on runs longer than a second.
-    results : bool
-        The table at the end.
-    names : tuple of str
-        Of the run's policy and of its baseline.
-    console, messages : rich.console.Console
-        Standard output, and standard error.
+        How far it is, on runs longer than a second.
+    policy : str
+        Name of the run's policy.
+    messages : rich.console.Console
+        Standard error.
     """
 
     progress: bool = False
-    results: bool = False
-    names: tuple[str, str] = ("run", "baseline")
-    console: Console = field(default_factory=Console)
+    policy: str = "run"
     messages: Console = field(default_factory=lambda: Console(stderr=True))
 
     def name(self, parts: Mapping[str, Any]) -> str:
         """Return the name of a run's or a baseline's policy."""
-        return str(parts["name"]) if "name" in parts else self.names[0]
+        return str(parts["name"]) if "name" in parts else self.policy
 
 
 def artefacts(config: Mapping[str, Any], played: Outcome, seconds: float, digest: str) -> Artefacts:
@@ -185,7 +180,9 @@ def replicate(
     return own.summary, None if base is None else base.summary
 
 
-def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> None:
+def run(
+    config: Mapping[str, Any], folder: Path, digest: str, show: Show
+) -> tuple[Figures, Figures | None]:
     """Carry out a whole run: all replications, each with its baseline, and their means.
 
     Parameters
@@ -199,17 +196,19 @@ def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Non
         Identifies the configuration in the manifest.
     show : Show
         What the terminal is told.
+
+    Returns
+    -------
+    tuple of dict
+        The summary of the run and that of its baseline, if it has one.
     """
     Trim(**config["metrics"])
     number = config["replications"]
     if number == 1:
-        summary, base = replicate(config, 0, folder, digest, show)
-    else:
-        pairs = [
-            replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
-        ]
-        bases = [base for _, base in pairs if base is not None]
-        summary = write_means(folder, number, {DIGEST: digest})
-        base = mean_summary(bases) if bases else None
-    if show.results:
-        print_results(show.console, summary, base, names=show.names)
+        return replicate(config, 0, folder, digest, show)
+    pairs = [
+        replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
+    ]
+    bases = [base for _, base in pairs if base is not None]
+    means = write_means(folder, number, {DIGEST: digest})
+    return means, mean_summary(bases) if bases else None

@@ -109,6 +109,12 @@ def test_an_unexpected_error_leaves_nothing_and_keeps_its_traceback(command, tmp
     assert not names(tmp_path / "run") & WHOLE
 
 
+def test_a_reader_that_goes_away_takes_no_artefact_along(tmp_path):
+    asked = f"{sys.executable} -m sim workload.jobs=40 hydra.run.dir={tmp_path / 'run'} | true"
+    subprocess.run(["bash", "-c", asked], cwd=ROOT, check=True, capture_output=True)
+    assert names(tmp_path / "run") == WHOLE
+
+
 def test_an_interrupted_run_leaves_nothing(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "sim", "workload.jobs=200000", f"hydra.run.dir={tmp_path / 'run'}"],
