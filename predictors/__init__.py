@@ -1,1 +1,32 @@
-"""Runtime predictors, on their own and in the loop of the simulator."""
+"""Runtime predictors, on their own and in the loop of the simulator.
+
+A name is imported from its module when it is first asked for, so that a command
+that needs one model does not pay for all.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from predictors.amdahl import Amdahl as Amdahl
+    from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
+    from predictors.usl import UniversalScalability as UniversalScalability
+
+_MODULES = {
+    "Amdahl": "predictors.amdahl",
+    "LevenbergMarquardt": "predictors.levenberg",
+    "UniversalScalability": "predictors.usl",
+}
+"""Public name and the module that defines it; the block above tells type checkers the same."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'predictors' has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(_MODULES)

@@ -49,6 +49,7 @@ def simulate(
     *,
     overrun: Overrun = "extend",
     luck: FloatArray | None = None,
+    known: Sequence[Observation] = (),
     watchers: tuple[Watcher, ...] = (),
 ) -> Records:
     """Replay a trace and return what happened.
@@ -66,6 +67,8 @@ def simulate(
         What happens to a job that runs past its requested time.
     luck : numpy.ndarray of float, shape (n,), optional
         One uniform draw a job, for shares such as that of adopters; 0 by default.
+    known : sequence of Observation
+        Runs that the predictor learns from before the start.
     watchers : tuple of Watcher
 
     Raises
@@ -75,7 +78,7 @@ def simulate(
     PolicyError
         If the policy decides what cannot be done, or leaves jobs waiting for ever.
     """
-    return Engine(trace, truth, policy, predictor, machine, overrun, luck, watchers).run()
+    return Engine(trace, truth, policy, predictor, machine, overrun, luck, known, watchers).run()
 
 
 class Engine:
@@ -90,6 +93,7 @@ class Engine:
         machine: Dedicated,
         overrun: Overrun = "extend",
         luck: FloatArray | None = None,
+        known: Sequence[Observation] = (),
         watchers: tuple[Watcher, ...] = (),
     ) -> None:
         jobs = trace.jobs
@@ -105,6 +109,8 @@ class Engine:
         visible = _visible(trace, truth)
         self._refuse_misfits(visible.requested_processors)
         predictor.attach(visible)
+        for observation in known:
+            predictor.observe(observation)
         largest = np.minimum(truth.max_processors, machine.processors)
         self.view = View(
             machine.processors,

@@ -97,6 +97,12 @@ class GroundTruth(Protocol):
         T(1) in seconds; NaN where unknown.
     serial_time_assumed : numpy.ndarray of bool, shape (n,)
         Where T(1) lies below every measured count.
+
+    Notes
+    -----
+    An attribute ``shared_shape``, true where jobs of one application have curves
+    that are multiples of each other, is optional: it spares lower bounds from
+    going through the curve of every job.
     """
 
     application: IntArray

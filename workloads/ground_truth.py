@@ -50,6 +50,8 @@ class Truth:
         Each run's own factor epsilon.
     nominal_scale : numpy.ndarray of float, shape (jobs,), seconds
         w/epsilon, the serial time that would repeat.
+    shared_shape : bool
+        Whether jobs of one application have curves that are multiples of each other.
     known : bool
         Whether any other count than the reference has a runtime.
     """
@@ -67,6 +69,7 @@ class Truth:
         self._shapes, self._scales, self._recorded = shapes, scales, recorded
         self._options, self._split_key = options, split_key
         self.known, self.moldable = shapes.known, moldable
+        self.shared_shape = options.size_exponent == 0.0
         self.application, self.size_class = scales.application, scales.size_class
         self.size = scales.size if options.size == "known" else np.full(jobs, np.nan)
         self.serial_time, self.noise = scales.scale, scales.noise

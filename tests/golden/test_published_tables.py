@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth
-from workloads.swf import SwfWorkload
 
 from sim.decisions import Start
 from sim.engine import simulate
@@ -21,6 +20,7 @@ from sim.machine import Dedicated
 from sim.policies.order import FirstComeFirstServed, Learned, Order, ShortestFirst, Unicep, Wfp3
 from sim.view import View
 from workloads.base import Trace
+from workloads.logs import SwfWorkload
 from workloads.streams import Streams
 
 PROCESSORS = 256

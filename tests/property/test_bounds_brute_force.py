@@ -11,6 +11,9 @@ from random_schedules import feasible_counts, make_trace, moldable_truth, random
 from sim.bounds import Least, least_costs, makespan_bound, preemptive_sums, response_bounds
 from sim.metrics import summarise
 from sim.outcome import outcome
+from workloads.shapes import Downey
+from workloads.streams import Streams
+from workloads.truth import build_truth
 
 MACHINE = 3
 
@@ -160,3 +163,17 @@ def test_compiled_sweep_gives_the_same_bits(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("sim.bounds.COMPILED_JOBS", 1)
             assert preemptive_sums(release, size, by_remaining=by_remaining) == slow
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.3])
+def test_shapes_of_the_ground_truth_are_shared_unless_they_grow_with_size(exponent):
+    rng = np.random.default_rng(3)
+    trace = make_trace(np.arange(40.0), rng.integers(1, 33, 40), rng.uniform(1, 999, 40))
+    truth = build_truth(trace, Downey(), Streams(seed=1), 64, size_exponent=exponent)
+    assert truth.shared_shape == (exponent == 0.0)
+    least = least_costs(trace, truth, 64)
+    for job in range(40):
+        counts = np.arange(truth.min_processors[job], truth.max_processors[job] + 1)
+        runtime = truth.runtimes(job, counts)
+        assert least.area[job] == pytest.approx((runtime * counts).min())
+        assert least.time[job] == pytest.approx(runtime.min())

@@ -7,6 +7,7 @@ from sim.frames import interval_set
 from sim.metrics import summarise
 from sim.outcome import outcome
 from sim.records import Consultations, Records, Stretches
+from sim.trimming import Trim
 
 JOB_COLUMNS = [
     *("job_id", "user", "application", "size", "submit_time", "start_time", "end_time"),
@@ -189,3 +190,22 @@ def test_columns_have_plain_types():
     for name in ("submit_time", "efficiency", "held_area", "believed_runtime", "size"):
         assert jobs[name].dtype == np.float64
     assert pd.api.types.is_string_dtype(jobs["status"])
+
+
+def test_steady_figures_leave_out_charged_calibration_first():
+    run = small()
+    table = run.trace.jobs.copy()
+    table["job_id"] = [-1, 11, 12]
+    trace = type(run.trace)(table, None, "made.swf")
+    steady = summarise(outcome(trace, run.truth, run.records), trim=Trim(0, 1e-9))
+    assert steady["steady_jobs"] == 2
+    assert steady["steady_mean_response_time"] == (27 + 8) / 2
+
+
+def test_useful_utilisation_needs_every_serial_time():
+    run = small()
+    truth = rigid_truth(run.trace, serial_time=[30.0, np.nan, 40.0])
+    summary = summarise(outcome(run.trace, truth, run.records))
+    assert summary["useful_utilization"] is None
+    assert summary["system_efficiency"] == 30 / 68
+    assert summary["mean_efficiency"] == 0.5

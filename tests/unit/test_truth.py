@@ -254,6 +254,13 @@ def test_parallelism_grows_with_size():
     np.testing.assert_array_equal(grown.max_processors, np.maximum(useful, reference))
 
 
+def test_parallelism_never_shrinks_below_one():
+    family = Downey(parallelism_min=1.5, parallelism_max=1.5)
+    truth = build(family, size_exponent=0.9)
+    smallest = int(truth.serial_time.argmin())
+    assert truth.runtimes(smallest, np.array([1, P])).tolist() == [truth.serial_time[smallest]] * 2
+
+
 def test_only_downey_supports_the_size_exponent():
     with pytest.raises(WorkloadError, match=r"moldability\.size_exponent must be 0 .*Amdahl"):
         build(Amdahl(), size_exponent=0.3)
@@ -302,6 +309,8 @@ def test_share_keeps_the_rest_rigid_but_known():
     assert (truth.max_processors[rigid] == reference[rigid]).all()
     assert (truth.min_processors[rigid] == reference[rigid]).all()
     assert np.isfinite(truth.serial_time).all()
+    # who is moldable has nothing to do with the application
+    assert truth.moldable[truth.application == 0].mean() == pytest.approx(0.3, abs=0.03)
     more = build(trace=trace, share=0.6)
     assert more.moldable[truth.moldable].all()
     assert changed(truth, more) == {"moldable", "max"}
@@ -448,6 +457,19 @@ def test_calibration_counts_of_an_application():
         assert int(count**0.5) ** 2 == count or count in own
 
 
+def test_calibration_counts_reach_beyond_small_references_but_not_below_the_minimum():
+    trace = make_trace(30)
+    trace.jobs["requested_processors"] = 2
+    family = Downey(parallelism_min=40, parallelism_max=40)
+    truth = build(family, trace=trace, applications=1)
+    assert truth.calibration_counts(0, 3, P).tolist() == [1, 4, 8]
+    assert truth.calibration_counts(0, 3, 6).tolist() == [1, 2, 4]
+    narrow = build(Downey(parallelism_max=1), trace=trace, applications=1)
+    assert narrow.calibration_counts(0, 3, P).tolist() == [1, 2]
+    least = build(family, trace=trace, applications=1, min_processors=3)
+    assert least.calibration_counts(0, 3, P).tolist() == [2, 4, 8]
+
+
 def test_split_times_sum_to_the_runtime():
     fixed = {"parallelism_min": P, "parallelism_max": P, "serial_min": 0, "serial_max": 0}
     family = General(communication_min=1e-3, communication_max=1e-3, **fixed)
@@ -481,6 +503,21 @@ def test_assumed_serial_times_are_counted(scaling):
     share = truth.summary()["assumed_serial_time_share"]
     assert share == truth.serial_time_assumed.mean()
     assert 0 < share < 1
+
+
+@pytest.mark.parametrize("family", [PowerLaw(), Declining(), Stepwise()])
+def test_without_a_table_one_job_and_many_pairs_agree_to_the_bit(family):
+    trace = make_trace(301)
+    truth = build_truth(trace, family, Streams(1), 3_000_000)
+    reference = trace.jobs["requested_processors"].to_numpy()
+    recorded = trace.jobs["reference_runtime"].to_numpy()
+    assert truth._table is None
+    assert truth.runtimes_at(np.arange(301), reference).tobytes() == recorded.tobytes()
+    counts = np.arange(1, 12)
+    whole = truth.runtimes_at(np.repeat(np.arange(301), 11), np.tile(counts, 301)).reshape(301, 11)
+    for job in range(301):
+        assert truth.runtimes(job, counts).tobytes() == whole[job].tobytes()
+        assert truth.runtimes(job, reference[job : job + 1])[0] == recorded[job]
 
 
 def test_large_tables_are_not_kept_and_agree():

@@ -1,0 +1,169 @@
+"""Time the simulation alone, from job table to finished records, against bare SimPy.
+
+Usage: python -m benchmarks.bench_engine [--json FILE] [--rounds 5] [--data FOLDER]
+
+Logs are read from the folder (else from MOLDSIM_DATA); without them a generated
+trace of the same kind stands in. Ratios are taken within one process, the floor
+and the engine in turn, best of so many rounds.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from predictors.oracle import Oracle
+from predictors.user_estimate import UserEstimate
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.floor import best_of, replay_bare
+from predictors.base import RuntimePredictor
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.policies import Policy
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy
+from sim.policies.backfill.none import NoBackfill
+from sim.policies.base import Allocation, Backfill
+from sim.policies.order import FirstComeFirstServed
+from workloads.base import Trace
+from workloads.logs import SwfWorkload
+from workloads.lublin import Lublin
+from workloads.shapes import Downey, NoMoldability, ShapeFamily
+from workloads.streams import Streams
+from workloads.truth import build_truth
+
+SEED = 1
+BACKFILLS: dict[str, Backfill] = {
+    "fcfs": NoBackfill(),
+    "easy": Easy(),
+    "conservative": Conservative(),
+}
+
+
+def loose(trace: Trace) -> Trace:
+    """Give jobs estimates of runtime x (1 + exponential of mean 2), 15 % exact, whole minutes."""
+    rng = Streams(SEED)("benchmark.estimates")
+    jobs = trace.jobs.copy()
+    runtime = jobs["reference_runtime"].to_numpy()
+    guess = runtime * (1.0 + rng.exponential(2.0, runtime.size))
+    exact = rng.random(runtime.size) < 0.15
+    jobs["requested_time"] = np.ceil(np.where(exact, runtime, guess) / 60.0) * 60.0
+    return replace(trace, jobs=jobs)
+
+
+def exact(trace: Trace) -> Trace:
+    """Give jobs their runtimes as estimates."""
+    return replace(trace, jobs=trace.jobs.assign(requested_time=trace.jobs["reference_runtime"]))
+
+
+def burst(jobs: int) -> Trace:
+    """Let so many jobs arrive at once."""
+    trace = Lublin(jobs=jobs, load=None).trace(Streams(SEED), 256)
+    return replace(trace, jobs=trace.jobs.assign(submit_time=0.0))
+
+
+def log(folder: Path | None, name: str, processors: int, stand_in: float) -> Trace:
+    """Read a log, or generate a Lublin trace at the load `stand_in` in its place."""
+    if folder is not None and (folder / "traces" / f"{name}.swf.gz").is_file():
+        path = folder / "traces" / f"{name}.swf.gz"
+        return SwfWorkload(path).trace(Streams(SEED), processors)
+    return Lublin(jobs=10_000, load=stand_in).trace(Streams(SEED), processors)
+
+
+def run(trace: Trace, processors: int, rule: str) -> Callable[[], object]:
+    """Return an action that simulates the trace under a rule."""
+    family: ShapeFamily = Downey() if rule == "sa" else NoMoldability()
+    truth = build_truth(trace, family, Streams(SEED), processors)
+    allocation: Allocation = SmallestTurnaround() if rule == "sa" else Request()
+    backfill = Conservative() if rule == "sa" else BACKFILLS[rule]
+    policy = Policy(FirstComeFirstServed(), backfill, allocation)
+
+    def action() -> object:
+        predictor: RuntimePredictor = UserEstimate()
+        if rule == "sa":
+            predictor = Oracle()
+            predictor.bind_truth(truth.runtimes, 0)
+        return simulate(trace, truth, policy, predictor, Dedicated(processors))
+
+    return action
+
+
+def measure(name: str, trace: Trace, processors: int, rule: str, limit: float, rounds: int) -> dict:
+    """Return a row: microseconds a job, the floor's, and the ratio."""
+    submit = trace.jobs["submit_time"].tolist()
+    runtime = trace.jobs["reference_runtime"].tolist()
+    action = run(trace, processors, rule)
+    action()  # compiled code is warm from here on
+    floor, engine = best_of(rounds, lambda: replay_bare(submit, runtime), action)
+    return {
+        "trace": name,
+        "rule": rule,
+        "jobs": len(submit),
+        "floor_us_per_job": round(floor / len(submit) * 1e6, 3),
+        "us_per_job": round(engine / len(submit) * 1e6, 2),
+        "ratio": round(engine / floor, 2),
+        "limit": limit,
+    }
+
+
+def measure_backlog(rule: str, rounds: int) -> dict:
+    """Return a row: the cost per job of 20,000 at once against that of 2,000."""
+    small, large = run(burst(2_000), 256, rule), run(burst(20_000), 256, rule)
+    small()
+    few, many = best_of(rounds, small, large)
+    return {
+        "trace": "burst of 20,000 against 2,000",
+        "rule": rule,
+        "jobs": 20_000,
+        "floor_us_per_job": round(few / 2_000 * 1e6, 3),
+        "us_per_job": round(many / 20_000 * 1e6, 2),
+        "ratio": round(many / few / 10, 2),
+        "limit": 3.0,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", type=Path, default=os.environ.get("MOLDSIM_DATA"))
+    arguments = parser.parse_args()
+    folder = None if arguments.data is None else Path(arguments.data)
+    sdsc = log(folder, "SDSC-SP2-1998-4.2-cln", 128, 0.83)
+    lublin = exact(log(folder, "lublin_256", 256, 1.06))
+    cases = [
+        ("SDSC-SP2", sdsc, 128, "fcfs", 8.0),
+        ("SDSC-SP2", sdsc, 128, "easy", 10.0),
+        ("SDSC-SP2", sdsc, 128, "conservative", 25.0),
+        ("SDSC-SP2", sdsc, 128, "sa", 60.0),
+        ("lublin_256, exact", lublin, 256, "easy", 15.0),
+        ("lublin_256, exact", lublin, 256, "conservative", 30.0),
+        ("lublin_256, loose", loose(lublin), 256, "easy", 15.0),
+        ("lublin_256, loose", loose(lublin), 256, "conservative", 100.0),
+    ]
+    rows = [measure(*case, arguments.rounds) for case in cases]
+    rows += [measure_backlog(rule, arguments.rounds) for rule in ("fcfs", "easy")]
+    show(rows)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def show(rows: list[dict]) -> None:
+    """Print the rows as a table."""
+    table = Table(title="Simulation alone against bare SimPy")
+    for heading in rows[0]:
+        table.add_column(heading, justify="left" if heading in ("trace", "rule") else "right")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Learning in the loop: one fitted curve per application, from the runs seen so far."""
+
+from collections.abc import Hashable
+from copy import copy
+from math import isnan
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
+from predictors.errors import PredictorError
+
+_GRADES = {"note": 0, "warning": 1, "unusable": 2}
+_KEPT_RUNS = 16
+
+
+class CurveModel(Protocol):
+    """A model of runtime over processor counts that takes arrays."""
+
+    def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
+        """Learn from runs, an entry a run."""
+        ...
+
+    def predict(self, nprocs: ArrayLike) -> FloatArray:
+        """Return runtimes, finite and positive."""
+        ...
+
+    def reliability(self, nprocs: ArrayLike) -> list[Remark]:
+        """Say how far to trust the predictions."""
+        ...
+
+
+class History:
+    """The runs of one application (and size class), and the model fitted to them.
+
+    Parameters
+    ----------
+    model : CurveModel
+        Where a fit begins; it is copied, never fitted itself.
+    tolerance : float
+        How far the mean at a count may move, relatively, before a new fit.
+    """
+
+    def __init__(self, model: CurveModel, tolerance: float) -> None:
+        self._prototype = model
+        self._tolerance = tolerance
+        self._runs: dict[int, list[float]] = {}
+        self._totals: dict[int, tuple[int, float]] = {}
+        self._fitted_means: dict[int, float] = {}
+        self._model: CurveModel | None = None
+        self._predicted = np.zeros(0)
+        self._grades: dict[int, str] = {}
+        self.number = 0
+
+    @property
+    def counts(self) -> int:
+        """How many different processor counts were seen."""
+        return len(self._runs)
+
+    def add(self, nprocs: int, runtime: float) -> bool:
+        """Add a run; True if what was last predicted no longer stands."""
+        self.number += 1
+        is_new = nprocs not in self._runs
+        runs = self._runs.setdefault(nprocs, [])
+        runs.append(runtime)
+        if len(runs) > _KEPT_RUNS:
+            del runs[0]
+        number, total = self._totals.get(nprocs, (0, 0.0))
+        self._totals[nprocs] = (number + 1, total + runtime)
+        fitted = self._fitted_means.get(nprocs)
+        mean = (total + runtime) / (number + 1)
+        if fitted is not None and abs(mean - fitted) <= self._tolerance * fitted:
+            return False
+        was_asked = self._model is not None
+        self._model = None
+        return is_new or was_asked
+
+    def predict(self, counts: IntArray) -> FloatArray:
+        """Return the fitted runtimes at each count; fit first if need be."""
+        model = self._fitted()
+        largest = int(counts.max())
+        if largest >= self._predicted.size:
+            wider = np.full(2 * largest + 1, np.nan)
+            wider[: self._predicted.size] = self._predicted
+            self._predicted = wider
+        values: FloatArray = self._predicted[counts]
+        missing = np.isnan(values)
+        if missing.any():
+            asked = counts[missing]
+            values[missing] = self._predicted[asked] = model.predict(asked)
+        return values
+
+    def grade(self, nprocs: int) -> str:
+        """Return the worst grade of the remarks about a count, empty without any."""
+        grade = self._grades.get(nprocs)
+        if grade is None:
+            remarks = self._fitted().reliability(np.array([nprocs]))
+            grade = max((r.grade for r in remarks), key=_GRADES.__getitem__, default="")
+            self._grades[nprocs] = grade
+        return grade
+
+    def _fitted(self) -> CurveModel:
+        if self._model is None:
+            nprocs = [n for n, runs in self._runs.items() for _ in runs]
+            runtime = [t for runs in self._runs.values() for t in runs]
+            self._model = copy(self._prototype).fit_arrays(np.array(nprocs), np.array(runtime))
+            self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
+            self._predicted.fill(np.nan)
+            self._grades.clear()
+        return self._model
+
+
+class CurvePerApplication:
+    """Learn one curve per application from finished runs, and predict with it.
+
+    Where sizes are known, runs are pooled as runtime / size. Where they are
+    hidden, there is a curve per size class, or, without classes, one for all
+    runs of the application. A curve is fitted anew when a new count appears or
+    a count's mean has moved by more than `tolerance`, and not before somebody
+    asks for it. Of each count the last 16 runs are kept.
+
+    Parameters
+    ----------
+    model : CurveModel
+        Such as `predictors.Adept`.
+    method : str
+        Its name in ``predictions.parquet``.
+    calibration : int
+        Runs per application before the start; 0 learns online alone.
+    charge : bool
+        Whether calibration runs are submitted as jobs.
+    min_counts : int
+        Distinct counts that must have been seen before there is a prediction.
+    tolerance : float
+
+    Examples
+    --------
+    >>> from predictors.amdahl import Amdahl
+    >>> predictor = CurvePerApplication(Amdahl(), "amdahl", min_counts=2)
+    >>> nothing = np.array([np.nan])
+    >>> zero = np.array([0])
+    >>> predictor.attach(VisibleJobs(zero, zero - 1, nothing, zero, zero + 4, nothing))
+    >>> predictor.curve(0, np.array([4])) is None
+    True
+    >>> for n, t in ((1, 110.0), (4, 35.0)):
+    ...     changed = predictor.observe(Observation(0, -1, np.nan, n, t, 0.0))
+    >>> predictor.curve(0, np.array([1, 2, 4])).round(6).tolist()
+    [110.0, 60.0, 35.0]
+    """
+
+    learns = True
+
+    def __init__(
+        self,
+        model: CurveModel,
+        method: str,
+        calibration: int = 3,
+        charge: bool = False,
+        min_counts: int = 3,
+        tolerance: float = 0.02,
+    ) -> None:
+        if calibration < 0:
+            raise PredictorError(f"calibration must be at least 0, got {calibration}")
+        if min_counts < 1:
+            raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
+        if not tolerance >= 0:
+            raise PredictorError(f"tolerance must be at least 0, got {tolerance}")
+        self.model = model
+        self.method = method
+        self.calibration = calibration
+        self.charge = charge
+        self.min_counts = min_counts
+        self.tolerance = tolerance
+        self._histories: dict[Hashable, History] = {}
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self._histories = {}
+        self._application: list[int] = jobs.application.tolist()
+        self._size_class: list[int] = jobs.size_class.tolist()
+        self._size: list[float] = jobs.size.tolist()
+
+    def observe(self, observation: Observation) -> bool:
+        """Take in a finished run; True if beliefs about its application changed."""
+        pool = self._pool(observation.application, observation.size_class, observation.size)
+        history = self._histories.get(pool)
+        if history is None:
+            history = self._histories[pool] = History(self.model, self.tolerance)
+        scale = 1.0 if isnan(observation.size) else observation.size
+        changed = history.add(observation.nprocs, observation.runtime / scale)
+        return changed and history.counts >= self.min_counts
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of a job at each count, None if too little was seen."""
+        history = self._history(job)
+        if history is None:
+            return None
+        size = self._size[job]
+        values = history.predict(counts)
+        return values if isnan(size) else values * size
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say on how many runs a belief rests, and how the model grades it."""
+        history = self._history(job)
+        if history is None:
+            return Explanation("request", 0, "")
+        return Explanation(self.method, history.number, history.grade(nprocs))
+
+    def _history(self, job: int) -> History | None:
+        pool = self._pool(self._application[job], self._size_class[job], self._size[job])
+        history = self._histories.get(pool)
+        return None if history is None or history.counts < self.min_counts else history
+
+    def _pool(self, application: int, size_class: int, size: float) -> Hashable:
+        return application if not isnan(size) else (application, size_class)

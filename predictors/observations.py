@@ -1,0 +1,196 @@
+"""Runs of one application, checked and merged to one runtime a processor count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, IntArray
+from predictors.errors import PredictorError
+
+_OUTLIER_DISTANCE = 3.0 * 1.4826
+"""Distance from the median, in median absolute deviations, that makes an outlier."""
+
+
+@dataclass(frozen=True)
+class ObservedCurve:
+    """What was measured, a processor count an entry, in ascending order.
+
+    Attributes
+    ----------
+    nprocs : numpy.ndarray of float, shape (m,)
+        Distinct processor counts.
+    runtime : numpy.ndarray of float, shape (m,), seconds
+        Mean of the runs kept at each count.
+    repeats : numpy.ndarray of int, shape (m,)
+        Runs kept at each count.
+    scatter : float
+        Relative standard deviation of a single run, pooled over the repeated
+        counts; 0 without repeats.
+    scatter_freedom : int
+        Degrees of freedom behind `scatter`.
+    dropped : tuple of (float, float)
+        Processor count and runtime of each run left out as an outlier.
+    ignored : tuple of str
+        Columns that were there and not used.
+    """
+
+    nprocs: FloatArray
+    runtime: FloatArray
+    repeats: IntArray
+    scatter: float = 0.0
+    scatter_freedom: int = 0
+    dropped: tuple[tuple[float, float], ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
+    """Check runs, drop obvious outliers among repeats and average the rest.
+
+    Of three or more runs at one count, those farther than 3 x 1.4826 median
+    absolute deviations from the median are left out (ADEPT paper, section V.B;
+    the measure of "obvious" is ours). Two are averaged.
+
+    Raises
+    ------
+    PredictorError
+        If there is no run, lengths differ, a processor count is below 1 or not
+        finite, or a runtime is not positive and finite. The row is named.
+
+    Examples
+    --------
+    >>> curve = observed_curve([8, 4, 4, 4, 4], [30, 50, 51, 49, 500])
+    >>> curve.nprocs.tolist(), curve.runtime.tolist(), curve.dropped
+    ([4.0, 8.0], [50.0, 30.0], ((4.0, 500.0),))
+    """
+    counts, times = _checked(nprocs, runtime)
+    order = np.lexsort((times, counts))
+    counts, times = counts[order], times[order]
+    distinct = np.ones(len(counts), bool)
+    distinct[1:] = counts[1:] > counts[:-1]
+    if distinct.all():
+        return ObservedCurve(counts, times, np.ones(len(counts), np.int64))
+    return _merged(counts, times, np.flatnonzero(distinct))
+
+
+def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) -> ObservedCurve:
+    """Read columns ``nprocs`` and ``runtime``; other columns are ignored and named.
+
+    Parameters
+    ----------
+    observations : pandas.DataFrame
+        A row a run.
+    ignorable : tuple of str
+        Columns whose being ignored needs no mention.
+
+    Raises
+    ------
+    PredictorError
+        If a column is missing, or as in `observed_curve`.
+    """
+    missing = [name for name in ("nprocs", "runtime") if name not in observations.columns]
+    if missing:
+        have = ", ".join(map(str, observations.columns)) or "none"
+        raise PredictorError(f"missing column {', '.join(missing)}; the columns are {have}")
+    curve = observed_curve(
+        numbers(observations["nprocs"], "nprocs"), numbers(observations["runtime"], "runtime")
+    )
+    used = ("nprocs", "runtime", *ignorable)
+    ignored = tuple(str(name) for name in observations.columns if name not in used)
+    if not ignored:
+        return curve
+    return ObservedCurve(**{**curve.__dict__, "ignored": ignored})
+
+
+def numbers(column: pd.Series, name: str) -> FloatArray:
+    """Return a column as float64.
+
+    Raises
+    ------
+    PredictorError
+        Naming the first row that holds no number.
+    """
+    try:
+        return np.asarray(column.to_numpy(), float)
+    except (TypeError, ValueError):
+        parsed = pd.to_numeric(column, errors="coerce").to_numpy(float)
+        row = int(np.flatnonzero(np.isnan(parsed))[0]) if np.isnan(parsed).any() else 0
+        raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}") from None
+
+
+def refuse_inputs(model: str, inputs: Mapping[str, ArrayLike]) -> None:
+    """Refuse inputs that a model of processors alone does not have.
+
+    Raises
+    ------
+    PredictorError
+        If there is any.
+    """
+    if inputs:
+        raise PredictorError(f"{model} predicts from nprocs alone, not from {', '.join(inputs)}")
+
+
+def checked_targets(nprocs: ArrayLike) -> FloatArray:
+    """Return target processor counts as float64.
+
+    Raises
+    ------
+    PredictorError
+        If one is below 1 or not finite.
+    """
+    try:
+        targets = np.asarray(nprocs, float)
+    except (TypeError, ValueError):
+        raise PredictorError(f"processor counts must be numbers, got {nprocs!r}") from None
+    bad = ~(np.isfinite(targets) & (targets >= 1.0))
+    if bad.any():
+        raise PredictorError(
+            f"processor counts must be finite and at least 1, got {targets[bad].flat[0]:g}"
+        )
+    return targets
+
+
+def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    counts, times = (np.atleast_1d(np.asarray(values, float)) for values in (nprocs, runtime))
+    if counts.shape != times.shape or counts.ndim != 1:
+        raise PredictorError(
+            f"a runtime for each processor count is needed, got shapes {counts.shape} "
+            f"and {times.shape}"
+        )
+    if not len(counts):
+        raise PredictorError("there is no observation; at least one run is needed")
+    for name, values, good, accepted in (
+        ("nprocs", counts, counts >= 1.0, "at least 1"),
+        ("runtime", times, times > 0.0, "above 0"),
+    ):
+        bad = ~(good & np.isfinite(values))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise PredictorError(
+                f"{name} in row {row} is {values[row]:g}; it must be finite and {accepted}"
+            )
+    return counts, times
+
+
+def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> ObservedCurve:
+    """Merge runs sorted by count; `starts` is where each count begins."""
+    means, repeats, dropped = np.empty(len(starts)), np.ones(len(starts), np.int64), []
+    squares, freedom = 0.0, 0
+    for place, runs in enumerate(np.split(times, starts[1:])):
+        kept = runs if len(runs) < 3 else runs[~_outlying(runs)]
+        means[place], repeats[place] = kept.mean(), len(kept)
+        squares += float(np.sum((kept / means[place] - 1.0) ** 2))
+        freedom += len(kept) - 1
+        if len(kept) < len(runs):
+            count = float(counts[starts[place]])
+            dropped += [(count, float(time)) for time in runs[_outlying(runs)]]
+    scatter = float(np.sqrt(squares / freedom)) if freedom else 0.0
+    return ObservedCurve(counts[starts], means, repeats, scatter, freedom, tuple(dropped))
+
+
+def _outlying(runs: FloatArray) -> np.ndarray:
+    middle = np.median(runs)
+    distance = np.abs(runs - middle)
+    return np.asarray(distance > _OUTLIER_DISTANCE * np.median(distance) + 1e-9 * middle, bool)

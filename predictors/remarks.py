@@ -1,0 +1,94 @@
+"""Findings that every model of one curve shares, and refusals built on them."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from predictors.base import FloatArray, Remark
+from predictors.errors import PredictorError, UndeterminedError
+from predictors.observations import ObservedCurve
+
+FAR_FACTOR = 4.0
+"""A target this many times beyond the observations is far."""
+HIGH_ERROR = 0.10
+"""A relative fitting error that is high (ADEPT paper, section IX)."""
+
+
+def check_level(level: float) -> None:
+    """Refuse a level of a range outside (0, 1).
+
+    Raises
+    ------
+    PredictorError
+        If it is.
+    """
+    if not 0.0 < level < 1.0:
+        raise PredictorError(f"level must be between 0 and 1, got {level!r}")
+
+
+def refuse_unusable(remarks: Iterable[Remark]) -> None:
+    """Refuse to predict where a finding says that it is no use.
+
+    Raises
+    ------
+    UndeterminedError
+        With the texts of the findings graded ``unusable``.
+    """
+    reasons = list(dict.fromkeys(item.text for item in remarks if item.grade == "unusable"))
+    if reasons:
+        raise UndeterminedError("; ".join(reasons))
+
+
+def data_remarks(curve: ObservedCurve) -> list[Remark]:
+    """Say what was left out of the observations."""
+    found = []
+    if curve.dropped:
+        listed = ", ".join(f"{time:.4g} s on {count:g}" for count, time in curve.dropped)
+        found.append(Remark("note", "outlier_runs", f"left out among repeats: {listed}"))
+    if curve.ignored:
+        found.append(
+            Remark("note", "ignored_columns", f"columns not used: {', '.join(curve.ignored)}")
+        )
+    return found
+
+
+def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
+    """Warn of targets more than four times outside the observed counts."""
+    low, high = curve.nprocs[0], curve.nprocs[-1]
+    found = []
+    for target in np.unique(targets):
+        if target > FAR_FACTOR * high or target < low / FAR_FACTOR:
+            factor, end = (target / high, high) if target > high else (low / target, low)
+            text = (
+                f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
+            )
+            found.append(
+                Remark("warning", "far", text, measure_between(end, target), float(target))
+            )
+    return found
+
+
+def measure_between(end: float, target: float) -> int:
+    """Return the count to measure on the way to a far target: the geometric middle."""
+    return int(max(round(float(np.sqrt(end * target))), 1))
+
+
+def misfit_remark(curve: ObservedCurve, residuals: FloatArray) -> list[Remark]:
+    """Warn of the worst fitted point if its relative error is above 10 %."""
+    worst = int(np.argmax(np.abs(residuals)))
+    error = abs(float(residuals[worst]))
+    if error <= HIGH_ERROR:
+        return []
+    count = round(float(curve.nprocs[worst]))
+    text = f"the curve misses the runtime at {count} by {error:.0%}"
+    return [Remark("warning", "high_fitting_error", text, count)]
+
+
+def few_remark(curve: ObservedCurve, least: int, model: str) -> list[Remark]:
+    """Warn if there are fewer distinct counts than the model's parameters."""
+    seen = len(curve.nprocs)
+    if seen >= least:
+        return []
+    next_count = int(np.ceil(2.0 * curve.nprocs[-1]))
+    text = f"{seen} distinct processor count{'s' if seen > 1 else ''}; {model} needs {least}"
+    return [Remark("warning", "few_points", text, next_count)]

@@ -1,0 +1,176 @@
+"""Runs made before the start, so that a predictor has something to learn from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray, Observation
+from workloads.base import GroundTruth, Trace
+from workloads.streams import Streams
+
+
+class Calibratable(GroundTruth, Protocol):
+    """A ground truth that can run an application once more."""
+
+    def calibration_counts(self, application: int, k: int, processors: int) -> IntArray:
+        """Return the counts of `k` calibration runs of an application."""
+        ...
+
+    def calibration_run(
+        self, application: int, size_class: int, nprocs: int, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        """Return the runtime of such a run in seconds, and its size as predictors see it."""
+        ...
+
+
+class CalibrationRun(NamedTuple):
+    """One run before the start; `runtime` in seconds, `size` NaN where hidden."""
+
+    application: int
+    size_class: int
+    nprocs: int
+    runtime: float
+    size: float
+
+    @property
+    def area(self) -> float:
+        """Processor-seconds."""
+        return self.nprocs * self.runtime
+
+
+def plan_calibration(
+    truth: Calibratable, runs: int, processors: int, streams: Streams
+) -> list[CalibrationRun]:
+    """Plan so many runs of every application, and of every class where sizes are hidden.
+
+    Parameters
+    ----------
+    truth : Calibratable
+    runs : int
+        ``predictor.calibration``.
+    processors : int
+        Size of the machine.
+    streams : Streams
+        The stream ``calibration`` is used.
+    """
+    rng = streams("calibration")
+    hidden = np.isnan(truth.size)
+    size_class = np.where(hidden, truth.size_class, -1)
+    kinds = np.unique(np.stack([truth.application, size_class]), axis=1).T.tolist()
+    plan = []
+    for application, label in kinds if runs else []:
+        for count in truth.calibration_counts(application, runs, processors).tolist():
+            runtime, size = truth.calibration_run(application, label, count, rng)
+            plan.append(CalibrationRun(application, label, count, runtime, size))
+    return plan
+
+
+def observations(plan: Sequence[CalibrationRun], time: float) -> list[Observation]:
+    """Return what a predictor learns from runs that are free of charge."""
+    return [
+        Observation(run.application, run.size_class, run.size, run.nprocs, run.runtime, time)
+        for run in plan
+    ]
+
+
+def charge(
+    trace: Trace, truth: GroundTruth, plan: Sequence[CalibrationRun]
+) -> tuple[Trace, GroundTruth]:
+    """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
+
+    Returns
+    -------
+    trace : Trace
+        With a row a run in front, ``job_id`` -1, -2, …
+    truth : GroundTruth
+        That knows these jobs too.
+    """
+    if not plan:
+        return trace, truth
+    number = len(plan)
+    runtimes = np.array([run.runtime for run in plan])
+    rows = pd.DataFrame(
+        {
+            "job_id": -np.arange(1, number + 1),
+            "submit_time": trace.jobs["submit_time"].iloc[0],
+            "requested_processors": [run.nprocs for run in plan],
+            "reference_runtime": runtimes,
+            "requested_time": runtimes,
+            "user": -1,
+            "executable": -1,
+            "preceding_job": -1,
+            "think_time": -1.0,
+        }
+    ).astype(trace.jobs.dtypes.to_dict())
+    jobs = pd.concat([rows, trace.jobs], ignore_index=True)
+    models = {
+        name: np.concatenate([np.zeros(number, values.dtype), values])
+        for name, values in trace.models.items()
+    }
+    return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Arrays of calibration jobs in front of those of the trace's jobs."""
+
+    plan: Sequence[CalibrationRun]
+
+    def ints(self, field: str, rest: IntArray) -> IntArray:
+        values = [getattr(run, field) for run in self.plan]
+        return np.concatenate([np.array(values, np.int64), rest])
+
+    def floats(self, field: str, rest: FloatArray) -> FloatArray:
+        values = [getattr(run, field) for run in self.plan]
+        return np.concatenate([np.array(values, np.float64), rest])
+
+    def fill(self, value: bool, rest: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.full(len(self.plan), value), rest])
+
+
+class ChargedTruth:
+    """The ground truth of a trace with calibration jobs in front; they are rigid.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Of the trace's own jobs.
+    plan : sequence of CalibrationRun
+    """
+
+    def __init__(self, truth: GroundTruth, plan: Sequence[CalibrationRun]) -> None:
+        joined = _Joined(plan)
+        self._truth = truth
+        self._first = len(plan)
+        self._runtime = np.array([run.runtime for run in plan])
+        self.application = joined.ints("application", truth.application)
+        self.size_class = joined.ints("size_class", truth.size_class)
+        self.size = joined.floats("size", truth.size)
+        self.moldable = joined.fill(False, truth.moldable)
+        self.min_processors = joined.ints("nprocs", truth.min_processors)
+        self.max_processors = joined.ints("nprocs", truth.max_processors)
+        unknown = np.full(self._first, np.nan)
+        self.serial_time = np.concatenate([unknown, truth.serial_time])
+        self.serial_time_assumed = joined.fill(False, truth.serial_time_assumed)
+
+    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
+        """Return T(n) of this very run at each count, seconds."""
+        if job < self._first:
+            return np.full(len(counts), self._runtime[job])
+        return self._truth.runtimes(job - self._first, counts)
+
+    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return T(counts[i]) of job index jobs[i], elementwise, seconds."""
+        runtimes = np.empty(len(jobs))
+        charged = jobs < self._first
+        runtimes[charged] = self._runtime[jobs[charged]]
+        own = ~charged
+        runtimes[own] = self._truth.runtimes_at(jobs[own] - self._first, counts[own])
+        return runtimes
+
+    def feasible(self, job: int) -> IntArray | None:
+        """Return the counts the job can run on; None if all in its range are."""
+        return None if job < self._first else self._truth.feasible(job - self._first)
