@@ -1,0 +1,174 @@
+"""Predictors that hold a handle on the truth: the yardsticks for all others."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import ndtri
+
+from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.errors import NotFittedError, PredictorError
+
+TrueRuntimes = Callable[[int, IntArray], FloatArray]
+"""True runtimes in seconds of a job index at each count."""
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
+_STEPS = tuple(map(np.uint64, (30, _FIRST, 27, _SECOND, 31, 11, _GOLDEN)))
+_LARGEST = 1.0 - 2.0**-53
+
+
+@runtime_checkable
+class NeedsTruth(Protocol):
+    """A predictor that asks for the truth; no other ever gets a handle on it."""
+
+    def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
+        """Take the true runtimes, and a 64-bit key for errors drawn by counter."""
+        ...
+
+
+def _mixed(value: int) -> int:
+    """Return the 64-bit SplitMix finaliser of a Python integer."""
+    value = (value ^ (value >> 30)) * _FIRST & _MASK
+    value = (value ^ (value >> 27)) * _SECOND & _MASK
+    return value ^ (value >> 31)
+
+
+def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
+    """Return standard normal numbers addressed by key, job and count.
+
+    The same address always gives the same number, in any order of asking, so
+    an error that is drawn this way depends on no schedule. The generator is
+    SplitMix64 (Steele, Lea & Flood, OOPSLA 2014), used as a hash.
+
+    Parameters
+    ----------
+    key : int
+        64-bit key of the replication.
+    job : int
+        Job index.
+    counts : numpy.ndarray of int, shape (m,)
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (m,)
+    """
+    shift_1, factor_1, shift_2, factor_2, shift_3, to_53_bits, golden = _STEPS
+    state = counts.astype(np.uint64)
+    state *= golden
+    state += np.uint64(_mixed((key + _GOLDEN * (job + 1)) & _MASK))
+    state ^= state >> shift_1
+    state *= factor_1
+    state ^= state >> shift_2
+    state *= factor_2
+    state ^= state >> shift_3
+    state >>= to_53_bits
+    uniform = state.astype(np.float64)
+    uniform += 0.5
+    uniform *= 2.0**-53
+    np.minimum(uniform, _LARGEST, out=uniform)
+    draws: FloatArray = ndtri(uniform, uniform)
+    return draws
+
+
+class Oracle:
+    """Know every runtime of every job at every count, exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oracle = Oracle()
+    >>> oracle.bind_truth(lambda job, counts: 100.0 / counts, key=1)
+    >>> oracle.curve(0, np.array([1, 4])).tolist()
+    [100.0, 25.0]
+    """
+
+    learns = False
+    _runtimes: TrueRuntimes | None = None
+
+    def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
+        """Take the handle on the truth; the key is not needed."""
+        self._runtimes = runtimes
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run; what is visible of the jobs adds nothing to the truth."""
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray:
+        """Return the true runtimes of job index `job` at each count, seconds.
+
+        Raises
+        ------
+        NotFittedError
+            If the truth was never handed over.
+        """
+        if self._runtimes is None:
+            raise NotFittedError(f"{type(self).__name__}.curve was called before bind_truth")
+        return self._runtimes(job, counts)
+
+    def observe(self, observation: Observation) -> bool:
+        """Return False: a finished run is no news."""
+        return False
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say that the belief is the truth."""
+        return Explanation(method="oracle", observations=0, reliability="exact")
+
+
+class NoisyOracle(Oracle):
+    """Know every runtime up to a log-normal error, fixed for each job and count.
+
+    The belief is T(n)·bias·exp(spread·z), with z standard normal and drawn for
+    each pair of job and count, whatever the schedule: `bias` is the median of
+    believed over true runtime.
+
+    Parameters
+    ----------
+    bias : float
+        Median of the error factor, above 0; 1 is unbiased.
+    spread : float
+        Standard deviation of the logarithm of the factor, between 0 and 10.
+
+    Raises
+    ------
+    PredictorError
+        If `bias` or `spread` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noisy = NoisyOracle(bias=2.0, spread=0.0)
+    >>> noisy.bind_truth(lambda job, counts: 100.0 / counts, key=1)
+    >>> noisy.curve(0, np.array([1, 4])).tolist()
+    [200.0, 50.0]
+    """
+
+    def __init__(self, bias: float = 1.0, spread: float = 0.2) -> None:
+        if not (bias > 0 and np.isfinite(bias)):
+            raise PredictorError(f"bias must be positive and finite, got {bias}")
+        if not 0 <= spread <= 10:
+            raise PredictorError(f"spread must lie between 0 and 10, got {spread}")
+        self.bias = bias
+        self.spread = spread
+        self._key = 0
+
+    def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
+        """Take the handle on the truth and the key of the errors."""
+        super().bind_truth(runtimes, key)
+        self._key = key
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray:
+        """Return the believed runtimes of job index `job` at each count, seconds."""
+        true = super().curve(job, counts)
+        factor = normal_draws(self._key, job, counts)
+        factor *= self.spread
+        np.exp(factor, out=factor)
+        factor *= self.bias
+        factor *= true
+        return factor
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say that the belief is the truth with an error of known spread."""
+        reliability = f"bias {self.bias:g}, spread {self.spread:g}"
+        return Explanation(method="noisy_oracle", observations=0, reliability=reliability)

@@ -1,0 +1,5 @@
+"""``python -m sim [overrides]``."""
+
+from sim.app import main
+
+main()

@@ -1,0 +1,179 @@
+"""The command ``python -m sim``: compose a configuration, run it, answer for its errors.
+
+Heavy imports wait until a run really begins, so that ``--help`` answers at once.
+"""
+
+import contextlib
+import logging
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from sim import config as schema
+from sim.errors import ConfigError, SimError
+from sim.sweep import folder_name
+
+BAD_STATUS = 2
+INTERRUPTED = 130
+logger = logging.getLogger(__name__)
+
+
+def _page(name: str) -> str:
+    return (schema.CONFIG_FOLDER / name).read_text(encoding="utf-8")
+
+
+def prepare() -> None:
+    """Register the schema and the resolvers, in this process and in every worker."""
+    schema.register()
+    OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
+    OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Return policy and predictor of a baseline, composed without the run's overrides.
+
+    Raises
+    ------
+    ConfigError
+        If there is no policy preset of that name.
+    """
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
+    command = HydraConfig.get()
+    searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
+    overrides = [f"policy={name}", "predictor=user_estimate", *searched]
+    try:
+        parts = hydra.compose(command.job.config_name, overrides=overrides)
+    except HydraException as error:
+        options = ", ".join(re.findall(r"^\t(\w+)$", str(error), re.MULTILINE))
+        raise ConfigError(f"baseline={name}: must be one of {options}, or null") from error
+    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(parts, ["policy", "predictor"]))
+    return {"name": name, **plain}
+
+
+def _baseline(name: str | None, multirun: bool) -> dict[str, Any] | None:
+    asked = any(o.lstrip("+").startswith("baseline=") for o in HydraConfig.get().overrides.task)
+    if name is None or (multirun and not asked):
+        return None
+    return preset(name)
+
+
+def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
+    """Return the run's configuration as plain data, checked, its baseline filled in.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+    """
+    plain: Any = OmegaConf.to_container(composed, resolve=True)
+    schema.check_values(plain)
+    plain["baseline"] = _baseline(plain["baseline"], multirun)
+    return dict(plain)
+
+
+def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], None] | None:
+    """Carry the run out; return what shows its results, None if it was finished before."""
+    config = settings(composed, multirun)
+    digest = schema.digest(config)
+    from sim.run import Show, run
+    from sim.run_folder import is_finished_with
+
+    if multirun and is_finished_with(folder, digest):
+        logger.info("already finished: %s", folder.name)
+        return None
+    _clear(folder)
+    asked = config["sim"]["progress"]
+    names = _names(config)
+    summaries = run(
+        config, folder, digest, Show(not multirun if asked is None else asked, names[0])
+    )
+    return lambda: _show(*summaries, names)
+
+
+def _names(config: dict[str, Any]) -> tuple[str, str]:
+    chosen, base = HydraConfig.get().runtime.choices.get("policy"), config["baseline"]
+    return str(chosen), "" if base is None else f"baseline {base['name']}"
+
+
+def _show(summary: dict[str, Any], base: dict[str, Any] | None, names: tuple[str, str]) -> None:
+    """Print the table; a reader that has gone away (``| head``) takes nothing else along."""
+    from rich.console import Console
+
+    from sim.console import print_results
+
+    with contextlib.suppress(BrokenPipeError, SystemExit):
+        print_results(Console(), summary, base, names=names)
+
+
+def _clear(folder: Path) -> None:
+    from sim.run_folder import clear_run
+
+    clear_run(folder)
+
+
+def is_bad_input(error: BaseException) -> bool:
+    """Return whether a user can put it right: then one line and status 2, no traceback."""
+    from predictors.errors import PredictorError
+    from workloads.errors import WorkloadError
+
+    return isinstance(error, SimError | WorkloadError | PredictorError | OSError)
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message on one line."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _task(composed: DictConfig) -> None:
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
+    multirun = hydra_config.mode == RunMode.MULTIRUN
+    try:
+        show = _run(composed, folder, multirun)
+    except BaseException as error:
+        _clear(folder)
+        if is_bad_input(error):
+            _refuse(folder, one_line(error), multirun)
+        elif isinstance(error, Exception) and multirun:
+            logger.info("unexpected", exc_info=True)
+            _refuse(folder, f"{type(error).__name__}: {one_line(error)}", multirun)
+        else:
+            raise
+    else:
+        if show is not None and not multirun:
+            show()
+
+
+def _refuse(folder: Path, message: str, multirun: bool) -> None:
+    if not multirun:
+        sys.stderr.write(f"error: {message}\n")
+        raise SystemExit(BAD_STATUS)
+    from sim.artefacts import write_failure
+
+    write_failure(folder, message)
+
+
+def main() -> None:
+    """Run the command line."""
+    command = hydra.main(
+        version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
+    )(_task)
+    try:
+        command()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: nothing half-finished was kept\n")
+        raise SystemExit(INTERRUPTED) from None
+
+
+prepare()

@@ -1,0 +1,101 @@
+"""The closed part of the configuration: its schema, its limits, and what a run's identity is.
+
+Workload, moldability, cluster, policy and predictor stay open: their YAML files
+list every argument of the class they name, and its constructor is the schema.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from sim.errors import ConfigError
+
+CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
+OVERRUNS = ("extend", "kill")
+_NOT_RESULTS = ("progress",)
+
+
+@dataclass
+class MetricsConfig:
+    """Which jobs the trimmed twins of the metrics leave out."""
+
+    warmup: float = 0.0
+    cooldown: float = 0.0
+
+
+@dataclass
+class SimConfig:
+    """How a simulation is carried out; none of it changes a result."""
+
+    check: bool = False
+    progress: bool | None = None
+
+
+@dataclass
+class Config:
+    """The schema of ``conf/config.yaml`` (not frozen: overrides must reach it)."""
+
+    workload: Any = MISSING
+    moldability: Any = MISSING
+    cluster: Any = MISSING
+    policy: Any = MISSING
+    predictor: Any = MISSING
+    baseline: str | None = "easy"
+    seed: int = 1
+    replications: int = 1
+    overrun: str = "extend"
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    sim: SimConfig = field(default_factory=SimConfig)
+
+
+def register() -> None:
+    """Make the schema known to Hydra under the name that ``conf/config.yaml`` lists first."""
+    ConfigStore.instance().store(name="schema", node=Config)
+
+
+def _refuse(key: str, value: object, allowed: str) -> None:
+    shown = "null" if value is None else value
+    raise ConfigError(f"{key}={shown}: must be {allowed}")
+
+
+def check_values(config: Mapping[str, Any]) -> None:
+    """Check the values of the closed part.
+
+    Raises
+    ------
+    ConfigError
+        If one is out of range; the message has key, value and what is allowed.
+    """
+    for key, least in (("seed", 0), ("replications", 1)):
+        if config[key] < least:
+            _refuse(key, config[key], f"a whole number, at least {least}")
+    if config["overrun"] not in OVERRUNS:
+        _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
+    processors = config["cluster"].get("processors")
+    if processors is not None and (type(processors) is not int or processors < 1):
+        _refuse("cluster.processors", processors, "a whole number, at least 1, or null")
+
+
+def digest(config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all settings that a run's results depend on.
+
+    Parameters
+    ----------
+    config : mapping
+        The resolved configuration, the baseline's parts included.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
+    settings = dict(config)
+    settings["sim"] = {k: v for k, v in config["sim"].items() if k not in _NOT_RESULTS}
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,214 @@
+"""One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from predictors.base import RuntimePredictor
+from predictors.oracle import NeedsTruth
+from sim.artefacts import Artefacts, mean_summary, replication_folder, write_means, write_run
+from sim.build import accepted, build
+from sim.engine import Watcher, simulate
+from sim.job_metrics import Figures
+from sim.machine import Dedicated
+from sim.manifest import manifest
+from sim.metrics import summarise
+from sim.outcome import Outcome, outcome
+from sim.plots import schedule_figure
+from sim.progress import Progress
+from sim.run_folder import DIGEST
+from sim.trimming import Trim
+from sim.watching import ProgressWatcher
+from workloads.base import GroundTruth, Trace
+from workloads.streams import Streams
+from workloads.truth import TRUTH_KEYS, build_truth
+
+REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
+"""Keys of a workload that say what repeats; they belong to the truth, not to the source."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What run and baseline of one replication share.
+
+    Attributes
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    machine : Dedicated
+    streams : Streams
+    """
+
+    trace: Trace
+    truth: GroundTruth
+    machine: Dedicated
+    streams: Streams
+
+
+def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the ``workload`` group that the source of jobs takes.
+
+    What repeats belongs to the truth, unless the source itself draws applications.
+    """
+    taken = accepted(workload["_target_"], "workload")
+    return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
+
+
+def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of ``workload`` and ``moldability`` that `build_truth` takes."""
+    repetition = {k: v for k, v in config["workload"].items() if k in REPETITION}
+    return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
+
+
+def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
+    """Return jobs, truth and machine of one replication."""
+    streams = Streams(config["seed"], replication)
+    asked = config["cluster"]["processors"]
+    trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
+    size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
+    machine = build({**config["cluster"], "processors": size}, "cluster")
+    curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
+    family = build(curves, "moldability")
+    truth = build_truth(trace, family, streams, size, **truth_options(config))
+    return Scene(trace, truth, machine, streams)
+
+
+def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
+    """Return who watches the engine: its checker, and the progress display."""
+    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress)]
+    if config["sim"]["check"]:
+        from sim.checks import Checker
+
+        found.append(Checker())
+    return tuple(found)
+
+
+def play(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate one policy with one predictor on a scene.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
+    scene : Scene
+    progress : Progress, optional
+    """
+    policy = build(parts["policy"], "policy")
+    predictor: RuntimePredictor = build(parts["predictor"], "predictor")
+    if isinstance(predictor, NeedsTruth):
+        predictor.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
+    records = simulate(
+        scene.trace,
+        scene.truth,
+        policy,
+        predictor,
+        scene.machine,
+        overrun=config["overrun"],
+        luck=scene.streams("adopters").random(len(scene.trace.jobs)),
+        watchers=watchers(config, progress),
+    )
+    return outcome(scene.trace, scene.truth, records)
+
+
+@dataclass(frozen=True)
+class Show:
+    """What the terminal is told while a simulation runs.
+
+    Attributes
+    ----------
+    progress : bool
+        How far it is, on runs longer than a second.
+    policy : str
+        Name of the run's policy.
+    messages : rich.console.Console
+        Standard error.
+    """
+
+    progress: bool = False
+    policy: str = "run"
+    messages: Console = field(default_factory=lambda: Console(stderr=True))
+
+    def name(self, parts: Mapping[str, Any]) -> str:
+        """Return the name of a run's or a baseline's policy."""
+        return str(parts["name"]) if "name" in parts else self.policy
+
+
+def artefacts(config: Mapping[str, Any], played: Outcome, seconds: float, digest: str) -> Artefacts:
+    """Return everything that is written of a finished simulation."""
+    return Artefacts(
+        tables=played.tables,
+        figure=schedule_figure(played.records, played.tables),
+        summary=summarise(played, trim=Trim(**config["metrics"]), more={"seed": config["seed"]}),
+        manifest=manifest(played.trace, seconds) | {DIGEST: digest},
+    )
+
+
+def perform(
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, digest: str, show: Show
+) -> Artefacts:
+    """Simulate the run or its baseline, and return everything that is written of it."""
+    began = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        origin = float(scene.trace.jobs["submit_time"].iloc[0])
+        progress = Progress(show.messages, show.name(parts), origin=origin)
+        shown = stack.enter_context(progress) if show.progress else None
+        played = play(config, parts, scene, shown)
+    return artefacts(config, played, time.perf_counter() - began, digest)
+
+
+def replicate(
+    config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
+) -> tuple[Figures, Figures | None]:
+    """Run one replication and its baseline, write both, and return their summaries."""
+    scene = set_scene(config, replication)
+    own = perform(config, config, scene, digest, show)
+    other = config["baseline"]
+    base = None if other is None else perform(config, other, scene, digest, show)
+    write_run(folder, own, base)
+    return own.summary, None if base is None else base.summary
+
+
+def run(
+    config: Mapping[str, Any], folder: Path, digest: str, show: Show
+) -> tuple[Figures, Figures | None]:
+    """Carry out a whole run: all replications, each with its baseline, and their means.
+
+    Parameters
+    ----------
+    config : mapping
+        The resolved configuration; ``baseline`` is None or has a name, a policy
+        and a predictor.
+    folder : pathlib.Path
+        Where the artefacts go.
+    digest : str
+        Identifies the configuration in the manifest.
+    show : Show
+        What the terminal is told.
+
+    Returns
+    -------
+    tuple of dict
+        The summary of the run and that of its baseline, if it has one.
+    """
+    Trim(**config["metrics"])
+    number = config["replications"]
+    if number == 1:
+        return replicate(config, 0, folder, digest, show)
+    pairs = [
+        replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
+    ]
+    bases = [base for _, base in pairs if base is not None]
+    means = write_means(folder, number, {DIGEST: digest})
+    return means, mean_summary(bases) if bases else None

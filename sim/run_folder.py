@@ -1,0 +1,40 @@
+"""The folder of a run: whether it is finished, and how it is emptied."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from sim.artefacts import clear, is_finished
+
+MANIFEST = "manifest.json"
+DIGEST = "config_sha256"
+"""Under this key the manifest has the digest of the configuration."""
+
+
+def is_finished_with(folder: Path, digest: str) -> bool:
+    """Return whether a run with this very configuration is finished in the folder."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return is_finished(folder) and manifest.get(DIGEST) == digest
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    for run in (*sorted(folder.glob("replication=*")), folder):
+        yield run / "baseline"
+        yield run
+
+
+def clear_run(folder: Path) -> None:
+    """Remove what an earlier or broken run left: its own files, and folders empty then.
+
+    The run's own summary goes first, so that nothing looks finished on the way.
+    """
+    clear(folder)
+    for part in list(_parts(folder)):
+        clear(part)
+        if part != folder:
+            with contextlib.suppress(OSError):
+                part.rmdir()

@@ -1,0 +1,100 @@
+"""Who may import what: arrows point one way, and frameworks stay at their doors."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("sim", "predictors", "workloads", "conf")
+HYDRA_DOORS = {"sim.app", "sim.config", "sim.sweep"}
+SIMPY_DOORS = {"sim.engine", "sim.clock"}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path):
+    """Return (module, is at the top level) of every import in a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(tree.body)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node in top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in inner if (ROOT / f"{name.replace('.', '/')}.py").is_file()]
+            yield from ((name, node in top) for name in modules or [node.module])
+
+
+MODULES = {
+    module_name(path): list(imported(path))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def importers(prefixes, modules=MODULES):
+    """Return the modules that import one of the packages."""
+    return {
+        module
+        for module, imports in modules.items()
+        for name, _ in imports
+        if any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)
+    }
+
+
+def within(package):
+    return {module for module in MODULES if module.split(".")[0] == package}
+
+
+def test_hydra_stays_at_its_doors():
+    assert importers(["hydra", "omegaconf"]) == HYDRA_DOORS
+
+
+def test_simpy_stays_in_the_engine():
+    users = importers(["simpy"])
+    assert users
+    assert users <= SIMPY_DOORS
+
+
+@pytest.mark.parametrize("package", ["predictors", "workloads", "conf"])
+def test_nothing_below_imports_sim(package):
+    assert not importers(["sim"]) & within(package)
+
+
+def test_predictors_stand_on_their_own():
+    assert not importers(["workloads", "conf"]) & within("predictors")
+
+
+def test_workloads_take_formulas_alone_from_predictors():
+    taken = {
+        name
+        for module in within("workloads")
+        for name, _ in MODULES[module]
+        if name.split(".")[0] == "predictors"
+    }
+    assert taken <= {"predictors.downey"}
+
+
+def test_what_every_command_imports_is_light():
+    """``--help`` must not wait for arrays, tables and pictures."""
+    heavy = {"numpy", "pandas", "scipy", "matplotlib", "pyarrow", "numba", "simpy", "rich"}
+    pending, seen = ["sim.__main__"], set()
+    while pending:
+        module = pending.pop()
+        if module in seen or module not in MODULES:
+            continue
+        seen.add(module)
+        names = [name for name, top in MODULES[module] if top]
+        assert not heavy & {name.split(".")[0] for name in names}, module
+        pending += [part for name in names for part in (name, name.split(".")[0])]
+    assert "sim.app" in seen
+
+
+def test_no_module_is_longer_than_500_lines():
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    assert [p.name for p in files if len(p.read_text("utf-8").splitlines()) > 500] == []

@@ -1,0 +1,143 @@
+"""Broken files and configurations: one clear line, status 2, nothing that looks like a result."""
+
+import gzip
+
+import pytest
+
+from sim.artefacts import FILES
+
+TINY = ("workload.jobs=30", "baseline=null", "hydra.run.dir=run")
+
+CONFIGURATIONS = [
+    (["seed=-1"], "seed=-1", "at least 0"),
+    (["replications=0"], "replications=0", "at least 1"),
+    (["overrun=ignore"], "overrun=ignore", "extend, kill"),
+    (["cluster.processors=0"], "cluster.processors=0", "at least 1"),
+    (["cluster.processors=many"], "cluster.processors=many", "whole number"),
+    (["cluster.processors_per_node=0"], "cluster.processors_per_node", "at least 1"),
+    (["workload.jobs=0"], "workload.jobs=0", "at least 1"),
+    (["workload.jobs=ten"], "workload.jobs=ten", "whole number"),
+    (["workload.load=-0.5"], "workload.load=-0.5", "positive"),
+    (["workload.load=high"], "workload.load=high", "number"),
+    (["workload.estimates=guess"], "guess", "tsafrir"),
+    (["workload.applications=0"], "applications", "at least 1"),
+    (["workload.popularity=-1"], "popularity", "at least 0"),
+    (["workload.size=secret"], "secret", "hidden"),
+    (["moldability.share=1.5"], "share", "1.5"),
+    (["moldability.noise=-0.1"], "noise", "-0.1"),
+    (["predictor.spread=-1"], "predictor.spread", "between 0 and 10"),
+    (["predictor.bias=null"], "predictor.bias=null", "a number"),
+    (["policy.backfill.replan=perhaps"], "policy.backfill.replan=perhaps", "true or false"),
+    (["policy.backfill=easy"], "policy.backfill=easy", "policy/backfill=easy"),
+    (["policy.allocation.adopters=2"], "policy.allocation.adopters", "2"),
+    (["policy._target_=os.system"], "policy._target_=os.system", "sim, predictors, workloads"),
+    (["baseline=best"], "baseline=best", "easy"),
+    (["metrics.warmup=-1"], "metrics.warmup", "-1"),
+    (["workload=swf"], "workload.path", "path"),
+    (["workload=swf", "workload.path=nowhere.swf"], "nowhere.swf", "no such file"),
+    (["workload=swf", "workload.path=."], ".", "folder"),
+]
+
+JOB = "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n"
+
+FILES_OF_LINES = {
+    "empty": ("", ["broken.swf"]),
+    "comments alone": ("; MaxProcs: 8\n", ["broken.swf"]),
+    "a field too few": (
+        JOB + "2 5 -1 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1\n",
+        ["broken.swf, line 2", "17 fields"],
+    ),
+    "a field too many": (JOB + JOB.strip() + " 7\n", ["broken.swf, line 2", "19 fields"]),
+    "a word for a number": (
+        JOB.replace(" 60 4", " soon 4", 1),
+        ["broken.swf, line 1, field 4", "soon"],
+    ),
+    "no number in the header": ("; MaxProcs: lots\n" + JOB, ["broken.swf", "MaxProcs", "lots"]),
+    "nothing that can run": (
+        JOB.replace(" 60 4", " -1 4", 1),
+        ["broken.swf", "none of 1 jobs", "runtime"],
+    ),
+    "all wider than the machine": (
+        "; MaxProcs: 2\n" + JOB,
+        ["broken.swf", "none of 1 jobs", "wider"],
+    ),
+    "an infinite runtime": (
+        JOB.replace(" 60 4", " inf 4", 1),
+        ["broken.swf, line 1, field 4", "inf"],
+    ),
+}
+
+
+def assert_refused(ended, folder, *fragments):
+    lines = ended.err.splitlines()
+    errors = [line for line in lines if not line.startswith("WARNING: ")]
+    assert ended.status == 2, ended
+    assert len(errors) == 1, ended.err
+    assert errors[0].startswith("error: ")
+    for fragment in fragments:
+        assert fragment in errors[0]
+    assert "Traceback" not in ended.err + ended.out
+    assert [path for path in folder.rglob("*") if path.name in FILES] == []
+
+
+@pytest.mark.parametrize(
+    ("overrides", "named", "allowed"), CONFIGURATIONS, ids=lambda value: str(value)[:50]
+)
+def test_a_broken_configuration_is_refused(command, tmp_path, overrides, named, allowed):
+    ended = command(*TINY, *overrides)
+    assert_refused(ended, tmp_path, named, allowed)
+
+
+@pytest.mark.parametrize("kind", FILES_OF_LINES)
+def test_a_broken_log_is_refused_with_file_and_line(command, tmp_path, kind):
+    text, fragments = FILES_OF_LINES[kind]
+    (tmp_path / "broken.swf").write_text(text)
+    ended = command("workload=swf", "workload.path=broken.swf", *TINY)
+    assert_refused(ended, tmp_path, *fragments)
+
+
+def test_a_cut_gzip_file_is_refused(command, tmp_path):
+    whole = gzip.compress(JOB.encode() * 1000)
+    (tmp_path / "cut.swf.gz").write_bytes(whole[: len(whole) // 2])
+    ended = command("workload=swf", "workload.path=cut.swf.gz", *TINY)
+    assert_refused(ended, tmp_path, "cut.swf.gz")
+
+
+def test_bytes_that_are_no_text_are_refused(command, tmp_path):
+    (tmp_path / "noise.swf").write_bytes(bytes(range(128, 256)) * 20)
+    ended = command("workload=swf", "workload.path=noise.swf", *TINY)
+    assert_refused(ended, tmp_path, "noise.swf")
+
+
+@pytest.mark.parametrize(
+    "overrides", [["sed=1"], ["workload=moon"], ["workload.job=3"], ["seed=x"]]
+)
+def test_what_hydra_refuses_keeps_its_message_and_status(command, tmp_path, overrides):
+    ended = command(*TINY, *overrides)
+    assert ended.status == 1
+    assert overrides[0].partition("=")[0].split(".")[-1] in ended.err
+    assert "Traceback" not in ended.err
+    assert [path for path in tmp_path.rglob("*") if path.name in FILES] == []
+
+
+def test_a_recoverable_defect_is_counted_and_the_run_goes_on(command, tmp_path):
+    bad = JOB.replace("1 0", "2 10", 1).replace(" 60 4", " -1 4", 1)
+    (tmp_path / "log.swf").write_text("; MaxProcs: 8\n" + JOB + bad)
+    ended = command("workload=swf", "workload.path=log.swf", *TINY)
+    assert ended.status == 0, ended.err
+    assert "WARNING: log.swf: 1 of 2 jobs left out: 1 unknown_runtime" in ended.err
+    assert '"dropped_jobs": 1' in (tmp_path / "run/summary.json").read_text()
+
+
+def test_the_same_defect_is_refused_on_request(command, tmp_path):
+    (tmp_path / "log.swf").write_text(
+        JOB + JOB.replace("1 0", "2 10", 1).replace(" 60 4", " -1 4", 1)
+    )
+    asked = ("workload=swf", "workload.path=log.swf", "workload.cleaning.unknown_runtime=error")
+    assert_refused(command(*TINY, *asked), tmp_path, "log.swf", "2", "runtime")
+
+
+def test_artefacts_of_an_earlier_run_do_not_survive_a_refused_one(command, tmp_path):
+    assert command(*TINY).status == 0
+    assert (tmp_path / "run/summary.json").exists()
+    assert_refused(command(*TINY, "seed=-1"), tmp_path, "seed=-1")

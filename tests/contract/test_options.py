@@ -1,0 +1,115 @@
+"""Every YAML option composes and builds; the help page has every key."""
+
+import functools
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from sim.app import prepare
+from sim.build import build
+from sim.config import CONFIG_FOLDER
+from sim.run import REPETITION
+from workloads.truth import TRUTH_KEYS
+
+prepare()
+GROUPS = {
+    path.relative_to(CONFIG_FOLDER).with_suffix("").as_posix()
+    for path in CONFIG_FOLDER.rglob("*.yaml")
+} - {"config"}
+OPTIONS = sorted(name for name in GROUPS if not name.startswith("experiment/"))
+EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
+FILLED = {
+    "workload/swf": ["workload.path=log.swf"],
+    "workload/archive": ["workload.name=SDSC-SP2"],
+}
+NEEDS_FILE = {"moldability/measured"}
+PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
+
+
+def composed(*overrides):
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+@functools.cache
+def plain(option):
+    group, _, name = option.rpartition("/")
+    return OmegaConf.to_container(
+        composed(f"{group}={name}", *FILLED.get(option, [])), resolve=True
+    )
+
+
+def leaves(node, prefix=""):
+    """Return the dotted keys of all values that a command line can set."""
+    if not isinstance(node, dict) or (prefix and not node):
+        return {prefix.rstrip(".")}
+    return {
+        key
+        for name, value in node.items()
+        if name != "_target_"
+        for key in leaves(value, f"{prefix}{name}.")
+    }
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o not in NEEDS_FILE])
+def test_every_option_composes_and_builds(option):
+    config = plain(option)
+    part = option.split("/")[0]
+    node = {k: v for k, v in config[part].items() if k not in (*REPETITION, *TRUTH_KEYS)}
+    if part == "cluster":
+        node["processors"] = 16
+    assert build(node, part) is not None
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_and_key_is_on_the_help_page(option):
+    group, _, name = option.rpartition("/")
+    assert re.search(rf"^\s*{re.escape(group)}=.*\b{re.escape(name)}\b|^ +{name}\b", PAGE, re.M), (
+        name
+    )
+    part = option.split("/")[0]
+    missing = {key for key in leaves({part: plain(option)[part]}) if not described(key)}
+    assert missing == set()
+
+
+def described(key):
+    return re.search(rf"^ +{re.escape(key)}(=\S*)? {{2,}}\S", PAGE, re.MULTILINE)
+
+
+def test_every_closed_key_is_on_the_help_page():
+    closed = OmegaConf.to_container(composed(), resolve=True)
+    open_parts = ("workload", "moldability", "cluster", "policy", "predictor")
+    keys = leaves({name: value for name, value in closed.items() if name not in open_parts})
+    assert {key for key in keys if not described(key)} == set()
+
+
+def test_the_help_page_has_no_key_that_does_not_exist():
+    known = set().union(*(leaves(plain(option)) for option in OPTIONS))
+    known |= {"hydra.run.dir", "hydra.sweep.dir"}
+    on_page = set(re.findall(r"^ +([a-z_]+(?:\.[a-z_0-9]+)*)(?:=\S*)? {2,}\S", PAGE, re.MULTILINE))
+    groups = {option.rpartition("/")[0] for option in OPTIONS} | {"experiment"}
+    names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS}
+    assert {key for key in on_page if "." in key} <= known
+    assert {key for key in on_page if "." not in key} <= known | groups | names
+
+
+def test_help_shows_the_page_at_once():
+    command = [sys.executable, "-m", "sim", "--help"]
+    began = time.perf_counter()
+    shown = subprocess.run(
+        command, cwd=CONFIG_FOLDER.parent, capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - began
+    assert shown.stdout.strip() == PAGE.replace("$$", "$").strip()
+    assert shown.stderr == ""
+    assert seconds < 5  # 0.5 s on an idle core; loaded machines get slack
+
+
+def test_every_experiment_composes():
+    for name in EXPERIMENTS:
+        assert composed(f"experiment={name.partition('/')[2]}").seed >= 0

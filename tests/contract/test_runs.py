@@ -1,0 +1,134 @@
+"""Runs from the command line: layout, baseline, replications, determinism."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sim.artefacts import FILES
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ("workload.jobs=40",)
+WHOLE = {*FILES} - {"failure.json"}
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir() if path.is_file() and path.suffix != ".log"}
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def same_bytes(one, other):
+    return all(
+        (one / name).read_bytes() == (other / name).read_bytes()
+        for name in WHOLE - {"manifest.json"}
+    )
+
+
+def test_a_run_leaves_all_artefacts_its_own_and_its_baselines(command, tmp_path):
+    assert command(*TINY, "hydra.run.dir=run").status == 0
+    assert names(tmp_path / "run") == WHOLE
+    assert names(tmp_path / "run/baseline") == WHOLE
+    assert summary(tmp_path / "run")["jobs"] == 40
+    text = (tmp_path / "run/summary.json").read_text()
+    assert str(tmp_path) not in text
+    assert list(json.loads(text)) == sorted(json.loads(text))
+
+
+def test_policy_overrides_do_not_reach_the_baseline(command, tmp_path):
+    molded = ("policy/backfill=none", "policy/order=sjf", "policy.allocation.adopters=0.5")
+    command(*TINY, *molded, "hydra.run.dir=run")
+    command(*TINY, "policy=easy", "predictor=user_estimate", "baseline=null", "hydra.run.dir=easy")
+    assert same_bytes(tmp_path / "run/baseline", tmp_path / "easy")
+    assert not same_bytes(tmp_path / "run", tmp_path / "easy")
+    assert not (tmp_path / "easy/baseline").exists()
+
+
+def test_same_seed_same_bytes_other_seed_other_jobs(command, tmp_path):
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        command(*TINY, f"seed={seed}", "baseline=null", f"hydra.run.dir={folder}")
+    assert same_bytes(tmp_path / "a", tmp_path / "b")
+    assert not same_bytes(tmp_path / "a", tmp_path / "c")
+
+
+def test_another_predictor_replays_the_same_jobs(command, tmp_path):
+    given = ["job_id", "application", "size", "submit_time", "requested_processors"]
+    given += ["requested_time", "reference_runtime"]
+    tables = []
+    for predictor in ("oracle", "noisy_oracle", "user_estimate"):
+        command(*TINY, f"predictor={predictor}", "baseline=null", f"hydra.run.dir={predictor}")
+        tables.append(pd.read_parquet(tmp_path / predictor / "jobs.parquet")[given])
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
+
+
+def test_replications_run_inside_one_job_and_are_averaged(command, tmp_path):
+    command(*TINY, "replications=3", "hydra.run.dir=run")
+    command(*TINY, "hydra.run.dir=single")
+    run = tmp_path / "run"
+    parts = [run / f"replication={k}" for k in range(3)]
+    waits = [summary(part)["mean_wait_time"] for part in parts]
+    assert len(set(waits)) == 3
+    assert summary(run)["mean_wait_time"] == pytest.approx(sum(waits) / 3)
+    assert summary(run)["replications"] == 3
+    assert names(run) == {"summary.json", "manifest.json"}
+    assert all(names(part) == names(part / "baseline") == WHOLE for part in parts)
+    assert same_bytes(parts[0], tmp_path / "single")
+
+
+def test_fewer_replications_into_the_same_folder_leave_no_others(command, tmp_path):
+    command(*TINY, "baseline=null", "replications=2", "hydra.run.dir=run")
+    command(*TINY, "baseline=null", "hydra.run.dir=run")
+    assert names(tmp_path / "run") == WHOLE
+    assert not list((tmp_path / "run").glob("replication=*"))
+
+
+def test_what_a_user_keeps_in_a_runs_folder_stays(command, tmp_path):
+    (tmp_path / "run/baseline").mkdir(parents=True)
+    (tmp_path / "run/baseline/notes.txt").write_text("mine")
+    command(*TINY, "baseline=null", "hydra.run.dir=run")
+    assert (tmp_path / "run/baseline/notes.txt").read_text() == "mine"
+
+
+def test_an_unexpected_error_leaves_nothing_and_keeps_its_traceback(command, tmp_path, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("sim.run.write_run", broken)
+    ended = command(*TINY, "hydra.run.dir=run")
+    assert ended.status == 1
+    assert "RuntimeError: a bug" in ended.err
+    assert not names(tmp_path / "run") & WHOLE
+
+
+def test_a_reader_that_goes_away_takes_no_artefact_along(tmp_path):
+    asked = f"{sys.executable} -m sim workload.jobs=40 hydra.run.dir={tmp_path / 'run'} | true"
+    subprocess.run(["bash", "-c", asked], cwd=ROOT, check=True, capture_output=True)
+    assert names(tmp_path / "run") == WHOLE
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sim", "workload.jobs=200000", f"hydra.run.dir={tmp_path / 'run'}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    while not (tmp_path / "run/.hydra/overrides.yaml").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert re.search(r"^interrupted: ", err, re.MULTILINE)
+    assert "Traceback" not in err
+    assert not names(tmp_path / "run") & WHOLE

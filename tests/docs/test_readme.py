@@ -1,0 +1,92 @@
+"""The README's blocks run as they stand, and the other places say the same."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line.removeprefix("$ ")
+    for kind, text in BLOCKS
+    if kind == "console"
+    for line in text.splitlines()
+    if line.startswith("$ ")
+]
+SETUP = [command for command in COMMANDS if "venv" in command]
+PLAIN = [command for command in COMMANDS if command not in SETUP]
+PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
+
+
+def run(arguments, folder):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which the README's commands run one after the other."""
+    return tmp_path_factory.mktemp("readme")
+
+
+@pytest.mark.parametrize("command", PLAIN)
+def test_the_commands_run(command, folder):
+    words = shlex.split(command)
+    assert words[0] == "python"
+    ended = run(words[1:], folder)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip()
+
+
+def test_the_programs_run(folder):
+    example = ["-m", "sim", "workload.jobs=50", "hydra.run.dir=outputs/example", "baseline=null"]
+    assert run(example, folder).returncode == 0
+    ended = run(["-c", "\n".join(PROGRAMS)], folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "response_time" in ended.stdout
+
+
+def test_there_are_two_commands_for_a_fresh_machine():
+    setup = "python3 -m venv .venv && .venv/bin/pip install -q -r requirements.lock && "
+    assert [f"{setup}.venv/bin/python -m sim", f"{setup}.venv/bin/python -m pytest"] == SETUP
+
+
+def test_continuous_integration_calls_the_test_command_of_the_readme():
+    lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    assert SETUP[1] in lines
+
+
+def test_the_page_is_short_and_its_files_exist():
+    assert len(README.splitlines()) < 250
+    assert [p for p in re.findall(r"\]\((docs/[^)]+)\)", README) if not (ROOT / p).is_file()] == []
+    named = re.findall(r"`([\w./]+\.(?:md|cff|py))`", README)
+    missing = {name for name in named if not (ROOT / name).is_file()}
+    assert missing <= {"sim/policies/allocation/half.py"}
+
+
+def test_versions_are_pinned_without_any_place_to_get_them_from():
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert len(pins) > 20
+    assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[\w.!+]+", line)] == []
+
+
+def test_everything_the_project_names_is_pinned():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    pinned = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
+    assert {re.match(r"[\w.-]+", one)[0].lower() for one in wanted} <= pinned

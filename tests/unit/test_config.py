@@ -1,0 +1,44 @@
+"""Limits of the closed part of the configuration, and a run's identity."""
+
+import pytest
+
+from sim.config import check_values, digest
+from sim.errors import ConfigError
+
+GOOD = {
+    "seed": 1,
+    "replications": 1,
+    "overrun": "extend",
+    "cluster": {"processors": None},
+    "metrics": {"warmup": 0.0, "cooldown": 0.0},
+    "sim": {"check": False, "progress": None},
+}
+
+
+def test_good_values_pass():
+    check_values(GOOD)
+    check_values(GOOD | {"seed": 0, "overrun": "kill", "cluster": {"processors": 1}})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"seed": -1}, "seed=-1: must be a whole number, at least 0"),
+        ({"replications": 0}, "replications=0: must be a whole number, at least 1"),
+        ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
+        ({"cluster": {"processors": 0}}, "cluster.processors=0: must be a whole number, at least"),
+        ({"cluster": {"processors": 2.5}}, "cluster.processors=2.5: must be a whole number"),
+        ({"cluster": {"processors": True}}, "cluster.processors=True: must be a whole number"),
+    ],
+)
+def test_values_out_of_range_name_key_value_and_limit(changed, message):
+    with pytest.raises(ConfigError) as error:
+        check_values(GOOD | changed)
+    assert str(error.value).startswith(message)
+
+
+def test_the_digest_tells_results_apart_and_nothing_else():
+    assert digest(GOOD) == digest(dict(reversed(GOOD.items())))
+    assert digest(GOOD) == digest(GOOD | {"sim": {"check": False, "progress": True}})
+    assert digest(GOOD) != digest(GOOD | {"seed": 2})
+    assert digest(GOOD) != digest(GOOD | {"metrics": {"warmup": 0.1, "cooldown": 0.0}})

@@ -1,0 +1,32 @@
+"""Names of a multirun's folders."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.sweep import LONGEST_NAME, folder_name
+
+TEXT = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"))
+
+
+def test_short_plain_overrides_are_the_name():
+    assert folder_name("policy=easy,seed=3") == "policy=easy,seed=3"
+
+
+@given(TEXT)
+def test_any_overrides_make_one_safe_name(overrides):
+    name = folder_name(overrides)
+    assert name
+    assert len(name) <= LONGEST_NAME + 9
+    assert name.isascii()
+    assert not set(name) & set("/\\:*?\"<>| '\n")
+    assert name not in (".", "..")
+
+
+@given(st.lists(TEXT, min_size=2, max_size=6, unique=True))
+def test_different_overrides_make_different_names(many):
+    assert len({folder_name(overrides) for overrides in many}) == len(many)
+
+
+def test_long_overrides_differ_after_the_cut():
+    start = "workload.jobs=1," * 20
+    assert folder_name(f"{start}a=1") != folder_name(f"{start}a=2")
