@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
-from predictors.base import RuntimePredictor
+from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
 from sim.artefacts import Artefacts, mean_summary, replication_folder, write_means, write_run
 from sim.build import accepted, build
+from sim.calibration import CalibrationRun, charge, observations, plan_calibration
 from sim.engine import Watcher, simulate
 from sim.job_metrics import Figures
 from sim.machine import Dedicated
@@ -26,7 +28,7 @@ from sim.trimming import Trim
 from sim.watching import ProgressWatcher
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
-from workloads.truth import TRUTH_KEYS, build_truth
+from workloads.truth import TRUTH_KEYS, Truth, build_truth
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
@@ -39,13 +41,13 @@ class Scene:
     Attributes
     ----------
     trace : Trace
-    truth : GroundTruth
+    truth : Truth
     machine : Dedicated
     streams : Streams
     """
 
     trace: Trace
-    truth: GroundTruth
+    truth: Truth
     machine: Dedicated
     streams: Streams
 
@@ -88,12 +90,20 @@ def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watc
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class Played:
+    """A finished simulation, and the runs that its predictor knew before the start."""
+
+    outcome: Outcome
+    known: list[Observation]
+
+
 def play(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
     progress: Progress | None = None,
-) -> Outcome:
+) -> Played:
     """Simulate one policy with one predictor on a scene.
 
     Parameters
@@ -109,17 +119,35 @@ def play(
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     if isinstance(predictor, NeedsTruth):
         predictor.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
+    trace: Trace = scene.trace
+    truth: GroundTruth = scene.truth
+    plan = calibration_plan(predictor, scene)
+    known: list[Observation] = []
+    if plan and parts["predictor"]["charge"]:
+        trace, truth = charge(trace, truth, plan)
+    else:
+        known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
+    luck = scene.streams("adopters").random(len(scene.trace.jobs))
     records = simulate(
-        scene.trace,
-        scene.truth,
+        trace,
+        truth,
         policy,
         predictor,
         scene.machine,
         overrun=config["overrun"],
-        luck=scene.streams("adopters").random(len(scene.trace.jobs)),
+        luck=np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck]),
+        known=known,
         watchers=watchers(config, progress),
     )
-    return outcome(scene.trace, scene.truth, records)
+    return Played(outcome(trace, truth, records), known)
+
+
+def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
+    """Return the runs that a learning predictor asks for before the start."""
+    runs = getattr(predictor, "calibration", 0)
+    if not predictor.learns or runs == 0 or not scene.truth.known:
+        return []
+    return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)
 
 
 @dataclass(frozen=True)
@@ -145,13 +173,20 @@ class Show:
         return str(parts["name"]) if "name" in parts else self.policy
 
 
-def artefacts(config: Mapping[str, Any], played: Outcome, seconds: float, digest: str) -> Artefacts:
+def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest: str) -> Artefacts:
     """Return everything that is written of a finished simulation."""
+    outcome, known = played.outcome, played.known
     return Artefacts(
-        tables=played.tables,
-        figure=schedule_figure(played.records, played.tables),
-        summary=summarise(played, trim=Trim(**config["metrics"]), more={"seed": config["seed"]}),
-        manifest=manifest(played.trace, seconds) | {DIGEST: digest},
+        tables=outcome.tables,
+        figure=schedule_figure(outcome.records, outcome.tables),
+        summary=summarise(
+            outcome,
+            trim=Trim(**config["metrics"]),
+            calibration=known,
+            calibration_area=sum(run.nprocs * run.runtime for run in known),
+            more={"seed": config["seed"]},
+        ),
+        manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
     )
 
 

@@ -1,0 +1,99 @@
+"""Learning one curve per application from finished runs."""
+
+import numpy as np
+import pytest
+
+from predictors.amdahl import Amdahl
+from predictors.base import Observation, VisibleJobs
+from predictors.learned import CurvePerApplication
+
+
+class CountedFits(Amdahl):
+    fits = 0
+
+    def fit_arrays(self, nprocs, runtime):
+        CountedFits.fits += 1
+        return super().fit_arrays(nprocs, runtime)
+
+
+def visible(application, size=None, size_class=None) -> VisibleJobs:
+    number = len(application)
+    return VisibleJobs(
+        application=np.array(application),
+        size_class=np.array(size_class if size_class is not None else [-1] * number),
+        size=np.array(size if size is not None else [np.nan] * number, float),
+        user=np.zeros(number, np.int64),
+        requested_processors=np.full(number, 4),
+        requested_time=np.full(number, 100.0),
+    )
+
+
+def seen(application, nprocs, runtime, size=np.nan, size_class=-1) -> Observation:
+    return Observation(application, size_class, size, nprocs, runtime, 0.0)
+
+
+@pytest.fixture
+def learned() -> CurvePerApplication:
+    CountedFits.fits = 0
+    return CurvePerApplication(CountedFits(), "amdahl", min_counts=2)
+
+
+def test_known_sizes_pool_all_runs_of_an_application(learned) -> None:
+    learned.attach(visible([0, 1], size=[10.0, 10.0]))
+    assert not learned.observe(seen(0, 1, 40.0, size=4.0))  # nothing to predict from yet
+    assert learned.curve(0, np.array([1])) is None
+    assert learned.observe(seen(0, 10, 3.8, size=2.0))  # 10 = s + p, 1.9 = s + p / 10
+    np.testing.assert_allclose(learned.curve(0, np.array([1, 10, 2])), [100, 19, 55])
+    assert learned.curve(1, np.array([1])) is None
+
+
+def test_hidden_sizes_keep_classes_apart(learned) -> None:
+    learned.attach(visible([0, 0], size_class=[0, 1]))
+    for nprocs, runtime in ((1, 10.0), (10, 1.9)):
+        learned.observe(seen(0, nprocs, runtime, size_class=0))
+    assert learned.curve(1, np.array([1])) is None
+    np.testing.assert_allclose(learned.curve(0, np.array([1, 10])), [10, 1.9])
+
+
+def test_refits_only_for_a_new_count_or_a_mean_that_moved(learned) -> None:
+    learned.attach(visible([0]))
+    counts = np.array([1, 4])
+    for nprocs, runtime in ((1, 100.0), (4, 40.0)):
+        learned.observe(seen(0, nprocs, runtime))
+    learned.curve(0, counts)
+    assert CountedFits.fits == 1
+    assert not learned.observe(seen(0, 4, 40.8))  # mean 40.4: moved by 1 %
+    learned.curve(0, counts)
+    assert CountedFits.fits == 1
+    assert learned.observe(seen(0, 4, 44.0))  # mean 41.6: moved by 4 %
+    assert CountedFits.fits == 1  # not before somebody asks
+    np.testing.assert_allclose(learned.curve(0, counts), [100, 124.8 / 3], rtol=1e-9)
+    assert CountedFits.fits == 2
+    assert learned.observe(seen(0, 8, 30.0))
+    learned.curve(0, counts)
+    assert CountedFits.fits == 3
+
+
+def test_says_where_a_belief_comes_from(learned) -> None:
+    learned.attach(visible([0]))
+    assert learned.explain(0, 4) == ("requested_time", 0, "")
+    for nprocs, runtime in ((1, 100.0), (4, 40.0)):
+        learned.observe(seen(0, nprocs, runtime))
+    method, observations, grade = learned.explain(0, 64)
+    assert (method, observations) == ("amdahl", 2)
+    assert grade in ("warning", "unusable")
+
+
+def test_attach_forgets(learned) -> None:
+    for _ in range(2):
+        learned.attach(visible([0]))
+        assert learned.curve(0, np.array([4])) is None
+        for nprocs, runtime in ((1, 100.0), (4, 40.0)):
+            learned.observe(seen(0, nprocs, runtime))
+
+
+@pytest.mark.parametrize("bad", [{"calibration": -1}, {"min_counts": 0}, {"tolerance": -0.1}])
+def test_refuses(bad: dict) -> None:
+    name, value = next(iter(bad.items()))
+    with pytest.raises(ValueError, match=f"{name} must be at least .*, got {value}"):
+        CurvePerApplication(Amdahl(), "amdahl", **bad)
