@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, RuntimePredictor
+from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.records import Consultations, Ranges, Records, Stretches
 from sim.view import Run
 
@@ -24,17 +24,10 @@ class Logbook:
         self._last_run = [-1] * jobs
         self._end = [0.0] * jobs
         self._status = ["waiting"] * jobs
-        self._run_job: list[int] = []
-        self._run_number: list[int] = []
-        self._run_start: list[float] = []
-        self._run_processors: list[int] = []
-        self._run_belief: list[float] = []
+        self._runs: list[tuple[int, int, float, int, float]] = []
         self._explanations: list[Explanation] = []
-        self._stretch_run: list[int] = []
-        self._stretch_start: list[float] = []
+        self._stretches: list[tuple[int, float, int, Ranges]] = []
         self._stretch_end: list[float] = []
-        self._stretch_processors: list[int] = []
-        self._stretch_nodes: list[Ranges] = []
 
     def is_started(self, job: int) -> bool:
         """Say whether a job runs or has run."""
@@ -46,23 +39,16 @@ class Logbook:
         if self._first_start[job] is None:
             self._first_start[job] = run.start
         self._status[job] = "running"
-        self._last_run[job] = len(self._run_job)
-        self._run_job.append(job)
-        self._run_number.append(run.number)
-        self._run_start.append(run.start)
-        self._run_processors.append(run.processors)
-        self._run_belief.append(belief)
+        self._last_run[job] = len(self._runs)
+        self._runs.append((job, run.number, run.start, run.processors, belief))
         if explanation is not None:
             self._explanations.append(explanation)
         self._begin_stretch(run, run.start)
 
     def _begin_stretch(self, run: Run, now: float) -> None:
-        run.stretch = len(self._stretch_run)
-        self._stretch_run.append(self._last_run[run.job])
-        self._stretch_start.append(now)
+        run.stretch = len(self._stretches)
+        self._stretches.append((self._last_run[run.job], now, run.processors, run.nodes))
         self._stretch_end.append(now)
-        self._stretch_processors.append(run.processors)
-        self._stretch_nodes.append(run.nodes)
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
@@ -71,8 +57,13 @@ class Logbook:
 
     def held_area(self) -> float:
         """Return the processor-seconds of all stretches so far."""
-        held = np.array(self._stretch_end) - np.array(self._stretch_start)
-        return float((held * np.array(self._stretch_processors)).sum())
+        held = (
+            (end - start) * processors
+            for end, (_, start, processors, _) in zip(
+                self._stretch_end, self._stretches, strict=True
+            )
+        )
+        return float(sum(held))
 
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
@@ -90,14 +81,13 @@ class Logbook:
     ) -> Records:
         """Return the records of a run in which every job has ended."""
         last = np.array(self._last_run, np.int64)
-        run_job = np.array(self._run_job, np.int64)
-        run_start = np.array(self._run_start)
-        run_processors = np.array(self._run_processors, np.int64)
-        run_belief = np.array(self._run_belief)
-        run_number = np.array(self._run_number, np.int64)
+        columns = zip(*self._runs, strict=True)
+        run_job, run_number = np.array(next(columns)), np.array(next(columns))
+        run_start, run_processors = np.array(next(columns)), np.array(next(columns))
+        run_belief = np.array(next(columns), np.float64)
         explanations = self._explanations
-        if not explanations and self._run_job:
-            only = predictor.explain(self._run_job[0], self._run_processors[0])
+        if not explanations:
+            only = predictor.explain(run_job.item(0), run_processors.item(0))
             explanations = [only] * run_job.size
         return Records(
             submit_time=submit_time,
@@ -108,7 +98,7 @@ class Logbook:
             believed_runtime=run_belief[last],
             status=self._status,
             restarts=run_number[last],
-            stretches=self._stretches(run_job, run_number),
+            stretches=self._laid_out(run_job, run_number),
             consultations=Consultations(
                 job=run_job,
                 time=run_start,
@@ -123,13 +113,13 @@ class Logbook:
             processors=processors,
         )
 
-    def _stretches(self, run_job: np.ndarray, run_number: np.ndarray) -> Stretches:
-        run = np.array(self._stretch_run, np.int64)
+    def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
+        run, start, processors, nodes = zip(*self._stretches, strict=True)
         return Stretches(
-            job=run_job[run],
-            run=run_number[run],
-            start_time=np.array(self._stretch_start),
+            job=run_job[list(run)],
+            run=run_number[list(run)],
+            start_time=np.array(start),
             end_time=np.array(self._stretch_end),
-            processors=np.array(self._stretch_processors, np.int64),
-            nodes=self._stretch_nodes,
+            processors=np.array(processors),
+            nodes=list(nodes),
         )

@@ -131,10 +131,14 @@ class View:
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""
-        self.arrived.clear()
-        self.ended.clear()
-        self.moved_ends.clear()
-        self.revised.clear()
+        if self.arrived:
+            self.arrived.clear()
+        if self.ended:
+            self.ended.clear()
+        if self.moved_ends:
+            self.moved_ends.clear()
+        if self.revised:
+            self.revised.clear()
         self.disturbed = False
 
     def arrival_rank(self, jobs: IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ class WaitingQueue:
 
     Places are positions in the arrays from ``first`` to ``last``; a place whose
     ``processors`` is 0 is empty (its job has started). Places stay valid until
-    the next `add` or `rank`.
+    the next `add`, `rank` or `tidy`.
 
     Attributes
     ----------
@@ -70,6 +70,11 @@ class WaitingQueue:
         self.waiting -= 1
         if self.waiting == 0:
             self.first = self.last = 0
+
+    def tidy(self) -> None:
+        """Close the gaps, if most places are empty; places change."""
+        if self.last - self.first > 2 * self.waiting + 64:
+            self._keep(self.places())
 
     def head(self) -> int:
         """Return the place of the first waiting job; there must be one."""

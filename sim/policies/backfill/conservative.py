@@ -148,6 +148,7 @@ class ConservativeScheduler(_ReservationKeeper):
     def look(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""
         view = self.view
+        self.queue.tidy()
         self.grow()
         self.profile.advance(view.now)
         released = self._release_early_ends()

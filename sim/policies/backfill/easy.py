@@ -88,6 +88,7 @@ class EasyScheduler(QueueKeeper):
     def look(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
+        queue.tidy()
         blocked = queue.waiting > 0
         if view.revised:
             self.refresh()
@@ -111,7 +112,8 @@ class EasyScheduler(QueueKeeper):
                 return decisions
             self._reserve(free, decisions)
             first = queue.first + 1
-        if free > 0 and queue.last > first:
+        lone_misfit = queue.last - first == 1 and queue.processors.item(first) > free
+        if free > 0 and queue.last > first and not lone_misfit:
             self._start_fillers(first, free, decisions)
         return decisions
 
