@@ -127,6 +127,7 @@ def test_a_file_that_changed_in_between_is_fetched_anew(server, tmp_path):
         fetch_log("KTH-SP2", tmp_path, server.url, attempts=1)
     server.content, server.etag = gzip.compress(TEXT.upper().encode(), mtime=0), '"two"'
     assert fetch_log("KTH-SP2", tmp_path, server.url).read_bytes() == server.content
+    assert len(server.requests) == 2
 
 
 def test_a_mixture_of_two_versions_is_noticed_without_any_tag(server, tmp_path):

@@ -142,6 +142,18 @@ def test_submits_are_sorted_stably_and_keep_their_origin():
         clean(log, actions={"out_of_order": "error"})
 
 
+def test_ties_of_long_logs_keep_the_order_of_the_file():
+    log = log_of(*({"submit_time": (7 * number) % 5} for number in range(500)))
+    jobs = clean(log).jobs
+    order = jobs["submit_time"] * 1000 + jobs["job_id"]
+    assert order.is_monotonic_increasing
+
+
+def test_short_jobs_run():
+    cleaned = clean(log_of({"run_time": 1}, {"run_time": 0.5}))
+    assert cleaned.jobs["reference_runtime"].tolist() == [1.0, 0.5]
+
+
 def test_the_machine_is_the_given_one_else_the_headers_else_the_widest_job():
     records = ({"allocated_processors": 100}, {"allocated_processors": 200})
     assert clean(log_of(*records)).processors == 200
