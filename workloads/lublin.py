@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import gamma
+from scipy.special import gammainc
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray, Trace
@@ -237,9 +237,9 @@ def draw_gaps(table: LublinParameters, count: int, rng: np.random.Generator) -> 
 def daily_weights(table: LublinParameters) -> FloatArray:
     """Return the weight of each half hour of the day, shape (48,), mean 1."""
     steps = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS)
-    law = gamma(table.a_cycle, scale=table.b_cycle)
+    edges = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS + 1) - 0.5
     weights = np.empty(_BUCKETS)
-    weights[(steps - 1) % _BUCKETS] = law.cdf(steps + 0.5) - law.cdf(steps - 0.5)
+    weights[(steps - 1) % _BUCKETS] = np.diff(gammainc(table.a_cycle, edges / table.b_cycle))
     return np.asarray(weights / weights.mean(), float)
 
 
