@@ -8,6 +8,7 @@ import pandas as pd
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
+from workloads.limits import check_mapping
 from workloads.swf import SwfLog
 
 
@@ -95,6 +96,7 @@ def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
     WorkloadError
         If a rule is unknown or an action not one of the rule's.
     """
+    check_mapping("cleaning", actions)
     chosen = {name: rule.actions[0] for name, rule in RULES.items()}
     for name, action in (actions or {}).items():
         if name not in RULES:

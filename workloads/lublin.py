@@ -18,6 +18,7 @@ from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.estimates import Estimates
+from workloads.limits import check_mapping, is_number
 from workloads.models import check_model, finish
 from workloads.streams import Streams
 
@@ -148,7 +149,8 @@ class Lublin:
         estimate_limit: float | None = None,
     ) -> None:
         check_model(jobs, load, estimates, processors)
-        if types not in TYPES:
+        check_mapping("parameters", parameters)
+        if types not in list(TYPES):
             raise WorkloadError(f"workload.types={types}: allowed are {', '.join(TYPES)}")
         self.jobs = jobs
         self.load = load
@@ -260,7 +262,7 @@ def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinPar
             raise WorkloadError(
                 f"workload.parameters.{name}: no such parameter; there are {', '.join(names)}"
             )
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise WorkloadError(f"workload.parameters.{name}={value}: must be a finite number")
     changed = replace(table, **changes)
     for name in ("a1", "b1", "a2", "b2", "a_gap", "b_gap", "a_cycle", "b_cycle", "rush_ratio"):

@@ -85,6 +85,11 @@ def test_one_processor_machines_run_serial_jobs():
         ({"popularity": -1.0}, "workload.popularity=-1.0: must be finite and at least 0"),
         ({"sigma": -0.1}, "workload.sigma=-0.1: must be finite and at least 0"),
         ({"day_ratio": 0.0}, "workload.day_ratio=0.0: must be finite and positive"),
+        ({"sigma": "x"}, "workload.sigma=x: must be finite and at least 0"),
+        (
+            {"lifetime": 5.0},
+            "workload.lifetime=5.0: must be two positive numbers of seconds, the shorter first",
+        ),
         ({"interarrival": 0}, "workload.interarrival=0: must be finite and positive"),
         (
             {"lifetime": [5.0, 1.0]},

@@ -132,6 +132,8 @@ def test_cleaning_is_configurable(path):
         ({"jobs": -3}, "workload.jobs=-3: must be a whole number of at least 1"),
         ({"load": -0.5}, "workload.load=-0.5: must be positive and finite, or null"),
         ({"estimates": "good"}, "workload.estimates=good: allowed are recorded, exact, "),
+        ({"cleaning": "skip"}, "workload.cleaning=skip: must be a mapping of names to values"),
+        ({"estimates": ["exact"]}, "workload.estimates=['exact']: allowed are recorded, "),
         ({"feedback": "yes"}, "workload.feedback=yes: must be true or false"),
         ({"cleaning": {"zero": "skip"}}, "workload.cleaning.zero: no such rule; rules are "),
     ],

@@ -170,6 +170,19 @@ def test_changed_parameters_take_effect():
             "allowed: exact, tsafrir, f_model, badness, loose",
         ),
         ({"processors": 0}, "workload.processors=0: must be a whole number of at least 1"),
+        (
+            {"parameters": 3},
+            "workload.parameters=3: must be a mapping of names to values",
+        ),
+        (
+            {"types": ["all"]},
+            "workload.types=['all']: allowed are all, batch, interactive, both",
+        ),
+        ({"estimate_factor": "x"}, "workload.estimate_factor=x: must be at least 1"),
+        (
+            {"estimate_limit": "1h"},
+            "workload.estimate_limit=1h: must be positive seconds, or null",
+        ),
         ({"parameters": {"a1": 0}}, "workload.parameters.a1=0: must be positive"),
         ({"parameters": {"serial": 2}}, "workload.parameters.serial=2: must lie in 0 to 1"),
         ({"parameters": {"a1": "x"}}, "workload.parameters.a1=x: must be a finite number"),
