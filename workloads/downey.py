@@ -153,5 +153,6 @@ def _check_lifetime(lifetime: object) -> None:
     pair: list[float] = list(lifetime) if isinstance(lifetime, list | tuple) else []
     if not (len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1]):
         raise WorkloadError(
-            f"workload.lifetime={lifetime}: must be two positive numbers of seconds, the shorter first"
+            f"workload.lifetime={lifetime}: must be two positive numbers of seconds, "
+            "the shorter first"
         )
