@@ -8,6 +8,7 @@ import pandas as pd
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
+from workloads.limits import check_mapping
 from workloads.swf import SwfLog
 
 
@@ -45,7 +46,7 @@ RULES: Mapping[str, Rule] = {
     "no_processors": Rule("has neither allocated nor requested processors", ("skip", "error")),
     "wider_than_machine": Rule("needs more processors than the machine has", ("skip", "error")),
     "repeated_number": Rule(
-        "has the number of an earlier job", ("repair", "skip", "error"), "a fresh number"
+        "has the number of an earlier job, or none", ("repair", "skip", "error"), "a fresh number"
     ),
     "missing_allocation": Rule(
         "has no allocated processors", ("repair", "skip", "error"), "the requested processors"
@@ -95,6 +96,7 @@ def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
     WorkloadError
         If a rule is unknown or an action not one of the rule's.
     """
+    check_mapping("cleaning", actions)
     chosen = {name: rule.actions[0] for name, rule in RULES.items()}
     for name, action in (actions or {}).items():
         if name not in RULES:
@@ -147,6 +149,7 @@ def clean(
     records = log.jobs.iloc[order].reset_index(drop=True)
     machine = log.machine_size() if processors is None else processors
     defects = _defects(records, machine) | {"out_of_order": late[order]}
+    records["job_id"] = _fresh_numbers(records["job_number"], defects["repeated_number"])
     reason = np.full(len(records), "", dtype=object)
     for name in RULES:
         if chosen[name] in ("skip", "error") and name in defects:
@@ -209,7 +212,7 @@ def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]
     partial = (status >= 2) & (status <= 4)
     repeated = np.zeros(len(records), bool)
     first = ~(duplicate | partial)
-    repeated[first] = numbers[first].duplicated(keep="first").to_numpy()
+    repeated[first] = numbers[first].duplicated(keep="first").to_numpy() | (numbers[first] < 0)
     return {
         "partial_execution": partial,
         "duplicate": duplicate,
@@ -233,9 +236,7 @@ def _follows_none(records: pd.DataFrame, kept: BoolArray) -> BoolArray:
     dependent = predecessor > 0
     if not dependent.any():
         return np.zeros(len(records), bool)
-    numbers = records["job_number"].to_numpy(np.int64)[kept]
-    place = pd.Series(np.flatnonzero(kept), index=numbers)
-    place = place[~place.index.duplicated(keep="first")]
+    place = pd.Series(np.flatnonzero(kept), index=records["job_id"].to_numpy(np.int64)[kept])
     found = place.reindex(predecessor).to_numpy(float)
     return np.asarray(dependent & ~(found < np.arange(len(records))), bool)
 
@@ -261,9 +262,7 @@ def _job_table(records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.Da
     requested_time = records["requested_time"].to_numpy(float)
     return pd.DataFrame(
         {
-            "job_id": _fresh_numbers(
-                records["job_number"].to_numpy(np.int64), defects["repeated_number"]
-            ),
+            "job_id": records["job_id"].to_numpy(np.int64),
             "submit_time": records["submit_time"].to_numpy(float),
             "requested_processors": np.ceil(_width(records)).astype(np.int64),
             "reference_runtime": runtime,
@@ -276,10 +275,7 @@ def _job_table(records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.Da
     )
 
 
-def _fresh_numbers(numbers: IntArray, repeated: BoolArray) -> IntArray:
-    count = int(repeated.sum())
-    if count == 0:
-        return numbers
-    fresh = numbers.copy()
-    fresh[repeated] = numbers.max() + 1 + np.arange(count)
-    return fresh
+def _fresh_numbers(numbers: pd.Series, repeated: BoolArray) -> IntArray:
+    """Return the numbers, with ones after the highest for those that repeat."""
+    given = numbers.to_numpy(np.int64)
+    return np.where(repeated, given.max(initial=0) + np.cumsum(repeated), given)

@@ -20,7 +20,8 @@ from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.estimates import Estimates
-from workloads.models import check_count, check_model, finish
+from workloads.limits import check_count, is_number
+from workloads.models import check_model, finish
 from workloads.streams import Streams
 
 
@@ -86,15 +87,13 @@ class Downey:
     ) -> None:
         check_model(jobs, load, estimates, processors)
         check_count("applications", applications)
-        if len(lifetime) != 2 or not 0 < lifetime[0] <= lifetime[1] < math.inf:
-            raise WorkloadError(
-                f"workload.lifetime={list(lifetime)}: must be two positive numbers of seconds, "
-                "the shorter first"
-            )
+        _check_lifetime(lifetime)
         for key, value in (("interarrival", interarrival), ("day_ratio", day_ratio)):
-            _check(key, value, "positive", value > 0)
+            if not (is_number(value) and value > 0):
+                raise WorkloadError(f"workload.{key}={value}: must be finite and positive")
         for key, value in (("sigma", sigma), ("popularity", popularity)):
-            _check(key, value, "at least 0", value >= 0)
+            if not (is_number(value) and value >= 0):
+                raise WorkloadError(f"workload.{key}={value}: must be finite and at least 0")
         self.jobs = jobs
         self.load = load
         self.lifetime = (float(lifetime[0]), float(lifetime[1]))
@@ -150,6 +149,10 @@ class Downey:
         return arrivals_in_cycle(points, np.array([by_day, 2.0 - by_day]))
 
 
-def _check(key: str, value: float, allowed: str, holds: bool) -> None:
-    if isinstance(value, bool) or not holds or not math.isfinite(value):
-        raise WorkloadError(f"workload.{key}={value}: must be finite and {allowed}")
+def _check_lifetime(lifetime: object) -> None:
+    pair: list[float] = list(lifetime) if isinstance(lifetime, list | tuple) else []
+    if not (len(pair) == 2 and all(map(is_number, pair)) and 0 < pair[0] <= pair[1]):
+        raise WorkloadError(
+            f"workload.lifetime={lifetime}: must be two positive numbers of seconds, "
+            "the shorter first"
+        )

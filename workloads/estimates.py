@@ -8,6 +8,7 @@ import numpy as np
 
 from workloads.base import FloatArray
 from workloads.errors import WorkloadError
+from workloads.limits import is_number
 from workloads.tsafrir import tsafrir_estimates
 
 _log = logging.getLogger(__name__)
@@ -49,13 +50,13 @@ class Estimates:
     limit: float | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
+        if self.method not in list(METHODS):
             raise WorkloadError(
                 f"workload.estimates={self.method}: allowed are {', '.join(METHODS)}"
             )
-        if not (np.isfinite(self.factor) and self.factor >= 1):
+        if not (is_number(self.factor) and self.factor >= 1):
             raise WorkloadError(f"workload.estimate_factor={self.factor}: must be at least 1")
-        if self.limit is not None and not (np.isfinite(self.limit) and self.limit > 0):
+        if self.limit is not None and not (is_number(self.limit) and self.limit > 0):
             raise WorkloadError(
                 f"workload.estimate_limit={self.limit}: must be positive seconds, or null"
             )

@@ -87,6 +87,7 @@ def _fetch(
             _log.info("%s: %s (attempt %d of %d)", url, reason, attempt, attempts)
         except _Refused as error:
             part.unlink(missing_ok=True)
+            _validator(part).unlink(missing_ok=True)
             reason = str(error)
             if not resumed:
                 break  # it came in one piece, so it is what the server has

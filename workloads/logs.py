@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -10,8 +11,8 @@ from workloads.base import Trace, check_jobs
 from workloads.cleaning import RULES, Cleaned, check_actions, clean
 from workloads.errors import WorkloadError
 from workloads.estimates import Estimates
+from workloads.limits import check_count, check_load
 from workloads.load import scale_load
-from workloads.models import check_count, check_load
 from workloads.streams import Streams
 from workloads.swf import SwfLog, read_swf
 
@@ -172,7 +173,7 @@ class SwfWorkload:
             raise WorkloadError(
                 "workload.path is not set; give an SWF file, such as workload.path=log.swf.gz"
             )
-        self.path = path
+        self.path = Path(str(path))
         self.replay = LogReplay(
             jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
         )

@@ -12,12 +12,13 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import gamma
+from scipy.special import gammainc
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.estimates import Estimates
+from workloads.limits import check_mapping, is_number
 from workloads.models import check_model, finish
 from workloads.streams import Streams
 
@@ -148,7 +149,8 @@ class Lublin:
         estimate_limit: float | None = None,
     ) -> None:
         check_model(jobs, load, estimates, processors)
-        if types not in TYPES:
+        check_mapping("parameters", parameters)
+        if types not in list(TYPES):
             raise WorkloadError(f"workload.types={types}: allowed are {', '.join(TYPES)}")
         self.jobs = jobs
         self.load = load
@@ -237,9 +239,9 @@ def draw_gaps(table: LublinParameters, count: int, rng: np.random.Generator) -> 
 def daily_weights(table: LublinParameters) -> FloatArray:
     """Return the weight of each half hour of the day, shape (48,), mean 1."""
     steps = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS)
-    law = gamma(table.a_cycle, scale=table.b_cycle)
+    edges = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS + 1) - 0.5
     weights = np.empty(_BUCKETS)
-    weights[(steps - 1) % _BUCKETS] = law.cdf(steps + 0.5) - law.cdf(steps - 0.5)
+    weights[(steps - 1) % _BUCKETS] = np.diff(gammainc(table.a_cycle, edges / table.b_cycle))
     return np.asarray(weights / weights.mean(), float)
 
 
@@ -260,7 +262,7 @@ def _changed(table: LublinParameters, changes: Mapping[str, float]) -> LublinPar
             raise WorkloadError(
                 f"workload.parameters.{name}: no such parameter; there are {', '.join(names)}"
             )
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise WorkloadError(f"workload.parameters.{name}={value}: must be a finite number")
     changed = replace(table, **changes)
     for name in ("a1", "b1", "a2", "b2", "a_gap", "b_gap", "a_cycle", "b_cycle", "rush_ratio"):

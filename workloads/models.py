@@ -8,34 +8,9 @@ import pandas as pd
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.estimates import METHODS, Estimates
+from workloads.limits import check_count, check_load
 from workloads.load import scale_load
 from workloads.streams import Streams
-
-
-def check_count(key: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1.
-
-    Raises
-    ------
-    WorkloadError
-        Naming ``workload.<key>``.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise WorkloadError(f"workload.{key}={value}: must be a whole number of at least 1")
-
-
-def check_load(load: object) -> None:
-    """Refuse what is neither None nor a positive finite number.
-
-    Raises
-    ------
-    WorkloadError
-        Naming ``workload.load``.
-    """
-    if load is None:
-        return
-    if isinstance(load, bool) or not isinstance(load, int | float) or not 0 < load < np.inf:
-        raise WorkloadError(f"workload.load={load}: must be positive and finite, or null")
 
 
 def check_model(jobs: object, load: object, estimates: str, processors: object) -> None:

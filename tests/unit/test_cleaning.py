@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
+from swf_samples import UNKNOWN
 
-from tests.swf_samples import UNKNOWN
 from workloads.base import COLUMNS
 from workloads.cleaning import RULES, clean
 from workloads.errors import WorkloadError
@@ -120,6 +120,12 @@ def test_duplicates_go_and_repeated_numbers_get_fresh_ones():
     assert cleaned.repaired == {"repeated_number": 1}
 
 
+def test_jobs_without_a_number_get_one():
+    cleaned = clean(log_of({"job_number": -1}, {"job_number": 3}, {"job_number": -1, "user": 1}))
+    assert cleaned.jobs["job_id"].tolist() == [4, 3, 5]
+    assert cleaned.repaired == {"repeated_number": 2}
+
+
 def test_submits_are_sorted_stably_and_keep_their_origin():
     start = 1_641_021_254
     log = log_of(
@@ -134,6 +140,18 @@ def test_submits_are_sorted_stably_and_keep_their_origin():
     assert cleaned.repaired == {"out_of_order": 2}
     with pytest.raises(WorkloadError, match="job 2 was submitted before a job above it, and 1"):
         clean(log, actions={"out_of_order": "error"})
+
+
+def test_ties_of_long_logs_keep_the_order_of_the_file():
+    log = log_of(*({"submit_time": (7 * number) % 5} for number in range(500)))
+    jobs = clean(log).jobs
+    order = jobs["submit_time"] * 1000 + jobs["job_id"]
+    assert order.is_monotonic_increasing
+
+
+def test_short_jobs_run():
+    cleaned = clean(log_of({"run_time": 1}, {"run_time": 0.5}))
+    assert cleaned.jobs["reference_runtime"].tolist() == [1.0, 0.5]
 
 
 def test_the_machine_is_the_given_one_else_the_headers_else_the_widest_job():
@@ -152,6 +170,8 @@ def test_the_first_jobs_are_those_that_run_and_later_lines_do_not_count():
     assert cleaned.jobs["job_id"].tolist() == [2, 4]
     assert cleaned.dropped == {"unknown_runtime": 1, "zero_runtime": 1}
     assert len(clean(log, limit=9).jobs) == 3
+    twice = log_of({"job_number": 1}, {"job_number": 1, "user": 2}, {"job_number": 8})
+    assert clean(twice, limit=2).jobs["job_id"].tolist() == [1, 9]
     assert len(clean(log, actions={"zero_runtime": "error"}, limit=1).jobs) == 1
 
 

@@ -4,8 +4,8 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
+from swf_samples import job_line, write_log
 
-from tests.swf_samples import job_line, write_log
 from workloads.errors import WorkloadError
 from workloads.swf import FIELDS, Comment, SwfLog, read_swf, write_swf
 

@@ -1,0 +1,144 @@
+import logging
+
+import pytest
+from swf_samples import job_line, write_log
+
+from workloads.errors import WorkloadError
+from workloads.load import offered_load
+from workloads.logs import SwfWorkload
+from workloads.streams import Streams
+
+STREAMS = Streams(seed=1)
+
+# What each real log loses and what is filled, as counted by hand-written filters over the files.
+REAL_LOGS = {
+    "SDSC-SP2-1998-4.2-cln": (
+        54_034,
+        {"cancelled_before_start": 5_681},
+        {"missing_requested_time": 35},
+    ),
+    "LLNL-Atlas-2006-2.1-cln": (
+        36_600,
+        {"cancelled_before_start": 4_601, "zero_runtime": 2_577},
+        {"missing_requested_time": 5_352},
+    ),
+    "NASA-iPSC-1993-3.1-cln": (18_066, {"zero_runtime": 173}, {"missing_requested_time": 18_066}),
+    "ALCF-Theta-2022": (23_911, {}, {}),
+    "lublin_256": (10_000, {}, {"missing_requested_time": 10_000}),
+    "lublin_256_new2": (10_000, {}, {"missing_requested_time": 10_000}),
+}
+
+
+@pytest.mark.parametrize("name", REAL_LOGS)
+def test_real_logs_load_with_their_oddities_counted(traces, name):
+    jobs, dropped, repaired = REAL_LOGS[name]
+    trace = SwfWorkload(traces / f"{name}.swf.gz").trace(STREAMS)
+    assert (len(trace.jobs), trace.dropped, trace.repaired) == (jobs, dropped, repaired)
+
+
+def test_published_means_of_the_synthetic_logs(traces):
+    jobs = SwfWorkload(traces / "lublin_256.swf.gz").trace(STREAMS).jobs
+    assert jobs["reference_runtime"].mean() == pytest.approx(4863, abs=0.5)
+    assert jobs["reference_runtime"].median() == pytest.approx(137, abs=0.5)
+    assert jobs["requested_processors"].mean() == pytest.approx(22.1, abs=0.05)
+    assert offered_load(jobs, 256) == pytest.approx(1.061, abs=5e-4)
+
+
+def test_unix_seconds_keep_their_origin_even_when_scaled(traces):
+    trace = SwfWorkload(traces / "ALCF-Theta-2022.swf.gz", load=0.9, jobs=500).trace(STREAMS)
+    assert trace.jobs["submit_time"].iloc[0] == 1_641_021_254
+    assert offered_load(trace.jobs, 4360) == pytest.approx(0.9, rel=1e-9)
+    assert len(trace.jobs) == 500
+
+
+@pytest.fixture
+def path(tmp_path):
+    lines = [
+        "; MaxProcs: 8",
+        job_line(job_number=1, submit_time=10),
+        job_line(job_number=2, submit_time=20, run_time=-1),
+        job_line(job_number=3, submit_time=30, allocated_processors=9),
+        job_line(job_number=4, submit_time=40, preceding_job=1, think_time=5),
+        job_line(job_number=5, submit_time=50, requested_time=40, executable=3),
+    ]
+    return write_log(tmp_path, *lines)
+
+
+def test_what_is_left_out_is_named_in_one_warning(path, caplog):
+    with caplog.at_level(logging.WARNING):
+        trace = SwfWorkload(path).trace(STREAMS)
+    assert trace.dropped == {"unknown_runtime": 1, "wider_than_machine": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        "log.swf: 2 of 5 jobs left out: 1 unknown_runtime (has a negative runtime), "
+        "1 wider_than_machine (needs more processors than the machine has)"
+    ]
+
+
+def test_the_configured_machine_decides_what_is_too_wide_and_the_load(path):
+    trace = SwfWorkload(path, load=0.5).trace(STREAMS, processors=16)
+    assert trace.jobs["job_id"].tolist() == [1, 3, 4, 5]
+    assert trace.processors == 8
+    assert offered_load(trace.jobs, 16) == pytest.approx(0.5)
+
+
+def test_recorded_estimates_stand_even_below_the_runtime(path):
+    jobs = SwfWorkload(path).trace(STREAMS).jobs
+    assert jobs["requested_time"].tolist() == [100, 100, 40]
+    assert jobs["executable"].tolist() == [-1, -1, 3]
+    exact = SwfWorkload(path, estimates="exact").trace(STREAMS).jobs
+    assert exact["requested_time"].tolist() == [60, 60, 60]
+    capped = SwfWorkload(path, estimate_limit=70).trace(STREAMS).jobs
+    assert capped["requested_time"].tolist() == [70, 70, 40]
+
+
+def test_feedback_is_carried_and_refuses_a_load(path):
+    trace = SwfWorkload(path, feedback=True).trace(STREAMS)
+    assert trace.feedback
+    assert not SwfWorkload(path).trace(STREAMS).feedback
+    assert trace.jobs["preceding_job"].tolist() == [-1, 1, -1]
+    assert trace.jobs["think_time"].tolist() == [-1, 5, -1]
+    with pytest.raises(WorkloadError, match=r"workload.load=0.8: refused with workload.feedback"):
+        SwfWorkload(path, load=0.8, feedback=True)
+
+
+def test_more_jobs_than_there_are_is_said(path, caplog):
+    with caplog.at_level(logging.WARNING):
+        trace = SwfWorkload(path, jobs=9).trace(STREAMS)
+    assert len(trace.jobs) == 3
+    assert "workload.jobs=9, but only 3 jobs can run; all are taken" in caplog.text
+
+
+def test_a_log_without_runnable_jobs_is_refused(tmp_path):
+    path = write_log(tmp_path, job_line(run_time=0), job_line(job_number=2, run_time=0))
+    with pytest.raises(WorkloadError) as refusal:
+        SwfWorkload(path).trace(STREAMS)
+    assert str(refusal.value) == (
+        "log.swf: none of 2 jobs can run; left out: 2 zero_runtime (ran for 0 seconds)"
+    )
+    empty = write_log(tmp_path, "; Version: 2.2", name="empty.swf")
+    with pytest.raises(WorkloadError, match=r"empty.swf: none of 0 jobs can run$"):
+        SwfWorkload(empty).trace(STREAMS)
+
+
+def test_cleaning_is_configurable(path):
+    with pytest.raises(WorkloadError, match=r"log.swf: job 2 has a negative runtime; workload.cl"):
+        SwfWorkload(path, cleaning={"unknown_runtime": "error"}).trace(STREAMS)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"path": None}, "workload.path is not set; give an SWF file, such as "),
+        ({"jobs": -3}, "workload.jobs=-3: must be a whole number of at least 1"),
+        ({"load": -0.5}, "workload.load=-0.5: must be positive and finite, or null"),
+        ({"estimates": "good"}, "workload.estimates=good: allowed are recorded, exact, "),
+        ({"cleaning": "skip"}, "workload.cleaning=skip: must be a mapping of names to values"),
+        ({"estimates": ["exact"]}, "workload.estimates=['exact']: allowed are recorded, "),
+        ({"feedback": "yes"}, "workload.feedback=yes: must be true or false"),
+        ({"cleaning": {"zero": "skip"}}, "workload.cleaning.zero: no such rule; rules are "),
+    ],
+)
+def test_impossible_arguments_are_refused_before_reading(keywords, message):
+    with pytest.raises(WorkloadError) as refusal:
+        SwfWorkload(**{"path": "none.swf"} | keywords)
+    assert str(refusal.value).startswith(message)
