@@ -27,6 +27,8 @@ class WaitingQueue:
         The reservation, where the backfilling rule holds one.
     key : numpy.ndarray of float
         Rank, ascending; ties in order of arrival.
+    layout : int
+        Changes whenever waiting jobs have moved to other places.
     """
 
     def __init__(self) -> None:
@@ -38,6 +40,7 @@ class WaitingQueue:
         self.first = 0
         self.last = 0
         self.waiting = 0
+        self.layout = 0
 
     def __len__(self) -> int:
         return self.waiting
@@ -52,6 +55,7 @@ class WaitingQueue:
         elif self.last > self.first and key < self.key[self.last - 1]:
             ahead = np.searchsorted(self.key[self.first : self.last], key, side="right")
             place = self.first + int(ahead)
+            self.layout += 1
             for name in _ARRAYS:
                 array = getattr(self, name)
                 array[place + 1 : self.last + 1] = array[place : self.last]
@@ -70,6 +74,7 @@ class WaitingQueue:
         self.waiting -= 1
         if self.waiting == 0:
             self.first = self.last = 0
+            self.layout += 1
 
     def tidy(self) -> None:
         """Close the gaps, if most places are empty; places change."""
@@ -115,6 +120,7 @@ class WaitingQueue:
             array = getattr(self, name)
             array[:number] = array[places]
         self.first, self.last = 0, number
+        self.layout += 1
 
     def _make_room(self) -> None:
         if 2 * self.waiting < self.job.size:
@@ -123,3 +129,4 @@ class WaitingQueue:
         for name in _ARRAYS:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        self.layout += 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision, Start
@@ -34,6 +35,39 @@ class Easy:
         return ManyReservations(view, order, allocation, self.reservations)
 
 
+_BLOCK = 64
+_SIZES = 32
+
+
+@njit(cache=True)
+def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a block may hold a job that may start, going by its shortest jobs."""
+    size = 0
+    least = 1
+    while least <= free and size < _SIZES:
+        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
+            return True
+        size += 1
+        least *= 2
+    return False
+
+
+@njit(cache=True)
+def _summarise(
+    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+) -> None:
+    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
+    shortest[:] = np.inf
+    for k in range(first, last):
+        wanted = processors[k]
+        if wanted > 0:
+            size = 0
+            while wanted > 1:
+                wanted >>= 1
+                size += 1
+            shortest[size] = min(shortest[size], runtime[k])
+
+
 @njit(cache=True)
 def _fill(
     processors: IntArray,
@@ -44,23 +78,38 @@ def _fill(
     spare: int,
     now: float,
     shadow: float,
+    whole: bool,
+    shortest: FloatArray,
+    summarised: NDArray[np.bool_],
     found: IntArray,
 ) -> int:
-    """Find, in queue order, the jobs that may start ahead of the reservation."""
+    """Find, in queue order, the jobs that may start ahead of the reservation.
+
+    Blocks of the queue are passed over whose summary shows that none of their
+    jobs may; a block that was searched to its end is summarised (if `whole`
+    says that the search began at its first job).
+    """
     number = 0
-    for k in range(first, last):
-        wanted = processors[k]
-        if wanted == 0 or wanted > free:
+    k = first
+    while k < last and free > 0:
+        block = k // _BLOCK
+        end = min(last, (block + 1) * _BLOCK)
+        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
+            k = end
             continue
-        if now + runtime[k] > shadow:
-            if wanted > spare:
-                continue
-            spare -= wanted
-        free -= wanted
-        found[number] = k
-        number += 1
-        if free == 0:
-            break
+        begin, before = k, number
+        while k < end and free > 0:
+            wanted = processors[k]
+            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+                if now + runtime[k] > shadow:
+                    spare -= wanted
+                free -= wanted
+                found[number] = k
+                number += 1
+            k += 1
+        if whole and k == end and number == before and last - first > _BLOCK:
+            _summarise(processors, runtime, begin, end, shortest[block])
+            summarised[block] = True
     return number
 
 
@@ -81,6 +130,9 @@ class EasyScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
+        self._shortest = np.zeros((2, _SIZES))
+        self._summarised = np.zeros(2, np.bool_)
+        self._layout = -1
         self._shadow = -1.0
         self._spare = 0
         self.heads = 0
@@ -94,6 +146,7 @@ class EasyScheduler(QueueKeeper):
             self.refresh()
         for job in view.arrived:
             self.admit(job, self._outlook)
+        self._follow_layout()
         decisions: list[Decision] = []
         free = view.free
         self.heads = 0
@@ -106,6 +159,7 @@ class EasyScheduler(QueueKeeper):
             first = queue.last - len(view.arrived)
         else:
             self.rank()
+            self._follow_layout()
             free = self._start_heads(free, decisions)
             self.heads = len(decisions)
             if queue.waiting == 0:
@@ -114,7 +168,7 @@ class EasyScheduler(QueueKeeper):
             first = queue.first + 1
         lone_misfit = queue.last - first == 1 and queue.processors.item(first) > free
         if free > 0 and queue.last > first and not lone_misfit:
-            self._start_fillers(first, free, decisions)
+            self._start_fillers(first, free, not arrivals_only, decisions)
         return decisions
 
     def _start_heads(self, free: int, decisions: list[Decision]) -> int:
@@ -156,10 +210,8 @@ class EasyScheduler(QueueKeeper):
         self._shadow = shadow
         self._spare = free - wanted
 
-    def _start_fillers(self, first: int, free: int, decisions: list[Decision]) -> None:
+    def _start_fillers(self, first: int, free: int, whole: bool, decisions: list[Decision]) -> None:
         view, queue = self.view, self.queue
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
         now, shadow = view.now, self._shadow
         number = _fill(
             queue.processors,
@@ -170,6 +222,9 @@ class EasyScheduler(QueueKeeper):
             self._spare,
             now,
             shadow,
+            whole,
+            self._shortest,
+            self._summarised,
             self._found,
         )
         for place in self._found[:number].tolist():
@@ -179,9 +234,19 @@ class EasyScheduler(QueueKeeper):
             decisions.append(Start(queue.job.item(place), processors))
             queue.drop(place)
 
-    def predict(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Predict when a job that asked for these counts now would start."""
-        return self._outlook(counts, runtimes)
+    def _follow_layout(self) -> None:
+        """Forget the summaries of blocks whose jobs have changed."""
+        view, queue = self.view, self.queue
+        if queue.layout != self._layout or view.revised:
+            self._layout = queue.layout
+            if self._found.size < queue.job.size:
+                self._found = np.zeros(queue.job.size, np.int64)
+                self._shortest = np.zeros((queue.job.size // _BLOCK + 1, _SIZES))
+                self._summarised = np.zeros(queue.job.size // _BLOCK + 1, np.bool_)
+            self._summarised[:] = False
+        elif view.arrived:
+            newest = queue.last - len(view.arrived)
+            self._summarised[newest // _BLOCK : (queue.last - 1) // _BLOCK + 1] = False
 
 
 class ManyReservations(QueueKeeper):
