@@ -7,7 +7,6 @@ and there are never two checkpoints without a cycle between. A whole run is laid
 out at once, so that a simulator needs no event per cycle.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -82,20 +81,21 @@ def place_checkpoints(
     # A checkpoint is due before cycle k once reach[k] exceeds the last one's time.
     reach = before + _predicted(predicted, done) - allowed
     reach[0] = -np.inf
-    return np.array(_jump(reach.tolist(), before.tolist()), dtype=np.int64)
+    return np.array(_jump(reach, before), dtype=np.int64)
 
 
-def _jump(reach: list[float], before: list[float]) -> list[int]:
+def _jump(reach: FloatArray, before: FloatArray) -> list[int]:
     """Go from checkpoint to checkpoint, by bisection where `reach` rises."""
-    highest = np.maximum.accumulate(reach).tolist()
+    highest = np.maximum.accumulate(reach)
     places: list[int] = []
-    last, size = 0, len(reach)
+    last = 0
     while True:
         base = before[last]
-        at = bisect_right(highest, base)
+        at = int(highest.searchsorted(base, side="right"))
         if at <= last:  # an earlier cycle was predicted beyond this point
-            at = next((k for k in range(last + 1, size) if reach[k] > base), size)
-        if at >= size:
+            due = reach[last + 1 :] > base
+            at = last + 1 + int(due.argmax()) if due.any() else reach.size
+        if at >= reach.size:
             return places
         places.append(at)
         last = at

@@ -24,6 +24,9 @@ from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+STRETCH = 1024
+"""Cycles that the sequential detector follows at a time."""
+
 Health = Literal["clear", "warning", "interference"]
 
 
@@ -182,14 +185,16 @@ class SequentialDetector:
         states = np.empty(excess.size, dtype=bool)
         at = 0
         while at < excess.size:
-            states[at:] = self.raised_
-            crossed = self._advance(excess[at:])
-            if crossed is None:
-                break
-            at += crossed
-            self.raised_, self._sum = not self.raised_, 0.0
-            states[at] = self.raised_
-            at += 1
+            # Stretches keep the work linear however often the state changes.
+            stretch = excess[at : at + STRETCH]
+            crossed = self._advance(stretch)
+            passed = stretch.size if crossed is None else crossed
+            states[at : at + passed] = self.raised_
+            at += passed
+            if crossed is not None:
+                self.raised_, self._sum = not self.raised_, 0.0
+                states[at] = self.raised_
+                at += 1
         return states
 
     def _advance(self, excess: FloatArray) -> int | None:
