@@ -238,6 +238,7 @@ def plan_cycles(
     predicted: ArrayLike | None = None,
     limit: float = np.inf,
     stop_in_time: bool = True,
+    margin: float = 1.0,
 ) -> CyclePlan:
     """Lay out an attempt: its checkpoints, and where it stops before a limit.
 
@@ -252,12 +253,15 @@ def plan_cycles(
     stop_in_time : bool
         Checkpoint and stop before a cycle that is predicted to end, with a
         checkpoint, beyond the limit; otherwise run into it and be killed.
+    margin : float
+        How many times its prediction a cycle is given before the limit; above
+        1 where cycles may take longer than predicted.
 
     Raises
     ------
     PredictorError
-        If shapes disagree, ends decrease, an interval or the limit is not
-        positive, or a cost is negative.
+        If shapes disagree, ends decrease, an interval, the limit or the margin
+        is not positive, or a cost is negative.
 
     Examples
     --------
@@ -268,8 +272,9 @@ def plan_cycles(
     (0, 2, 3.0)
     """
     done = _cycle_ends(ends)
-    if not limit > 0.0:
-        raise PredictorError(f"limit must be positive, got {limit}")
+    for name, value in (("limit", limit), ("margin", margin)):
+        if not value > 0.0:
+            raise PredictorError(f"{name} must be positive, got {value}")
     each = np.broadcast_to(np.asarray(cost, dtype=float), done.shape)
     if not (each >= 0.0).all():
         raise PredictorError(f"cost must be at least 0, got {float(each.min())}")
@@ -277,14 +282,19 @@ def plan_cycles(
     plan = CyclePlan(done, places, each[places], done.size, limit=limit)
     if not stop_in_time or np.isinf(limit):
         return plan
+    return _stopped(plan, each, margin * _predicted(predicted, done))
+
+
+def _stopped(plan: CyclePlan, each: FloatArray, expected: FloatArray) -> CyclePlan:
+    """Return the plan that checkpoints and stops before its limit, if it must."""
+    done = plan.ends
     # The last cycle needs no checkpoint after it; a cycle's checkpoint follows it.
     final = np.append(each[1:], 0.0)
     due = np.diff(plan.wall_ends - done, prepend=0.0)
-    expected = _predicted(predicted, done) + due
-    stop = stop_before(plan.wall_ends, limit, expected, final)
+    stop = stop_before(plan.wall_ends, plan.limit, expected + due, final)
     if stop == done.size:
         return plan
-    kept = places < stop
+    kept = plan.places < stop
     # A checkpoint due exactly there is the final one.
     last = float(each[stop]) if stop else 0.0
-    return CyclePlan(done, places[kept], each[places[kept]], stop, last, limit)
+    return CyclePlan(done, plan.places[kept], plan.costs[kept], stop, last, plan.limit)

@@ -81,6 +81,7 @@ def recover(
     predicted: ArrayLike | None = None,
     limit: float = inf,
     stop_in_time: bool = True,
+    margin: float = 1.0,
 ) -> Recovery:
     """Run a job to its end through failures and limits.
 
@@ -90,7 +91,7 @@ def recover(
         Computation done at the end of each cycle.
     failures : iterable of float, seconds
         Times of failures since the first start, rising; may have no end.
-    interval, cost, predicted
+    interval, cost, predicted, margin
         As in `predictors.cycle_plan.plan_cycles`, for each cycle of the run.
     restart : float, seconds
         Reading the last checkpoint at the start of every attempt but the first;
@@ -116,7 +117,7 @@ def recover(
         raise SimError(f"restart must be at least 0 and below the limit {limit}, got {restart}")
     given = (interval, cost, np.diff(done, prepend=0.0) if predicted is None else predicted)
     columns = [np.broadcast_to(np.asarray(value, dtype=float), done.shape) for value in given]
-    return _attempts(done, columns, iter(failures), restart, limit, stop_in_time)
+    return _attempts(done, columns, iter(failures), restart, limit, (stop_in_time, margin))
 
 
 def _attempts(
@@ -125,7 +126,7 @@ def _attempts(
     failures: Iterator[float],
     restart: float,
     limit: float,
-    stop_in_time: bool,
+    stopping: tuple[bool, float],
 ) -> Recovery:
     """Make attempts until the work is done, or none of it can be."""
     tally, first, idle = _Tally(), 0, 0
@@ -136,9 +137,7 @@ def _attempts(
         base = float(done[first - 1]) if first else 0.0
         if plan is None:
             between, cost, guess = (column[first:] for column in columns)
-            plan = plan_cycles(
-                done[first:] - base, between, cost, guess, limit - again, stop_in_time
-            )
+            plan = plan_cycles(done[first:] - base, between, cost, guess, limit - again, *stopping)
         until = failure - tally.wall
         failed = until < again + plan.wall
         inside = max(until - again, 0.0) if failed else plan.wall
