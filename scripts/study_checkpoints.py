@@ -124,7 +124,8 @@ def walltime_table(runs: int) -> list[str]:
                 tallies.setdefault(name, []).append(row)
         for name, rows in tallies.items():
             table = np.array(rows, dtype=float)
-            extra, kills = table[table[:, 0] > 0, 1:].mean(axis=0)
+            finished = table[table[:, 0] > 0, 1:]
+            extra, kills = finished.mean(axis=0) if len(finished) else (np.nan, np.nan)
             done = table[:, 0].mean()
             lines.append(f"| {share:g} | {name} | {done:.1%} | {extra:.1%} | {kills:.2f} |")
     return lines
