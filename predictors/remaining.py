@@ -166,8 +166,16 @@ class RemainingTime:
             self._shape = float(mean)
         return self
 
-    def predict(self, level: float = 0.8) -> Remaining:
+    def predict(self, level: float = 0.8, left: int | None = None) -> Remaining:
         """Return the remaining time and the interval that holds it with `level`.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1.
+        left : int, optional
+            Cycles that remain, where some were measured more than once (after a
+            restart from a checkpoint); by default those not measured yet.
 
         Raises
         ------
@@ -180,7 +188,7 @@ class RemainingTime:
             raise PredictorError(f"level must lie between 0 and 1, got {level}")
         if self.online.cycles_ == 0:
             raise NotFittedError("RemainingTime has seen no cycle yet")
-        left = self.cycles - self.online.cycles_
+        left = self.cycles - self.online.cycles_ if left is None else left
         if left <= 0:
             return Remaining(0.0, 0.0, 0.0, 0.0, np.nan if self.offline is None else 0.0)
         cells = self.trend.ahead((np.arange(QUADRATURE) + 0.5) * left / QUADRATURE + 0.5)

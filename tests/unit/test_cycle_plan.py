@@ -101,6 +101,14 @@ def test_a_low_prediction_runs_into_the_limit():
     assert (plan.outcome, plan.wall) == ("killed", 20.0)
 
 
+def test_a_margin_stops_earlier_and_survives_a_slow_cycle():
+    ends, predicted = [4, 8, 12, 17.5, 22], [4.0] * 5
+    late = plan_cycles(ends, np.inf, 0.5, predicted, limit=17)
+    early = plan_cycles(ends, np.inf, 0.5, predicted, limit=17, margin=1.5)
+    assert (late.outcome, early.outcome, early.stopped_after) == ("killed", "stopped", 3)
+    assert early.saved(early.wall) == 3
+
+
 def test_growing_costs_are_paid_where_they_fall():
     plan = plan_cycles([4, 8, 12, 16], interval=5, cost=[1, 2, 3, 4])
     assert plan.costs.tolist() == [2, 3, 4]
@@ -115,6 +123,7 @@ def test_growing_costs_are_paid_where_they_fall():
         (lambda: place_checkpoints([], 1.0), "one row of cycle ends"),
         (lambda: place_checkpoints([1, 2], 1.0, [1.0]), "each of 2 cycles"),
         (lambda: plan_cycles([1, 2], limit=0.0), "limit must be positive"),
+        (lambda: plan_cycles([1, 2], margin=0.0), "margin must be positive"),
         (lambda: plan_cycles([1, 2], cost=-1.0), "cost must be at least 0"),
     ],
 )
