@@ -89,6 +89,12 @@ def test_a_checkpoint_due_at_the_stop_is_the_final_one():
     assert (plan.stopped_after, plan.places.tolist(), plan.wall) == (2, [], 9.0)
 
 
+def test_a_checkpoint_due_before_the_cycle_counts_against_the_limit():
+    # 8 done, checkpoint 1, cycle 4, final checkpoint 1: 14 would be too late.
+    plan = plan_cycles([4, 8, 12, 16], interval=9, cost=1, limit=13.5)
+    assert (plan.stopped_after, plan.wall, plan.outcome) == (2, 9.0, "stopped")
+
+
 def test_without_stopping_the_limit_kills():
     plan = plan_cycles([4, 8, 12, 16, 20], interval=9, cost=1, limit=15, stop_in_time=False)
     assert (plan.outcome, plan.wall, plan.saved(15.0)) == ("killed", 15.0, 2)

@@ -48,9 +48,13 @@ def test_pieces_and_cycles_agree():
 
 
 def test_total_is_met_to_the_bit_and_keeps_the_shape():
-    evolving = run()
-    stretched = evolving.cumulative(16, total=86_400.1)
-    assert stretched[-1] == 86_400.1
+    for number in range(30):
+        evolving = run(number=number)
+        stretched = evolving.cumulative(16, total=86_400.1)
+        assert stretched[-1] == 86_400.1
+        assert stretched[evolving.edges[1:] - 1].tolist() == (
+            evolving.piece_ends(16, 86_400.1).tolist()
+        )
     assert stretched == pytest.approx(evolving.cumulative(16) * 86_400.1 / evolving.total(16))
 
 
@@ -95,6 +99,14 @@ def test_cells_change_only_at_adaptations_and_grow_as_stated():
         final.append(cells[-1] / 4000)
     assert np.mean(final) == pytest.approx(TIMING_A.growth, rel=0.1)
     assert np.mean(events) == pytest.approx(199 / TIMING_A.adapt_every, rel=0.05)
+
+
+def test_a_piece_begins_where_the_cells_change():
+    evolving = run(cycles=3000)
+    inside = evolving.edges[1:-1]
+    changed = np.diff(evolving.cells) != 0
+    assert changed[inside % BLOCK != 0].all()
+    assert not changed[inside % BLOCK == 0].all()
 
 
 def test_cells_are_spread_over_the_processors():

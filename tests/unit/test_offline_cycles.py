@@ -90,6 +90,8 @@ def test_contention_between_and_beyond_benchmarks():
     model = OfflineCyclePredictor(processors_per_node=4).fit(table)
     assert model.seconds_per_cell(500.0, [1, 2, 4, 9]).tolist() == pytest.approx([1, 1.2, 1.6, 1.6])
     assert model.predict([1, 2, 16], cells=100.0) == pytest.approx([100, 120, 160])
+    dual = OfflineCyclePredictor(processors_per_node=2).fit(table)
+    assert float(dual.predict(16, cells=100.0)) == pytest.approx(120.0)
     assert model.reliability(2, cells=500.0)[0].code == "contention_not_measured"
     assert model.reliability(16, cells=500.0) == []
 

@@ -46,6 +46,12 @@ def test_walltime_stop_loses_nothing_and_kill_does():
     assert stop.stops > 0
 
 
+def test_a_restart_is_part_of_the_limit():
+    # 30 + 1; three times 4 + 20 + 1, since 4 + 30 + 1 exceeds 34; 4 + 20
+    result = recover(np.arange(1, 12) * 10.0, cost=1, restart=4, limit=34)
+    assert (result.wall, result.stops, result.completed) == (130.0, 4, True)
+
+
 def test_without_checkpoints_a_kill_is_the_end():
     result = recover([50, 100, 150], limit=100, stop_in_time=False)
     assert not result.completed
