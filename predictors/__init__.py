@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from predictors.amdahl import Amdahl as Amdahl
+    from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
+    from predictors.offline_cycles import OfflineCyclePredictor as OfflineCyclePredictor
     from predictors.usl import UniversalScalability as UniversalScalability
 
 _MODULES = {
     "Amdahl": "predictors.amdahl",
     "LevenbergMarquardt": "predictors.levenberg",
+    "OfflineCyclePredictor": "predictors.offline_cycles",
+    "OnlineCyclePredictor": "predictors.cycles",
     "UniversalScalability": "predictors.usl",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""

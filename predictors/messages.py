@@ -1,0 +1,112 @@
+"""What messages cost, by size class, and the exchanges of a cycle."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from predictors.errors import PredictorError
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MessageCosts:
+    """Latency and time per byte of a message, by size class.
+
+    Parameters
+    ----------
+    first_bytes : tuple of int
+        Smallest message of each class, rising from 0.
+    latency : tuple of float, microseconds
+    per_byte : tuple of float, nanoseconds
+
+    Raises
+    ------
+    PredictorError
+        If lengths differ, classes do not rise from 0 or a cost is negative.
+
+    Examples
+    --------
+    >>> ALPHASERVER.seconds([32, 256, 512]).round(9).tolist()
+    [5.6e-06, 1.0687e-05, 1.066e-05]
+    """
+
+    first_bytes: tuple[int, ...]
+    latency: tuple[float, ...]
+    per_byte: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        sizes = np.asarray(self.first_bytes, dtype=float)
+        if not len(self.first_bytes) == len(self.latency) == len(self.per_byte) > 0:
+            raise PredictorError("each message class needs a first size, a latency and a byte time")
+        if sizes[0] != 0 or (np.diff(sizes) <= 0).any():
+            raise PredictorError(f"first_bytes must rise from 0, got {self.first_bytes}")
+        if min(self.latency) < 0 or min(self.per_byte) < 0:
+            raise PredictorError("latency and per_byte must be at least 0")
+
+    def seconds(self, size: ArrayLike) -> FloatArray:
+        """Return the time of a message of so many bytes (rounded up), seconds.
+
+        Raises
+        ------
+        PredictorError
+            If a size is negative.
+        """
+        whole = np.ceil(np.asarray(size, dtype=float))
+        if not (whole >= 0).all():
+            raise PredictorError(f"a message has at least 0 bytes, got {float(whole.min())}")
+        kind = np.searchsorted(self.first_bytes, whole, side="right") - 1
+        latency, per_byte = np.asarray(self.latency)[kind], np.asarray(self.per_byte)[kind]
+        return np.asarray(latency * 1e-6 + whole * per_byte * 1e-9)
+
+
+ALPHASERVER = MessageCosts((0, 33, 512), (5.6, 5.9, 8.1), (0.0, 18.7, 5.0))
+"""HP AlphaServer ES40 over QSnet-I (Mathis & Kerbyson, Table 2)."""
+
+ITANIUM2 = MessageCosts((0, 33, 512), (5.0, 7.6, 11.0), (0.0, 8.9, 4.6))
+"""Itanium-2 cluster over QSnet-I (Mathis & Kerbyson, Table 2)."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Communication of one cycle: boundary messages and small global sums.
+
+    Parameters
+    ----------
+    costs : MessageCosts
+    messages : float
+        Boundary messages that a processor sends in a cycle.
+    bytes_per_face_cell : float
+        Bytes for each cell of a face; a face has cells^(2/3) cells.
+    reductions : float
+        Global sums of 8 bytes, each ceil(log2 n) messages deep.
+
+    Raises
+    ------
+    PredictorError
+        If a count is negative.
+
+    Examples
+    --------
+    >>> Exchange(ALPHASERVER, messages=6).seconds(nprocs=1, cells=1000.0).item()
+    0.0
+    """
+
+    costs: MessageCosts
+    messages: float = 300.0
+    bytes_per_face_cell: float = 8.0
+    reductions: float = 100.0
+
+    def __post_init__(self) -> None:
+        if min(self.messages, self.bytes_per_face_cell, self.reductions) < 0:
+            raise PredictorError("messages, bytes and reductions must be at least 0")
+
+    def seconds(self, nprocs: ArrayLike, cells: ArrayLike) -> FloatArray:
+        """Return the communication time of a cycle, 0 on one processor, seconds."""
+        count = np.asarray(nprocs, dtype=float)
+        face = self.bytes_per_face_cell * np.asarray(cells, dtype=float) ** (2.0 / 3.0)
+        boundary = self.messages * self.costs.seconds(face)
+        depth = np.ceil(np.log2(np.maximum(count, 1.0)))
+        total = boundary + self.reductions * depth * self.costs.seconds(8)
+        return np.where(count > 1, total, 0.0)

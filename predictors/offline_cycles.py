@@ -1,0 +1,275 @@
+"""Cycle times from a benchmark made before: the offline mode of Mathis & Kerbyson."""
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from predictors.base import Remark
+from predictors.errors import NotFittedError, PredictorError
+from predictors.messages import Exchange
+from predictors.piecewise import choose_knots, knot_values
+
+FloatArray = NDArray[np.float64]
+Form = Literal["logarithmic", "linear"]
+
+
+def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a benchmark as floats, or refuse them."""
+    missing = [name for name in ("cells", "runtime") if name not in observations.columns]
+    if missing:
+        raise PredictorError(f"a cycle benchmark needs the columns {', '.join(missing)}")
+    table = pd.DataFrame({name: observations[name].astype(float) for name in ("cells", "runtime")})
+    table["shared"] = observations.get("processes_per_node", pd.Series(1.0, observations.index))
+    if table.empty:
+        raise PredictorError("a cycle benchmark needs at least one row")
+    values = table.to_numpy()
+    good = (np.isfinite(values) & (values > 0)).all(axis=1)
+    if not good.all():
+        at = table.index[~good][0]
+        raise PredictorError(
+            f"row {at}: cells, runtime and processes_per_node must be positive and finite"
+        )
+    return table.sort_values(["shared", "cells", "runtime"], kind="stable")
+
+
+class OfflineCyclePredictor:
+    """Seconds of a cycle from its cells, by a benchmarked curve of seconds per cell.
+
+    Seconds per cell follow continuous pieces in ln(cells), or in cells, with
+    one curve for each number of processes that shared a node in the benchmark;
+    between these numbers the curves are interpolated. Beyond the benchmark the
+    curve is extended at its end value and the prediction is flagged. To the
+    computation comes the communication of the cycle, if its model is given.
+
+    Parameters
+    ----------
+    form : str
+        ``logarithmic`` (a + b·ln(cells), default) or ``linear`` (a + b·cells).
+    knots : str or sequence of float
+        ``auto``: at most `breakpoints` among the observed cells, by exact least
+        squares, fewer by BIC. ``points``: every observed number of cells.
+        Otherwise the numbers of cells themselves, rising.
+    breakpoints : int
+        Most breakpoints that ``auto`` tries.
+    communication : Exchange, optional
+        Communication of a cycle; none by default.
+    processors_per_node : int
+        On n processors, min(n, processors_per_node) processes share a node.
+
+    Attributes
+    ----------
+    knots_ : dict of float to numpy.ndarray
+        Cells at the ends of the pieces, by processes per node.
+    seconds_per_cell_ : dict of float to numpy.ndarray, seconds
+        Values there.
+    spread_ : float
+        Standard deviation of the log ratio of benchmark to curve.
+
+    Raises
+    ------
+    PredictorError
+        If a parameter is out of range.
+
+    References
+    ----------
+    M. M. Mathis and D. J. Kerbyson, "Dynamic performance prediction of an
+    adaptive mesh application", section 2 and Figure 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"cells": [1e3, 1e4, 1e5], "runtime": [1.0, 15.0, 200.0]})
+    >>> model = OfflineCyclePredictor(knots="points").fit(runs)
+    >>> model.predict(cells=[1e4, 1e5, 2e5]).tolist()
+    [15.0, 200.0, 400.0]
+    """
+
+    def __init__(
+        self,
+        form: Form = "logarithmic",
+        knots: str | Sequence[float] = "auto",
+        breakpoints: int = 3,
+        communication: Exchange | None = None,
+        processors_per_node: int = 1,
+    ) -> None:
+        if form not in ("logarithmic", "linear"):
+            raise PredictorError(f"form must be logarithmic or linear, got {form!r}")
+        if isinstance(knots, str) and knots not in ("auto", "points"):
+            raise PredictorError(f"knots must be auto, points or numbers of cells, got {knots!r}")
+        if not isinstance(knots, str):
+            given = np.asarray(knots, dtype=float)
+            if given.size < 2 or given[0] <= 0 or (np.diff(given) <= 0).any():
+                raise PredictorError(f"knots must be 2 or more rising cells, got {list(knots)}")
+        if not 0 <= breakpoints <= 3:
+            raise PredictorError(f"breakpoints must be 0 to 3, got {breakpoints}")
+        if processors_per_node < 1:
+            raise PredictorError(f"processors_per_node must be >= 1, got {processors_per_node}")
+        self.form = form
+        self.knots = knots
+        self.breakpoints = breakpoints
+        self.communication = communication
+        self.processors_per_node = processors_per_node
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Learn from benchmark cycles, a row each.
+
+        Parameters
+        ----------
+        observations : pandas.DataFrame
+            ``cells`` per processor, ``runtime`` of the cycle in seconds without
+            communication, and ``processes_per_node`` (1 where not given).
+
+        Raises
+        ------
+        PredictorError
+            If a column is missing, a value is not positive and finite, or the
+            points leave the curve undetermined.
+        """
+        table = _benchmark(observations)
+        knots: dict[float, FloatArray] = {}
+        values: dict[float, FloatArray] = {}
+        residuals = []
+        for shared, part in table.groupby("shared"):
+            cells = part["cells"].to_numpy()
+            each = part["runtime"].to_numpy() / cells
+            key = float(np.asarray(shared))
+            knots[key] = self._choose(cells, each)
+            axis = self._axis(knots[key])
+            values[key] = (
+                knot_values(self._axis(cells), each, axis)
+                if axis.size > 1
+                else np.array([np.exp(np.log(each).mean())])
+            )
+            if not (values[key] > 0).all():
+                raise PredictorError("the fitted curve is not positive; give fewer knots")
+            residuals.append(np.log(each / self._curve(cells, knots[key], values[key])))
+        self.knots_, self.seconds_per_cell_ = knots, values
+        freedom = max(len(table) - sum(axis.size for axis in knots.values()), 1)
+        self.spread_ = float(np.sqrt(np.sum(np.concatenate(residuals) ** 2) / freedom))
+        return self
+
+    def _axis(self, cells: FloatArray) -> FloatArray:
+        """Return cells on the axis in which the pieces are straight."""
+        return np.asarray(np.log(cells) if self.form == "logarithmic" else cells)
+
+    def _choose(self, cells: FloatArray, each: FloatArray) -> FloatArray:
+        """Return the numbers of cells between which the pieces lie."""
+        distinct = np.unique(cells)
+        if not isinstance(self.knots, str):
+            return np.asarray(self.knots, dtype=float)
+        if self.knots == "points" or distinct.size < 3:
+            return distinct
+        return np.asarray(distinct[choose_knots(self._axis(cells), each, self.breakpoints)])
+
+    def _curve(self, cells: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
+        """Return seconds per cell, constant beyond the knots."""
+        return np.asarray(np.interp(self._axis(cells), self._axis(knots), values))
+
+    def seconds_per_cell(self, cells: ArrayLike, processes_per_node: ArrayLike = 1) -> FloatArray:
+        """Return the benchmarked time of one cell, seconds, shape of `cells`.
+
+        Parameters
+        ----------
+        cells : array_like of float
+            Cells on the fullest processor, positive.
+        processes_per_node : array_like of float
+            Processes that share a node; between those benchmarked the curves
+            are interpolated, beyond them the nearest holds.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        PredictorError
+            If a number of cells is not positive and finite.
+        """
+        if not hasattr(self, "knots_"):
+            raise NotFittedError("OfflineCyclePredictor was asked before fit")
+        count, shared = np.broadcast_arrays(
+            np.asarray(cells, dtype=float), np.asarray(processes_per_node, dtype=float)
+        )
+        if not (np.isfinite(count) & (count > 0)).all():
+            raise PredictorError("cells must be positive and finite")
+        levels = np.array(sorted(self.knots_))
+        curves = np.stack(
+            [self._curve(count, self.knots_[k], self.seconds_per_cell_[k]) for k in levels]
+        )
+        place = np.interp(shared, levels, np.arange(levels.size))
+        low = np.minimum(place.astype(int), max(levels.size - 2, 0))
+        high = np.minimum(low + 1, levels.size - 1)
+        below, above = (np.take_along_axis(curves, k[None], axis=0)[0] for k in (low, high))
+        return np.asarray(below + (place - low) * (above - below))
+
+    def predict(self, nprocs: ArrayLike = 1, *, cells: ArrayLike) -> FloatArray:
+        """Return the time of a cycle, seconds, in the broadcast shape of both.
+
+        Parameters
+        ----------
+        nprocs : array_like of int
+            Processors of the run.
+        cells : array_like of float
+            Cells on the fullest processor in that cycle.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        PredictorError
+            If a value is not positive.
+        """
+        count = np.asarray(nprocs, dtype=float)
+        if not (count >= 1).all():
+            raise PredictorError(f"nprocs must be at least 1, got {float(count.min())}")
+        size = np.asarray(cells, dtype=float)
+        shared = np.minimum(count, self.processors_per_node)
+        seconds = size * self.seconds_per_cell(size, shared)
+        if self.communication is not None:
+            seconds = seconds + self.communication.seconds(count, size)
+        return np.asarray(seconds)
+
+    def predict_range(
+        self, nprocs: ArrayLike = 1, level: float = 0.8, *, cells: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the low and high ends in which a healthy cycle lies with `level`.
+
+        From the spread of the benchmark around its curve, log-normal.
+
+        Raises
+        ------
+        PredictorError
+            If `level` is not between 0 and 1, or as `predict`.
+        """
+        if not 0.0 < level < 1.0:
+            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        middle = self.predict(nprocs, cells=cells)
+        factor = np.exp(ndtri(0.5 + level / 2.0) * self.spread_)
+        return middle / factor, middle * factor
+
+    def reliability(self, nprocs: ArrayLike = 1, *, cells: ArrayLike) -> list[Remark]:
+        """Say where the benchmark does not reach.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        if not hasattr(self, "knots_"):
+            raise NotFittedError("OfflineCyclePredictor was asked before fit")
+        size = np.asarray(cells, dtype=float)
+        shared = np.minimum(np.asarray(nprocs, dtype=float), self.processors_per_node)
+        least = max(float(k[0]) for k in self.knots_.values())
+        most = min(float(k[-1]) for k in self.knots_.values())
+        remarks = []
+        outside = int(((size < least) | (size > most)).sum())
+        if outside:
+            text = f"{outside} of {size.size} cell counts lie outside {least:g} to {most:g}"
+            remarks.append(Remark("warning", "outside_benchmark", f"{text}; end value held"))
+        unseen = sorted(set(np.unique(shared).tolist()) - set(self.knots_))
+        if unseen:
+            text = f"no benchmark with {', '.join(f'{k:g}' for k in unseen)} processes per node"
+            remarks.append(Remark("note", "contention_not_measured", text))
+        return remarks

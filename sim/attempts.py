@@ -1,0 +1,217 @@
+"""One attempt of an evolving job: what it does on its processors until it ends or fails.
+
+Times are seconds at full speed since the attempt began, its restart included;
+the machine turns them into times of the clock. Nothing of the engine is
+imported here.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictors.checkpointing import CheckpointCost, DalyRule, IntervalRule
+from predictors.cycle_plan import CyclePlan, Outcome, plan_cycles
+from predictors.cycles import OnlineCyclePredictor
+from sim.errors import ConfigError
+from workloads.evolving import EvolvingRun
+
+FloatArray = NDArray[np.float64]
+
+
+class Account(NamedTuple):
+    """What an attempt has done by some time; seconds, and cycles of the whole run.
+
+    Attributes
+    ----------
+    finished, saved : int
+        Cycles done, and cycles that survive a failure now.
+    computed, lost, overhead, restarting : float
+        Computation done, the part of it that a failure now throws away,
+        checkpoints, and the restart.
+    """
+
+    finished: int
+    saved: int
+    computed: float
+    lost: float
+    overhead: float
+    restarting: float
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt laid out from its first cycle on.
+
+    Attributes
+    ----------
+    plan : CyclePlan
+        From the first cycle of this attempt on, after its restart.
+    first : int
+        Cycles of the run that were saved before.
+    restart : float, seconds
+    cells : numpy.ndarray of float, shape (k,)
+        Cells per processor in each cycle of the plan.
+    """
+
+    plan: CyclePlan
+    first: int
+    restart: float
+    cells: FloatArray
+
+    @property
+    def wall(self) -> float:
+        """Seconds until the attempt ends by itself."""
+        return self.restart + self.plan.wall
+
+    @property
+    def outcome(self) -> Outcome:
+        """``completed``, ``stopped`` to be resubmitted, or ``killed`` by the limit."""
+        return self.plan.outcome
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it ends without a cycle more than it began with, and without a failure."""
+        return self.outcome != "completed" and self.plan.saved(self.plan.wall) == 0
+
+    def account(self, elapsed: float) -> Account:
+        """Return what is done so many seconds after the attempt began."""
+        inside = max(elapsed - self.restart, 0.0)
+        if elapsed >= self.wall:
+            inside = self.plan.wall  # to the bit, whatever the addition rounded
+        ended = self.outcome == "completed" and inside >= self.plan.wall
+        plan = self.plan
+        return Account(
+            finished=self.first + plan.finished(inside),
+            saved=self.first + (plan.ends.size if ended else plan.saved(inside)),
+            computed=plan.computed(inside),
+            lost=0.0 if ended else plan.lost(inside),
+            overhead=plan.overhead(inside),
+            restarting=min(elapsed, self.restart),
+        )
+
+    def measured(self, after: float, until: float) -> tuple[FloatArray, FloatArray]:
+        """Return cells and ends of the cycles that end in (after, until].
+
+        Returns
+        -------
+        cells, ends : numpy.ndarray of float, shape (m,)
+            Ends in seconds since the attempt began, checkpoints included.
+        """
+        ends = self.restart + self.plan.wall_ends[: self.plan.stopped_after]
+        low, high = np.searchsorted(ends, [after, until], side="right")
+        return self.cells[low:high], ends[low:high]
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """How evolving jobs save their work and stop in time.
+
+    Parameters
+    ----------
+    rule : IntervalRule
+        Computation between checkpoints; Daly's interval by default.
+    cost : CheckpointCost
+    restart : float, seconds
+        Reading a checkpoint at the start of every attempt but the first.
+    node_mtbf : float, seconds
+        Mean time between failures of one node, as the site believes it;
+        infinite means that no checkpoint pays.
+    window : int or None
+        Window of the online prediction of the next cycle.
+    stop_in_time : bool
+        Checkpoint and stop before a walltime limit.
+    margin : float
+        How many times its prediction a cycle is given before the limit.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> from workloads.cycle_costs import CYCLE_MACHINES
+    >>> from workloads.evolving import DECKS
+    >>> run = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=1)
+    >>> attempt = Checkpointing(node_mtbf=86400.0).attempt(run, 16, total=7200.0, nodes=8)
+    >>> attempt.outcome, attempt.wall > 7200.0, attempt.account(attempt.wall).saved
+    ('completed', True, 200)
+    """
+
+    rule: IntervalRule = field(default_factory=DalyRule)
+    cost: CheckpointCost = field(default_factory=CheckpointCost)
+    restart: float = 0.0
+    node_mtbf: float = inf
+    window: int | None = 8
+    stop_in_time: bool = True
+    margin: float = 1.25
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.restart < inf:
+            raise ConfigError(f"restart must be at least 0 and finite, got {self.restart}")
+        if not self.node_mtbf > 0.0:
+            raise ConfigError(f"node_mtbf must be positive, got {self.node_mtbf}")
+        if not self.margin > 0.0:
+            raise ConfigError(f"margin must be positive, got {self.margin}")
+        if self.window is not None and self.window < 1:
+            raise ConfigError(f"window must be at least 1, or null for all, got {self.window}")
+
+    def attempt(
+        self,
+        run: EvolvingRun,
+        nprocs: int,
+        total: float,
+        nodes: int,
+        first: int = 0,
+        limit: float = inf,
+        is_restart: bool = False,
+    ) -> Attempt:
+        """Lay out an attempt on some processors.
+
+        The job predicts its cycles from those that it has measured, in this
+        attempt and before.
+
+        Parameters
+        ----------
+        run : EvolvingRun
+        nprocs : int
+        total : float, seconds
+            True runtime of the whole run on so many processors, no checkpoint.
+        nodes : int
+            Nodes that the job holds; their failures add up.
+        first : int
+            Cycles that were saved before.
+        limit : float, seconds
+            Wall time of the attempt.
+        is_restart : bool
+            Whether a checkpoint has to be read first.
+
+        Raises
+        ------
+        ConfigError
+            If the restart alone exceeds the limit, or no cycle is left.
+        """
+        again = self.restart if is_restart else 0.0
+        if not again < limit:
+            raise ConfigError(f"a restart of {again:g} s does not fit a limit of {limit:g} s")
+        if not 0 <= first < run.cycles:
+            raise ConfigError(f"first must be 0 to {run.cycles - 1}, got {first}")
+        ends, cells = run.cumulative(nprocs, total), run.cells_per_processor(nprocs)
+        ahead = OnlineCyclePredictor(self.window).follow(cells, np.diff(ends, prepend=0.0))
+        cost = self.cost.at(cells)
+        # Free checkpoints would come at no distance at all: then one each cycle.
+        between = np.maximum(self.rule.interval(cost, self.node_mtbf / nodes), np.finfo(float).tiny)
+        done = ends[first:] - (ends[first - 1] if first else 0.0)
+        plan = plan_cycles(
+            done,
+            between[first:],
+            cost[first:],
+            ahead[first:],
+            limit - again,
+            self.stop_in_time,
+            self.margin,
+        )
+        return Attempt(plan, first, again, cells[first:])

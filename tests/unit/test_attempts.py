@@ -1,0 +1,143 @@
+"""Attempts of evolving jobs: accounts, restarts, limits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from predictors.checkpointing import CheckpointCost, FixedRule, NoCheckpoints
+from sim.attempts import Checkpointing
+from sim.errors import ConfigError
+from sim.failures import ConstantRepairs, NodeFailures, WeibullLifetimes
+from workloads.cycle_costs import CYCLE_MACHINES
+from workloads.evolving import DECKS, EvolvingRun
+
+RUN = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3)
+SAVING = Checkpointing(
+    FixedRule(500.0), CheckpointCost(10.0, 0.001), restart=20.0, node_mtbf=1e5, margin=1.3
+)
+
+
+def test_whole_run_pays_its_checkpoints():
+    attempt = SAVING.attempt(RUN, 16, total=7200.0, nodes=8)
+    costs = 10.0 + 0.001 * RUN.cells_per_processor(16)[attempt.plan.places]
+    assert attempt.plan.costs == pytest.approx(costs)
+    assert attempt.wall == pytest.approx(7200.0 + costs.sum())
+    account = attempt.account(attempt.wall)
+    assert (account.finished, account.saved, account.lost) == (200, 200, 0.0)
+    assert account.computed == pytest.approx(7200.0)
+
+
+def test_without_checkpoints_a_run_takes_its_runtime_to_the_bit():
+    attempt = Checkpointing(NoCheckpoints()).attempt(RUN, 16, total=7200.3, nodes=8)
+    assert attempt.wall == 7200.3
+    assert attempt.account(7000.0).saved == 0
+    assert attempt.account(7200.3).saved == 200
+
+
+def test_default_rule_makes_no_checkpoints_where_nothing_fails():
+    assert Checkpointing().attempt(RUN, 16, 7200.0, nodes=8).plan.places.size == 0
+
+
+def test_free_checkpoints_follow_every_cycle():
+    saving = Checkpointing(cost=CheckpointCost(0.0), node_mtbf=1e6)
+    assert saving.attempt(RUN, 16, 7200.0, nodes=8).plan.places.size == 199
+
+
+def test_more_nodes_fail_more_often():
+    saving = Checkpointing(node_mtbf=1e6)
+    few = saving.attempt(RUN, 16, 72_000.0, nodes=2).plan.places.size
+    assert saving.attempt(RUN, 16, 72_000.0, nodes=200).plan.places.size > 3 * few > 0
+
+
+def test_restart_goes_on_from_what_was_saved():
+    first = SAVING.attempt(RUN, 16, 7200.0, nodes=8)
+    account = first.account(4000.0)
+    again = SAVING.attempt(RUN, 16, 7200.0, 8, first=account.saved, is_restart=True)
+    assert again.account(15.0).restarting == 15.0
+    assert again.account(15.0).computed == 0.0
+    done = again.account(again.wall)
+    assert done.saved == 200
+    ends = RUN.cumulative(16, 7200.0)
+    assert done.computed + ends[account.saved - 1] == pytest.approx(7200.0)
+
+
+def test_measured_cycles_partition_the_attempt():
+    attempt = SAVING.attempt(RUN, 16, 7200.0, nodes=8)
+    cells, ends = attempt.measured(0.0, attempt.wall)
+    assert cells.tolist() == RUN.cells_per_processor(16).tolist()
+    early, late = attempt.measured(0.0, 3000.0)[1], attempt.measured(3000.0, attempt.wall)[1]
+    assert [*early, *late] == ends.tolist()
+    assert attempt.account(3000.0).finished == early.size
+
+
+def test_a_job_gets_through_any_limit_that_lets_it_ahead():
+    done, attempts = 0, 0
+    while done < 200:
+        attempt = SAVING.attempt(RUN, 16, 7200.0, 8, done, limit=900.0, is_restart=attempts > 0)
+        assert not attempt.is_stuck
+        assert attempt.wall <= 900.0
+        assert attempt.outcome in ("completed", "stopped")
+        done, attempts = attempt.account(attempt.wall).saved, attempts + 1
+    assert attempts >= 8
+
+
+def test_a_limit_below_a_cycle_is_stuck():
+    attempt = SAVING.attempt(RUN, 16, 7200.0, 8, 190, limit=40.0, is_restart=True)
+    assert attempt.is_stuck
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
+def test_nothing_is_lost_through_random_failures(key, mtbf):
+    nodes = NodeFailures(8, WeibullLifetimes(8 * mtbf, 0.7), ConstantRepairs(0.0), key)
+    now, done, spent, work = 0.0, 0, 0.0, 0.0
+    for number in range(10_000):
+        attempt = SAVING.attempt(RUN, 16, 7200.0, 8, done, is_restart=number > 0)
+        failure = nodes.next_failure(range(8), now)[0]
+        elapsed = min(attempt.wall, failure - now)
+        account = attempt.account(elapsed)
+        parts = account.computed + account.overhead + account.restarting
+        assert parts == pytest.approx(elapsed)
+        assert account.saved <= account.finished
+        assert account.saved >= done
+        work += account.computed - account.lost
+        spent, now, done = spent + elapsed, now + elapsed, account.saved
+        if done == 200:
+            break
+    assert done == 200
+    assert work == pytest.approx(7200.0)
+    assert spent >= 7200.0 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: Checkpointing(restart=-1.0), "restart must be at least 0"),
+        (lambda: Checkpointing(node_mtbf=0.0), "node_mtbf must be positive"),
+        (lambda: Checkpointing(margin=0.0), "margin must be positive"),
+        (lambda: Checkpointing(window=0), "window must be at least 1"),
+        (
+            lambda: SAVING.attempt(RUN, 16, 7200.0, 8, limit=20.0, is_restart=True),
+            "a restart of 20 s does not fit a limit of 20 s",
+        ),
+        (lambda: SAVING.attempt(RUN, 16, 7200.0, 8, first=200), "first must be 0 to 199"),
+    ],
+)
+def test_bad_values_are_named(call, named):
+    with pytest.raises(ConfigError, match=named):
+        call()
+
+
+def test_plans_do_not_look_ahead():
+    # A cycle is planned from measured cycles alone: changing the later ones
+    # leaves the earlier checkpoints where they were.
+    ends = RUN.cumulative(16, 7200.0)
+    places = SAVING.attempt(RUN, 16, 7200.0, 8).plan.places
+    other = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3, cycles=200)
+    seconds = np.diff(ends, prepend=0.0)
+    seconds[120:] *= 5.0
+    other.cumulative = lambda nprocs, total: np.cumsum(seconds)
+    changed = SAVING.attempt(other, 16, 7200.0, 8).plan.places
+    assert changed[changed <= 120].tolist() == places[places <= 120].tolist()
+    assert changed.tolist() != places.tolist()

@@ -1,0 +1,65 @@
+"""Message costs: the paper's Table 2, target S2."""
+
+import numpy as np
+import pytest
+
+from predictors.errors import PredictorError
+from predictors.messages import ALPHASERVER, ITANIUM2, Exchange, MessageCosts
+from workloads.cycle_costs import CYCLE_MACHINES
+
+
+@pytest.mark.parametrize(
+    ("costs", "size", "microseconds"),
+    [
+        (ALPHASERVER, 512, 10.66),
+        (ALPHASERVER, 32, 5.60),
+        (ALPHASERVER, 256, 10.69),
+        (ITANIUM2, 1024, 15.71),
+        (ITANIUM2, 33, 7.6 + 33 * 8.9e-3),
+        (ITANIUM2, 511, 7.6 + 511 * 8.9e-3),
+        (ITANIUM2, 0, 5.0),
+    ],
+)
+def test_targets_s2(costs, size, microseconds):
+    assert float(costs.seconds(size)) * 1e6 == pytest.approx(microseconds, abs=0.005)
+
+
+def test_parts_of_a_byte_count_whole():
+    assert ALPHASERVER.seconds([31.2, 32.0]).tolist() == [5.6e-6, 5.6e-6]
+    assert float(ALPHASERVER.seconds(511.5)) == float(ALPHASERVER.seconds(512))
+
+
+@pytest.mark.parametrize(("name", "costs"), [("alphaserver", ALPHASERVER), ("itanium2", ITANIUM2)])
+def test_truth_and_predictor_hold_the_same_table(name, costs):
+    sizes = np.arange(0, 2000)
+    assert CYCLE_MACHINES[name].network.seconds(sizes).tolist() == costs.seconds(sizes).tolist()
+
+
+@pytest.mark.parametrize(("name", "costs"), [("alphaserver", ALPHASERVER), ("itanium2", ITANIUM2)])
+def test_truth_and_default_exchange_agree(name, costs):
+    cells = np.geomspace(100, 1e5, 20)
+    for nprocs in (1, 2, 5, 16):
+        true = CYCLE_MACHINES[name].communication(cells, nprocs)
+        assert Exchange(costs).seconds(nprocs, cells) == pytest.approx(true, rel=1e-12)
+
+
+def test_exchange_by_hand():
+    exchange = Exchange(ITANIUM2, messages=2, bytes_per_face_cell=8, reductions=3)
+    # face of 100 cells, 800 bytes; 5 processors: 3 levels
+    boundary = 2 * (11.0 + 800 * 4.6e-3)
+    assert float(exchange.seconds(5, 1000.0)) * 1e6 == pytest.approx(boundary + 3 * 3 * 5.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: MessageCosts((0, 33), (1.0,), (1.0,)), "needs a first size"),
+        (lambda: MessageCosts((1, 33), (1.0, 1.0), (1.0, 1.0)), "rise from 0"),
+        (lambda: MessageCosts((0,), (-1.0,), (1.0,)), "at least 0"),
+        (lambda: ITANIUM2.seconds(-1), "at least 0 bytes"),
+        (lambda: Exchange(ITANIUM2, messages=-1), "at least 0"),
+    ],
+)
+def test_bad_values_are_named(call, named):
+    with pytest.raises(PredictorError, match=named):
+        call()
