@@ -8,11 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from predictors.adept import Adept as Adept
     from predictors.amdahl import Amdahl as Amdahl
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
     from predictors.usl import UniversalScalability as UniversalScalability
 
 _MODULES = {
+    "Adept": "predictors.adept",
     "Amdahl": "predictors.amdahl",
     "LevenbergMarquardt": "predictors.levenberg",
     "UniversalScalability": "predictors.usl",
