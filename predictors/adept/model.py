@@ -28,7 +28,7 @@ from predictors.observations import (
 )
 from predictors.remarks import check_level, refuse_unusable
 
-_DRIFT = 0.15
+_DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
 
 

@@ -229,7 +229,7 @@ class Phase:
         pick = (rows, selection.chosen)
         c, B = instances.factor[pick], instances.breakpoint[pick]
         high = instances.high[selection.chosen]
-        bent = instances.breakpoint <= self.curve.nprocs[-1]
+        bent = instances.breakpoint < self.curve.nprocs[-1] * (1.0 - 1e-9)
         return Answers(
             selection.predicted * self.unit,
             selection.low * self.unit,

@@ -17,8 +17,14 @@ APART = 0.20
 """Spread of indistinguishable instances at which a measurement tells them apart."""
 ALIKE = 0.10
 """Spread below which no measurement is needed."""
-OPEN = 1.0
-"""Spread at the target, largest over smallest minus 1, from which the data do not answer."""
+VERY_HIGH_ERROR = 0.40
+"""Fitting error from which predictions are worse than others; see docs/adept.md."""
+OPEN = 4.0
+"""Largest over smallest prediction at a target from which the data say little."""
+UNANSWERED = 10.0
+"""The same from which they do not answer."""
+DETERMINED = 0.001
+"""Spread that noiseless observations leave only where they do not determine the curve."""
 
 
 def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
@@ -52,7 +58,8 @@ def phase_remarks(phase: Phase, feasible: Feasible) -> list[Remark]:
     if abs(residuals[worst]) > HIGH_ERROR:
         count = float(phase.curve.nprocs[worst])
         text = f"the curve misses the runtime on {count:g} by {abs(residuals[worst]):.0%}"
-        found.append(Remark("warning", "high_fitting_error", text, round(count)))
+        grade: Grade = "warning" if abs(residuals[worst]) > VERY_HIGH_ERROR else "note"
+        found.append(Remark(grade, "high_fitting_error", text, round(count)))
     return found
 
 
@@ -105,7 +112,7 @@ def _open_remarks(
         return [Remark("unusable", "single_observation", text, advice, target)]
     found = []
     spread = float(answers.high[place] / answers.low[place] - 1.0)
-    grade: Grade = "warning" if spread >= OPEN else "note"
+    grade = _openness(1.0 + spread, phase.floor)
     between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
     last = float(phase.curve.nprocs[-1])
     if answers.unbent[place] and target > last:
@@ -114,13 +121,28 @@ def _open_remarks(
             f"{answers.A_low[place]:.3g} on fits; at {target:g} that means {between}"
         )
         found.append(Remark(grade, "linear_section", text, advice, target))
-    elif answers.A_high[place] > RUNNER_UP * answers.A_low[place] and spread >= ALIKE:
+    elif grade != "note" or (
+        answers.A_high[place] > RUNNER_UP * answers.A_low[place] and spread >= ALIKE
+    ):
         text = (
             f"instances with A from {answers.A_low[place]:.3g} to {answers.A_high[place]:.3g} fit "
             f"equally well; at {target:g} they say {between}"
         )
         found.append(Remark(grade, "runner_up", text, advice, target))
     return found
+
+
+def _openness(ratio: float, floor: float) -> Grade:
+    """Grade the largest over the smallest of predictions that fit equally well.
+
+    Without noise any difference says that the curve is not determined. With
+    noise a moderate one goes with no larger errors (measured curves), so it
+    takes a large one for a warning.
+    """
+    if ratio >= UNANSWERED:
+        return "unusable"
+    open_from = 1.0 + DETERMINED if floor == 0.0 else OPEN
+    return "warning" if ratio >= open_from else "note"
 
 
 def _superlinear(curve: ObservedCurve) -> list[Remark]:

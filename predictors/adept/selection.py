@@ -14,8 +14,10 @@ EXPECTED_ERROR = 0.025
 """Relative error of a runtime about the best instance that is expected beforehand."""
 EXPECTED_FREEDOM = 3.0
 """How many observations that expectation weighs."""
+NOISELESS = 1e-5
+"""Residuals below this relative size are no noise but rounding and an unfinished search."""
 EXACT = 1e-6
-"""Residuals below this relative size are no noise but rounding."""
+"""What noiseless instances may differ from the best by."""
 _PARAMETERS = 3
 
 
@@ -71,7 +73,7 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
     """
     mean_runs = float(np.mean(1.0 / curve.repeats))
     own_freedom = max(used - _PARAMETERS, 0)
-    if own_freedom and residual < EXACT and curve.scatter < EXACT:
+    if own_freedom and residual < NOISELESS and curve.scatter < NOISELESS:
         return 0.0
     squares = EXPECTED_FREEDOM * EXPECTED_ERROR**2 + used * residual**2
     squares += curve.scatter_freedom * curve.scatter**2 * mean_runs
