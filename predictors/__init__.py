@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from predictors.adept import Adept as Adept
     from predictors.amdahl import Amdahl as Amdahl
     from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from predictors.usl import UniversalScalability as UniversalScalability
 
 _MODULES = {
+    "Adept": "predictors.adept",
     "Amdahl": "predictors.amdahl",
     "LevenbergMarquardt": "predictors.levenberg",
     "OfflineCyclePredictor": "predictors.offline_cycles",

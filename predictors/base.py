@@ -48,8 +48,14 @@ class Predictor(Protocol):
         """Learn from finished runs, a row a run, with columns ``nprocs`` and ``runtime``."""
         ...
 
-    def predict(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
-        """Return runtimes in seconds, finite and positive, shape of `nprocs`."""
+    def predict(
+        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+    ) -> FloatArray:
+        """Return runtimes in seconds, finite and positive, shape of `nprocs`.
+
+        With ``strict=True`` a target graded ``unusable`` is refused with
+        `UndeterminedError`.
+        """
         ...
 
     def predict_range(

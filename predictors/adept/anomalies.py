@@ -1,0 +1,201 @@
+"""Points and steps that no Downey curve explains, by the fluctuation of efficiency.
+
+With W(n) = n T(n), the total work, a step between neighbours is judged by how
+much work falls compared with the step before it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+
+Metric = Literal["doubling", "paper"]
+
+SENSITIVITY = 0.1
+"""epsilon of the paper (section VIII.B)."""
+FALLING_WORK = 0.05
+"""Work that falls by more than this from one count to the next is superlinear."""
+
+
+@dataclass(frozen=True)
+class AnomalousPoint:
+    """An observation off the trend of the others.
+
+    Attributes
+    ----------
+    place : int
+        Index among the observations.
+    nprocs : float
+    deviation : float
+        Magnitude D, in units of the sensitivity.
+    """
+
+    place: int
+    nprocs: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the search for anomalies came to.
+
+    Attributes
+    ----------
+    points : tuple of AnomalousPoint
+    starts : tuple of int
+        Index of the first observation of each phase; (0,) without steps.
+    """
+
+    points: tuple[AnomalousPoint, ...]
+    starts: tuple[int, ...]
+
+
+def paper_metric(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
+    """Return R_i = W_i/W_{i+1} (1 + (n_{i+1} - n_i)/n_{i+1}), shape (m - 1,).
+
+    Even ideal speedup moves it where gaps differ.
+
+    Examples
+    --------
+    >>> n = np.array([1.0, 2, 3, 4, 8, 16])
+    >>> paper_metric(n, 1 / n).round(4).tolist()
+    [1.5, 1.3333, 1.25, 1.5, 1.5]
+    """
+    work = nprocs * runtime
+    return np.asarray(work[:-1] / work[1:] * (2.0 - nprocs[:-1] / nprocs[1:]), float)
+
+
+def efficiency_gain(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
+    """Return l_i = ln(W_i/W_{i+1}) / log2(n_{i+1}/n_i), the log efficiency a doubling gains.
+
+    It never rises along a noiseless Downey curve, whatever the spacing.
+    """
+    work = nprocs * runtime
+    return np.asarray(np.log(work[:-1] / work[1:]) / np.log2(nprocs[1:] / nprocs[:-1]), float)
+
+
+def jumps(nprocs: FloatArray, runtime: FloatArray, metric: Metric) -> tuple[FloatArray, FloatArray]:
+    """Return rise and excess of the statistic at each three neighbours, shape (m - 2,).
+
+    The rise is a logarithm, the excess what of it is beyond the sensitivity;
+    positive excess at i makes observations i + 1 and i + 2 candidates.
+    """
+    threshold = np.log1p(SENSITIVITY)
+    if metric == "paper":
+        rise = np.diff(np.log(paper_metric(nprocs, runtime)))
+        return rise, rise - threshold
+    rise = np.diff(efficiency_gain(nprocs, runtime))
+    doublings = 1.0 / np.log2(nprocs[1:] / nprocs[:-1])
+    # The last factor keeps fine spacing from amplifying noise.
+    finer = np.maximum(1.0, 0.5 * (doublings[1:] + doublings[:-1]))
+    return rise, rise - threshold * finer
+
+
+def find_anomalies(
+    nprocs: FloatArray, runtime: FloatArray, metric: Metric = "doubling"
+) -> Findings:
+    """Find anomalous points and the boundaries of phases.
+
+    Parameters
+    ----------
+    nprocs : numpy.ndarray of float, shape (m,)
+        Ascending and distinct.
+    runtime : numpy.ndarray of float, shape (m,)
+    metric : {"doubling", "paper"}
+
+    Notes
+    -----
+    Sections VIII.B and VIII.C. Points need four observations, steps five. A
+    candidate whose removal leaves no falling work is a point; otherwise the
+    curve has a step, and both sides are searched again.
+    """
+    points: list[AnomalousPoint] = []
+    starts = _phases(nprocs, runtime, np.arange(len(nprocs)), metric, points)
+    return Findings(tuple(sorted(points, key=lambda point: point.place)), tuple(sorted(starts)))
+
+
+def _phases(
+    nprocs: FloatArray,
+    runtime: FloatArray,
+    places: IntArray,
+    metric: Metric,
+    points: list[AnomalousPoint],
+) -> list[int]:
+    """Return the starts of phases within `places`; append anomalous points to `points`."""
+    kept, most = places, len(places) // 4
+    for _ in range(most + 1):
+        suspect = _suspect(nprocs[kept], runtime[kept], metric)
+        if suspect is None:
+            break
+        place, deviation, falls = suspect
+        if falls and len(kept) >= 5:
+            boundary = _boundary(nprocs[kept], runtime[kept])
+            cut = int(np.searchsorted(places, kept[boundary + 1]))
+            return [
+                start
+                for part in (places[:cut], places[cut:])
+                for start in _phases(nprocs, runtime, part, metric, points)
+            ]
+        if falls or not most:
+            break
+        points.append(AnomalousPoint(int(kept[place]), float(nprocs[kept[place]]), deviation))
+        kept, most = np.delete(kept, place), most - 1
+    return [int(places[0])]
+
+
+def _suspect(
+    nprocs: FloatArray, runtime: FloatArray, metric: Metric
+) -> tuple[int, float, bool] | None:
+    """Return the place, deviation and whether work still falls without it; None if all is well."""
+    if len(nprocs) < 4:
+        return None
+    rise, excess = jumps(nprocs, runtime, metric)
+    fired = np.flatnonzero(excess > 1e-9)
+    if not len(fired):
+        return None
+    candidates = np.unique(np.concatenate([fired + 1, fired + 2]))
+    left = [_unrest(np.delete(nprocs, j), np.delete(runtime, j), metric) for j in candidates]
+    suspect = int(candidates[int(np.argmin([unrest for unrest, _ in left]))])
+    falls = left[int(np.argmin([unrest for unrest, _ in left]))][1]
+    near = fired[(fired + 1 == suspect) | (fired + 2 == suspect)]
+    deviation = _deviation(nprocs, runtime, rise, int(near[np.argmax(rise[near])]), metric)
+    return suspect, deviation, falls
+
+
+def _unrest(nprocs: FloatArray, runtime: FloatArray, metric: Metric) -> tuple[float, bool]:
+    """Return the fluctuation plus falling work, and whether any work falls."""
+    excess = jumps(nprocs, runtime, metric)[1] if len(nprocs) > 2 else np.zeros(0)
+    work = nprocs * runtime
+    falling = np.maximum(np.log(work[:-1] / work[1:]) - FALLING_WORK, 0.0)
+    unrest = np.maximum(excess, 0.0).sum() + falling.sum()
+    return float(unrest), bool((falling > 0.0).any())
+
+
+def _deviation(
+    nprocs: FloatArray, runtime: FloatArray, rise: FloatArray, place: int, metric: Metric
+) -> float:
+    """Return the magnitude D where the test fired at `place`."""
+    if metric == "paper":
+        R = paper_metric(nprocs, runtime)
+        return float((R[place + 1] - R[place]) / SENSITIVITY)
+    return float(np.expm1(min(rise[place], 700.0)) / SENSITIVITY)
+
+
+def _boundary(nprocs: FloatArray, runtime: FloatArray) -> int:
+    """Return b such that work falls most from observation b to b + 1."""
+    work = nprocs * runtime
+    return int(np.argmax(work[:-1] / work[1:]))
+
+
+def find_jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
+    """Return the places of inner observations whose work lies below both neighbours' trend.
+
+    The work there is less, by more than the sensitivity, than interpolation
+    between the neighbours in log n says.
+    """
+    log_n, log_work = np.log(nprocs), np.log(nprocs * runtime)
+    share = (log_n[1:-1] - log_n[:-2]) / (log_n[2:] - log_n[:-2])
+    trend = log_work[:-2] + share * (log_work[2:] - log_work[:-2])
+    return np.flatnonzero(log_work[1:-1] < trend - np.log1p(SENSITIVITY)) + 1

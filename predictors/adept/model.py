@@ -1,0 +1,340 @@
+"""The ADEPT predictor."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from predictors.adept.anomalies import AnomalousPoint, Metric
+from predictors.adept.curve import DowneyCurve
+from predictors.adept.envelope import Envelope
+from predictors.adept.layout import Layout, part_of, read_layout
+from predictors.adept.patterns import Feasible
+from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
+from predictors.adept.reliability import curve_remarks, phase_remarks, target_remarks
+from predictors.adept.search import BoolArray, Scale
+from predictors.base import FloatArray, Remark
+from predictors.errors import NotFittedError, PredictorError
+from predictors.observations import (
+    ObservedCurve,
+    checked_targets,
+    observed_curve,
+    observed_frame,
+    refuse_inputs,
+)
+from predictors.remarks import check_level, refuse_unusable
+
+_DRIFT = 0.20
+"""Relative model error a doubling outside the observations, where there is any noise."""
+
+
+class Adept:
+    """Downey's curve through a handful of runs, fitted anew for each target.
+
+    Parameters
+    ----------
+    q : float
+        Above 1; how evenly near and far observations count. 2 as in the paper,
+        1.01 trusts the nearest most.
+    search : {"exact", "grid"}
+        The exact search with ties settled, or the paper's two passes.
+    scale : {"free", "unit", "serial"}
+        The unit of time is fitted; or runtimes are those of the normalised
+        model; or the runtime on one processor is met exactly.
+    floor : float or "auto"
+        Relative noise below which instances are not told apart; "auto"
+        estimates it from residuals and repeats, 0 takes runtimes as exact.
+    allowed : iterable of int or str, optional
+        Counts the application runs on, or the name of a family of them such as
+        "powers of 2". None looks for a family by itself.
+    metric : {"doubling", "paper"}
+        Statistic that finds anomalies: efficiency gained a doubling, or the
+        paper's R, which uneven spacing misleads.
+
+    Attributes
+    ----------
+    A_, sigma_ : float
+        Average parallelism and its variance, of the curve as a whole.
+    serial_time_ : float
+        Runtime on one processor by that curve, seconds.
+    serial_measured_ : bool
+        Whether speedups refer to a measured runtime on one processor.
+    floor_ : float
+        Relative noise as estimated or given.
+    envelope_ : Envelope
+        Bounds on A and sigma.
+    anomalies_ : tuple of AnomalousPoint
+    phases_ : tuple of (float, float)
+        First and last observed count of each phase.
+    declining_from_ : float or None
+        Count with the shortest runtime where runtimes rise beyond it.
+    feasible_ : Feasible
+        Counts the application runs on, given or found.
+
+    Notes
+    -----
+    Deshmeh, Machina & Sodan. The paper leaves open how runtimes are brought to
+    the model's unit; here the scale is a third parameter. Where instances fit
+    equally well, the one whose prediction is the median predicts.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from predictors.downey import normalised_time
+    >>> n = np.array([4, 8, 24, 30])
+    >>> runs = pd.DataFrame({"nprocs": n, "runtime": 90 * normalised_time(n, 16, 0.5)})
+    >>> model = Adept().fit(runs)
+    >>> round(model.A_, 3), round(model.sigma_, 3), model.predict([2, 64]).round(2).tolist()
+    (16.0, 0.5, [731.25, 90.0])
+    """
+
+    curve_: ObservedCurve
+    _layout: Layout
+    _phases: tuple[Phase, ...]
+    _last: tuple[bytes, Answers] | None
+
+    def __init__(
+        self,
+        q: float = 2.0,
+        search: SearchName = "exact",
+        scale: Scale = "free",
+        floor: float | Literal["auto"] = "auto",
+        allowed: Iterable[int] | str | None = None,
+        metric: Metric = "doubling",
+    ) -> None:
+        if not q > 1.0 or not np.isfinite(q):
+            raise PredictorError(f"q must be finite and above 1, got {q!r}")
+        _check_choice("search", search, ("exact", "grid"))
+        _check_choice("scale", scale, ("free", "unit", "serial"))
+        _check_choice("metric", metric, ("doubling", "paper"))
+        if isinstance(floor, str):
+            _check_choice("floor", floor, ("auto",))
+        elif not 0.0 <= floor < 1.0:
+            raise PredictorError(f"floor must be 'auto' or in [0, 1), got {floor!r}")
+        self.q, self.search, self.scale, self.metric = q, search, scale, metric
+        self.floor, self.allowed = floor, allowed
+        self._feasible = Feasible(allowed)
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Fit to columns ``nprocs`` and ``runtime``; see `observed_frame` for errors."""
+        return self._learn(observed_frame(observations))
+
+    def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
+        """Fit to arrays, without the cost of a frame; see `observed_curve` for errors."""
+        return self._learn(observed_curve(nprocs, runtime))
+
+    def predict(
+        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+    ) -> FloatArray:
+        """Return runtimes in seconds, shape of `nprocs`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        PredictorError
+            For a count below 1, or inputs other than `nprocs`.
+        UndeterminedError
+            With ``strict=True`` for a target graded ``unusable``.
+        """
+        refuse_inputs("Adept", inputs)
+        targets = self._targets(nprocs)
+        if strict:
+            refuse_unusable(self.reliability(targets))
+        return self._answers(targets.ravel()).predicted.reshape(targets.shape)
+
+    def predict_range(
+        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of what indistinguishable instances say, widened by the noise.
+
+        Beyond the observations the noise grows with the distance. Where no
+        noise was found, the range is that of the instances alone.
+        """
+        check_level(level)
+        refuse_inputs("Adept", inputs)
+        targets = self._targets(nprocs)
+        answers = self._answers(targets.ravel())
+        wider = np.exp(ndtri(0.5 + 0.5 * level) * self._errors(targets.ravel()))
+        low, high = answers.low / wider, answers.high * wider
+        return low.reshape(targets.shape), high.reshape(targets.shape)
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust the predictions, and where to measure next.
+
+        Remarks with a target are about that one, others about the whole curve.
+        """
+        refuse_inputs("Adept", inputs)
+        targets = np.unique(self._targets(nprocs))
+        found = curve_remarks(self.curve_, self._layout)
+        for phase, places in self._by_phase(targets):
+            found += phase_remarks(phase, self._layout.feasible)
+            answers = phase.answers(targets[places])
+            found += target_remarks(phase, answers, targets[places], self._layout)
+        return found
+
+    def curve(self, nprocs: float | None = None) -> DowneyCurve:
+        """Return one curve for all targets, for plots, knees and parameters.
+
+        With steps it is the curve of the phase at `nprocs`; by default of the last.
+        """
+        last = float(self._targets(self.curve_.nprocs[-1] if nprocs is None else nprocs))
+        place = int(self._layout.phase_of(self.curve_.nprocs, np.array([last]))[0])
+        return self._phases[place].fitted
+
+    def speedup(self, nprocs: ArrayLike) -> FloatArray:
+        """Return T(1)/T(n), T(1) measured or else by the target's own instance."""
+        targets = self._targets(nprocs)
+        answers = self._answers(targets.ravel())
+        serial = self.curve_.runtime[0] if self.serial_measured_ else answers.serial_time
+        return np.asarray(serial / answers.predicted, float).reshape(targets.shape)
+
+    def efficiency(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the speedup over the processor count."""
+        return self.speedup(nprocs) / self._targets(nprocs)
+
+    def feasible(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts the application runs on."""
+        return self._layout.feasible.holds(self._targets(nprocs))
+
+    @property
+    def A_(self) -> float:
+        """Average parallelism."""
+        return self.curve().A
+
+    @property
+    def sigma_(self) -> float:
+        """Variance of parallelism."""
+        return self.curve().sigma
+
+    @property
+    def serial_time_(self) -> float:
+        """Runtime on one processor by the curve as a whole, seconds."""
+        return self.curve().serial_time
+
+    @property
+    def serial_measured_(self) -> bool:
+        """Whether a runtime on one processor was observed."""
+        return bool(self._targets(1.0) == self.curve_.nprocs[0])
+
+    @property
+    def floor_(self) -> float:
+        """Relative noise of the last phase."""
+        self._targets(1.0)
+        return self._phases[-1].floor
+
+    @property
+    def envelope_(self) -> Envelope:
+        """Bounds on A and sigma, of the last phase."""
+        self._targets(1.0)
+        return self._phases[-1].envelope
+
+    @property
+    def anomalies_(self) -> tuple[AnomalousPoint, ...]:
+        """Observations off the trend of the others."""
+        self._targets(1.0)
+        return self._layout.points
+
+    @property
+    def phases_(self) -> tuple[tuple[float, float], ...]:
+        """First and last observed count of each phase."""
+        self._targets(1.0)
+        return tuple((float(p.curve.nprocs[0]), float(p.curve.nprocs[-1])) for p in self._phases)
+
+    @property
+    def declining_from_(self) -> float | None:
+        """Count with the shortest runtime, where runtimes rise beyond it."""
+        self._targets(1.0)
+        return float(self.curve_.nprocs[self._layout.shortest]) if self._layout.rising else None
+
+    @property
+    def feasible_(self) -> Feasible:
+        """Counts the application runs on."""
+        self._targets(1.0)
+        return self._layout.feasible
+
+    def _learn(self, curve: ObservedCurve) -> Self:
+        if self.scale == "serial" and curve.nprocs[0] != 1.0:
+            raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
+        layout = read_layout(curve, self._feasible, self.metric)
+        floor = None if isinstance(self.floor, str) else self.floor
+        options = FitOptions(self.q, self.search, self.scale, floor)
+        self._phases = tuple(_phases(curve, layout, options))
+        self.curve_, self._layout, self._last = curve, layout, None
+        return self
+
+    def _targets(self, nprocs: ArrayLike) -> FloatArray:
+        if not hasattr(self, "curve_"):
+            raise NotFittedError("Adept was asked before fit")
+        return checked_targets(nprocs)
+
+    def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, np.ndarray]]:
+        """Return each phase that has targets, with the places of these."""
+        if len(self._phases) == 1:
+            return [(self._phases[0], np.arange(len(targets)))]
+        belongs = self._layout.phase_of(self.curve_.nprocs, targets)
+        return [
+            (phase, np.flatnonzero(belongs == place))
+            for place, phase in enumerate(self._phases)
+            if (belongs == place).any()
+        ]
+
+    def _answers(self, targets: FloatArray) -> Answers:
+        """Return the answers at the targets; those asked last are kept."""
+        key = targets.tobytes()
+        if self._last is None or self._last[0] != key:
+            parts = [
+                (places, phase.answers(targets[places]))
+                for phase, places in self._by_phase(targets)
+            ]
+            self._last = key, _merged(parts, len(targets))
+        return self._last[1]
+
+    def _errors(self, targets: FloatArray) -> FloatArray:
+        """Return the relative error of a prediction beside what instances leave open."""
+        errors = np.zeros(len(targets))
+        for phase, places in self._by_phase(targets):
+            if phase.floor > 0.0:
+                n = targets[places]
+                first, last = phase.curve.nprocs[0], phase.curve.nprocs[-1]
+                doublings = np.log2(np.maximum(np.maximum(n / last, first / n), 1.0))
+                errors[places] = np.hypot(phase.floor, _DRIFT * doublings)
+        return errors
+
+
+def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise PredictorError(f"{name} must be one of {', '.join(accepted)}; got {value!r}")
+
+
+def _phases(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:
+    """Return a fit for each phase; small ones borrow the shape of all observations."""
+    places = np.arange(len(curve.nprocs))
+    edges = [*layout.starts, len(places)]
+    whole = Phase(part_of(curve, layout.used), layout.kept_weight[layout.used], options)
+    if len(layout.starts) == 1:
+        return [whole]
+    found = []
+    for begin, end in pairwise(edges):
+        inside = layout.used & (places >= begin) & (places < end)
+        part = part_of(curve, inside)
+        lender = whole if len(part.nprocs) < 3 else None
+        found.append(Phase(part, layout.kept_weight[inside], options, lender))
+    return found
+
+
+def _merged(parts: list[tuple[np.ndarray, Answers]], count: int) -> Answers:
+    """Put the answers of phases in the order of the targets."""
+    if len(parts) == 1:
+        return parts[0][1]
+    columns = []
+    for name in Answers.__dataclass_fields__:
+        column = np.empty(count, bool if name == "unbent" else float)
+        for places, answers in parts:
+            column[places] = getattr(answers, name)
+        columns.append(column)
+    return Answers(*columns)

@@ -1,0 +1,145 @@
+"""Declining ends, and applications made to run on certain processor counts."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.adept.anomalies import SENSITIVITY, find_jumping
+from predictors.adept.search import BoolArray
+from predictors.amdahl import Amdahl
+from predictors.base import FloatArray
+from predictors.errors import PredictorError
+
+RISE = 0.05
+"""A runtime that grows by more than this over the last counts is declining scalability."""
+_SPECIAL_LEAST = 9
+_SPECIAL_MEMBERS = 3
+_SPECIAL_SHARE = 2.0 / 3.0
+
+
+def _power_of_two(counts: FloatArray) -> BoolArray:
+    return np.asarray(np.frexp(counts)[0] == 0.5, bool)
+
+
+def _root(power: int) -> Callable[[FloatArray], BoolArray]:
+    return lambda counts: np.asarray(np.rint(counts ** (1.0 / power)) ** power == counts, bool)
+
+
+def _multiple(base: int) -> Callable[[FloatArray], BoolArray]:
+    return lambda counts: np.asarray(counts % base == 0.0, bool)
+
+
+FAMILIES: Mapping[str, Callable[[FloatArray], BoolArray]] = {
+    "powers of 2": _power_of_two,
+    "perfect squares": _root(2),
+    "cubes": _root(3),
+    **{f"multiples of {base}": _multiple(base) for base in (16, 12, 8, 4)},
+}
+"""Regular sets of processor counts that applications are tuned for."""
+
+
+class Feasible:
+    """The processor counts that an application runs on.
+
+    Parameters
+    ----------
+    allowed : str or iterable of int or None
+        A name in `FAMILIES`, the counts themselves, or None for any count.
+
+    Examples
+    --------
+    >>> Feasible("powers of 2").holds([4, 6]).tolist(), Feasible([4, 6]).holds(6).item()
+    ([True, False], True)
+    >>> Feasible("perfect squares").at_least(50)
+    64
+    """
+
+    def __init__(self, allowed: str | Iterable[float] | None) -> None:
+        self._counts: FloatArray | None = None
+        self._rule: Callable[[FloatArray], BoolArray] | None = None
+        if isinstance(allowed, str):
+            if allowed not in FAMILIES:
+                raise PredictorError(
+                    f"allowed must be counts or one of {', '.join(FAMILIES)}; got {allowed!r}"
+                )
+            self.name, self._rule = allowed, FAMILIES[allowed]
+        elif allowed is not None:
+            counts = np.unique(np.asarray(list(allowed), float))
+            if not len(counts) or not (np.isfinite(counts) & (counts >= 1.0)).all():
+                raise PredictorError(f"allowed must hold counts of at least 1, got {allowed!r}")
+            self._counts = counts
+            self.name = "the counts " + ", ".join(f"{count:g}" for count in counts)
+        else:
+            self.name = "any count"
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any count is excluded."""
+        return self._rule is not None or self._counts is not None
+
+    def holds(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts are feasible."""
+        counts = np.asarray(nprocs, float)
+        if self._rule is not None:
+            return self._rule(counts)
+        if self._counts is not None:
+            return np.isin(counts, self._counts)
+        return np.ones(counts.shape, bool)
+
+    def at_least(self, nprocs: float) -> int | None:
+        """Return the smallest feasible integer from `nprocs` on, None if there is none."""
+        first = int(np.ceil(nprocs - 1e-9))
+        if self._counts is not None:
+            above = self._counts[self._counts >= first]
+            return int(above[0]) if len(above) else None
+        if self._rule is None:
+            return first
+        root = int(np.ceil(round(first ** (1.0 / 3.0), 9)))
+        options = [2 ** max(first - 1, 0).bit_length(), int(np.ceil(np.sqrt(first))) ** 2, root**3]
+        options += [base * -(-first // base) for base in (4, 8, 12, 16)]
+        fitting = [count for count in options if self._rule(np.array([float(count)]))[0]]
+        return int(min(count for count in fitting if count >= first))
+
+
+def declining_start(nprocs: FloatArray, runtime: FloatArray) -> int:
+    """Return the index of the shortest runtime before a declining end, or the last index.
+
+    The end is declining if the runtime rises at every step over the last one or
+    more counts, by more than 5 % in all.
+    """
+    start = len(runtime) - 1
+    while start > 0 and runtime[start] > runtime[start - 1]:
+        start -= 1
+    if runtime[-1] <= (1.0 + RISE) * runtime[start]:
+        return len(runtime) - 1
+    return start
+
+
+def special_family(nprocs: FloatArray, runtime: FloatArray) -> str | None:
+    """Return the name of the family of counts that the application is optimised for.
+
+    Notes
+    -----
+    Needs nine observations (section VIII.C). A family holds if three or more of
+    its members are observed, at least two thirds of them are faster by more
+    than 10 % than Amdahl's law through the other observations says, and every
+    observation that stands out as too fast is a member.
+    """
+    if len(nprocs) < _SPECIAL_LEAST:
+        return None
+    fast = find_jumping(nprocs, runtime)
+    if len(fast) < 2:
+        return None
+    best, best_share = None, _SPECIAL_SHARE
+    for name, rule in FAMILIES.items():
+        member = rule(nprocs)
+        if member.sum() < _SPECIAL_MEMBERS or (~member).sum() < 2 or not member[fast].all():
+            continue
+        others = Amdahl().fit_arrays(nprocs[~member], runtime[~member])
+        inside = member & (nprocs >= nprocs[~member][0]) & (nprocs <= nprocs[~member][-1])
+        faster = runtime < others.predict(nprocs) * (1.0 - SENSITIVITY)
+        share = float(faster[inside].mean()) if inside.sum() >= 2 else 0.0
+        if share > best_share or (best is None and share >= _SPECIAL_SHARE):
+            best, best_share = name, share
+    return best

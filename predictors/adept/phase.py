@@ -1,0 +1,243 @@
+"""Curve fitting on the observations of one phase, for any targets at once."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from predictors.adept.curve import DowneyCurve
+from predictors.adept.envelope import Envelope, derive_envelope
+from predictors.adept.grid import grid_search
+from predictors.adept.search import REACH, Instances, Problem, Scale, basis, search
+from predictors.adept.selection import Selection, noise_floor, select
+from predictors.adept.sparse import amdahl_curve, amdahl_times, is_sparse, single_bounds
+from predictors.adept.weights import distance_weights
+from predictors.base import FloatArray
+from predictors.observations import ObservedCurve
+
+SearchName = Literal["exact", "grid"]
+_AHEAD = 2.0
+"""The curve as a whole is settled for this many times the last count."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How instances are searched for; see `Adept`."""
+
+    q: float = 2.0
+    search: SearchName = "exact"
+    scale: Scale = "free"
+    floor: float | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the instances of some targets say, each of shape (t,).
+
+    Attributes
+    ----------
+    predicted, low, high : numpy.ndarray of float, seconds
+        Runtime, and the ends of what indistinguishable instances say.
+    serial_time : numpy.ndarray of float, seconds
+        Runtime on one processor by the same instance.
+    A, sigma : numpy.ndarray of float
+    A_low, A_high : numpy.ndarray of float
+        Smallest and largest A among the indistinguishable instances.
+    unbent : numpy.ndarray of bool
+        Whether no indistinguishable instance has its breakpoint among the observations.
+    """
+
+    predicted: FloatArray
+    low: FloatArray
+    high: FloatArray
+    serial_time: FloatArray
+    A: FloatArray
+    sigma: FloatArray
+    A_low: FloatArray
+    A_high: FloatArray
+    unbent: np.ndarray
+
+    def scaled(self, factor: float) -> "Answers":
+        """Return the same with every runtime multiplied by a factor."""
+        return replace(
+            self,
+            predicted=self.predicted * factor,
+            low=self.low * factor,
+            high=self.high * factor,
+            serial_time=self.serial_time * factor,
+        )
+
+
+class Phase:
+    """Observations that one curve is to explain.
+
+    Parameters
+    ----------
+    curve : ObservedCurve
+        The observations of this phase alone.
+    kept_weight : numpy.ndarray of float, shape (m,)
+        Share of its weight that each observation keeps (less than 1 where anomalous).
+    options : FitOptions
+    lender : Phase, optional
+        The fit to all observations, whose shape a phase of one or two borrows.
+    """
+
+    def __init__(
+        self,
+        curve: ObservedCurve,
+        kept_weight: FloatArray,
+        options: FitOptions,
+        lender: "Phase | None" = None,
+    ) -> None:
+        self.lender = lender
+        self.curve = curve
+        self.kept_weight = kept_weight
+        self.options = options
+        self._whole: tuple[Instances, Selection] | None = None
+        self._floor = 0.0
+        self._plain = options.search == "grid"
+        self.is_sparse = is_sparse(curve, options.scale)
+
+    @property
+    def unit(self) -> float:
+        """Seconds that are taken as 1 in the search, so that units do not matter."""
+        if self.options.scale == "unit":
+            return 1.0
+        return float(np.exp(np.mean(np.log(self.curve.runtime))))
+
+    @property
+    def whole(self) -> tuple[Instances, Selection]:
+        """The fit with equal weights, for the curve as a whole; a single row."""
+        if self._whole is None:
+            self._fit(np.ones((0, len(self.curve.nprocs))), np.zeros(0))
+        assert self._whole is not None
+        return self._whole
+
+    @property
+    def floor(self) -> float:
+        """Relative noise below which instances are not told apart."""
+        assert self.whole
+        return self._floor
+
+    @cached_property
+    def fitted(self) -> DowneyCurve:
+        """The instance that stands for the whole phase."""
+        if self.lender is not None:
+            lent = self.lender.fitted
+            return replace(lent, serial_time=lent.serial_time * self._borrowed_scale)
+        if self.is_sparse:
+            return amdahl_curve(self.curve)
+        answers = self._answers(*self.whole)
+        return DowneyCurve(
+            float(answers.A[0]),
+            float(answers.sigma[0]),
+            float(answers.serial_time[0]),
+        )
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Predicted over observed runtime minus 1, by the whole curve."""
+        return np.asarray(self.fitted.runtime(self.curve.nprocs) / self.curve.runtime - 1.0, float)
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """What A and sigma can be if no observation is off by more than a delta."""
+        worst = float(np.abs(self.residuals).max())
+        n, t = self.curve.nprocs, self.curve.runtime
+        return derive_envelope(n, t, self.options.scale, REACH * n[-1], worst)
+
+    def answers(self, targets: FloatArray) -> Answers:
+        """Predict, an instance a target.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        """
+        if self.lender is not None:
+            return self.lender.answers(targets).scaled(self._borrowed_scale)
+        weights = distance_weights(self.curve.nprocs, targets, self.options.q)
+        answers = self._answers(*self._fit(weights, targets))
+        return self._sparse(answers, targets) if self.is_sparse else answers
+
+    def spreads(self, nprocs: FloatArray) -> FloatArray:
+        """Return largest over smallest prediction minus 1 of the indistinguishable instances."""
+        instances, selection = self.whole
+        members = np.flatnonzero(selection.members[0])
+        breakpoint, c, r = (
+            getattr(instances, name)[0, members] for name in ("breakpoint", "factor", "ratio")
+        )
+        F, G = basis(breakpoint, instances.high[members].astype(float), nprocs[:, None])
+        runtime = c * (F + r * G)
+        return np.asarray(runtime.max(axis=1) / runtime.min(axis=1) - 1.0, float)
+
+    @cached_property
+    def _borrowed_scale(self) -> float:
+        """Factor that brings the lender's curve to this phase's observations."""
+        assert self.lender is not None
+        ratio = self.lender.fitted.runtime(self.curve.nprocs) / self.curve.runtime
+        return float(ratio.sum() / (ratio**2).sum())
+
+    def _sparse(self, answers: Answers, targets: FloatArray) -> Answers:
+        """Put Amdahl's law in place of instances that nothing chooses between."""
+        predicted = amdahl_times(self.curve, targets)
+        low, high = answers.low, answers.high
+        if len(self.curve.nprocs) == 1:
+            low, high = single_bounds(self.curve, targets)
+        return replace(
+            answers,
+            predicted=predicted,
+            low=np.minimum(low, predicted),
+            high=np.maximum(high, predicted),
+            serial_time=np.full(len(targets), self.fitted.serial_time),
+        )
+
+    def _fit(self, weights: FloatArray, targets: FloatArray) -> tuple[Instances, Selection]:
+        """Search and select; the first time, a row for the curve as a whole goes first."""
+        if self._whole is not None:
+            instances = self._searched(weights, targets)
+            return instances, select(instances, targets, self._floor, self._plain)
+        weights = np.concatenate([np.ones((1, weights.shape[1])), weights])
+        targets = np.concatenate([self.curve.nprocs[-1:] * _AHEAD, targets])
+        instances = self._searched(weights, targets)
+        self._floor = self._floor_of(instances)
+        selection = select(instances, targets, self._floor, self._plain)
+        first, others = slice(0, 1), slice(1, None)
+        self._whole = instances.rows(first), selection.rows(first)
+        return instances.rows(others), selection.rows(others)
+
+    def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
+        weights = weights * self.kept_weight
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        reach = REACH * np.maximum(targets, self.curve.nprocs[-1])
+        problem = Problem(
+            self.curve.nprocs, self.curve.runtime / self.unit, weights, reach, self.options.scale
+        )
+        if self.options.search == "grid":
+            return grid_search(problem, targets)
+        return search(problem)
+
+    def _floor_of(self, instances: Instances) -> float:
+        if self.options.floor is not None:
+            return self.options.floor
+        residual = float(np.sqrt(instances.wssre[0].min()))
+        return noise_floor(self.curve, residual, int((self.kept_weight > 0.0).sum()))
+
+    def _answers(self, instances: Instances, selection: Selection) -> Answers:
+        A, sigma = instances.parameters()
+        rows = np.arange(len(selection.chosen))
+        pick = (rows, selection.chosen)
+        c, B = instances.factor[pick], instances.breakpoint[pick]
+        high = instances.high[selection.chosen]
+        bent = instances.breakpoint < self.curve.nprocs[-1] * (1.0 - 1e-9)
+        return Answers(
+            selection.predicted * self.unit,
+            selection.low * self.unit,
+            selection.high * self.unit,
+            c * (B + instances.ratio[pick] * high) * self.unit,
+            A[pick],
+            sigma[pick],
+            np.where(selection.members, A, np.inf).min(axis=1),
+            np.where(selection.members, A, 0.0).max(axis=1),
+            ~(selection.members & bent).any(axis=1),
+        )

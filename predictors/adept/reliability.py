@@ -1,0 +1,169 @@
+"""How far to trust a prediction (ADEPT paper, Table 3, completed), and where to measure next."""
+
+import numpy as np
+
+from predictors.adept.layout import Layout
+from predictors.adept.patterns import Feasible
+from predictors.adept.phase import Answers, Phase
+from predictors.base import FloatArray, Grade, Remark
+from predictors.observations import ObservedCurve
+from predictors.remarks import data_remarks, far_remarks, few_remark
+
+HIGH_ERROR = 0.10
+"""Relative fitting error that is high, as printed in section IX."""
+RUNNER_UP = 1.5
+"""Two instances as good as each other differ if one A is this many times the other."""
+APART = 0.20
+"""Spread of indistinguishable instances at which a measurement tells them apart."""
+ALIKE = 0.10
+"""Spread below which no measurement is needed."""
+VERY_HIGH_ERROR = 0.40
+"""Fitting error from which predictions are worse than others; see docs/adept.md."""
+OPEN = 4.0
+"""Largest over smallest prediction at a target from which the data say little."""
+UNANSWERED = 10.0
+"""The same from which they do not answer."""
+DETERMINED = 0.001
+"""Spread that noiseless observations leave only where they do not determine the curve."""
+
+
+def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
+    """Say what was found in the observations and what was done about it."""
+    found = data_remarks(curve)
+    for point in layout.points:
+        text = (
+            f"the runtime on {point.nprocs:g} is off the trend of the others "
+            f"(deviation {point.deviation:.1f}); its weight is "
+            f"{layout.kept_weight[point.place]:.2f} of what it would be"
+        )
+        found.append(Remark("note", "anomalous_point", text, round(point.nprocs)))
+    if len(layout.starts) > 1:
+        breaks = ", ".join(
+            f"{curve.nprocs[start - 1]:g} and {curve.nprocs[start]:g}"
+            for start in layout.starts[1:]
+        )
+        text = f"work falls in a step between {breaks}; each phase has its own curve"
+        found.append(Remark("note", "stepwise", text))
+    if layout.special is not None:
+        text = f"the application is optimised for {layout.special}; other counts are left out"
+        found.append(Remark("note", "special", text))
+    return found + _superlinear(curve) + _end_remarks(curve, layout)
+
+
+def phase_remarks(phase: Phase, feasible: Feasible) -> list[Remark]:
+    """Say how well the observations of a phase are met and determine its curve."""
+    found = few_remark(phase.curve, 3, "Downey's curve")
+    residuals = phase.residuals * (phase.kept_weight > 0.0)
+    worst = int(np.argmax(np.abs(residuals)))
+    if abs(residuals[worst]) > HIGH_ERROR:
+        count = float(phase.curve.nprocs[worst])
+        text = f"the curve misses the runtime on {count:g} by {abs(residuals[worst]):.0%}"
+        grade: Grade = "warning" if abs(residuals[worst]) > VERY_HIGH_ERROR else "note"
+        found.append(Remark(grade, "high_fitting_error", text, round(count)))
+    return found
+
+
+def target_remarks(
+    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
+) -> list[Remark]:
+    """Say what stands against each target; `answers` are those of `targets`."""
+    found = far_remarks(phase.curve, targets)
+    advice = measure_next(phase, layout.feasible)
+    for place, target in enumerate(targets):
+        found += _open_remarks(phase, answers, place, float(target), advice)
+        if not layout.feasible.holds(target):
+            count = layout.feasible.at_least(float(target))
+            text = f"{target:g} is none of {layout.feasible.name}"
+            found.append(Remark("unusable", "infeasible", text, count, float(target)))
+    return found
+
+
+def measure_next(phase: Phase, feasible: Feasible) -> int | None:
+    """Return the count that would best tell the indistinguishable instances apart.
+
+    It is the smallest feasible one outside the observations where they differ
+    by 20 %, else the one with the largest spread; None if that is below 10 %.
+    """
+    first, last = float(phase.curve.nprocs[0]), float(phase.curve.nprocs[-1])
+    counts = np.unique(np.ceil(last * 2.0 ** (np.arange(1, 33) / 8.0)))
+    below = np.unique(np.floor(first * 2.0 ** (-np.arange(1, 25) / 8.0)))
+    options = [feasible.at_least(float(count)) for count in np.concatenate([below, counts])]
+    outside = np.array(
+        sorted({float(n) for n in options if n is not None and not first <= n <= last and n >= 1})
+    )
+    if not len(outside):
+        return None
+    spreads = phase.spreads(outside)
+    apart = outside[spreads >= APART]
+    if len(apart):
+        above = apart[apart > last]
+        return int(above[0] if len(above) else apart[-1])
+    return int(outside[int(np.argmax(spreads))]) if spreads.max() >= ALIKE else None
+
+
+def _open_remarks(
+    phase: Phase, answers: Answers, place: int, target: float, advice: int | None
+) -> list[Remark]:
+    """Say what the indistinguishable instances leave open at a target."""
+    if len(phase.curve.nprocs) == 1:
+        if target == phase.curve.nprocs[0]:
+            return []
+        text = "one processor count shows no scaling; ideal scaling is assumed"
+        return [Remark("unusable", "single_observation", text, advice, target)]
+    found = []
+    spread = float(answers.high[place] / answers.low[place] - 1.0)
+    grade = _openness(1.0 + spread, phase.floor)
+    between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
+    last = float(phase.curve.nprocs[-1])
+    if answers.unbent[place] and target > last:
+        text = (
+            f"all observations lie before the curve bends, so any A from "
+            f"{answers.A_low[place]:.3g} on fits; at {target:g} that means {between}"
+        )
+        found.append(Remark(grade, "linear_section", text, advice, target))
+    elif grade != "note" or (
+        answers.A_high[place] > RUNNER_UP * answers.A_low[place] and spread >= ALIKE
+    ):
+        text = (
+            f"instances with A from {answers.A_low[place]:.3g} to {answers.A_high[place]:.3g} fit "
+            f"equally well; at {target:g} they say {between}"
+        )
+        found.append(Remark(grade, "runner_up", text, advice, target))
+    return found
+
+
+def _openness(ratio: float, floor: float) -> Grade:
+    """Grade the largest over the smallest of predictions that fit equally well.
+
+    Without noise any difference says that the curve is not determined. With
+    noise a moderate one goes with no larger errors (measured curves), so it
+    takes a large one for a warning.
+    """
+    if ratio >= UNANSWERED:
+        return "unusable"
+    open_from = 1.0 + DETERMINED if floor == 0.0 else OPEN
+    return "warning" if ratio >= open_from else "note"
+
+
+def _superlinear(curve: ObservedCurve) -> list[Remark]:
+    work = curve.nprocs * curve.runtime
+    falling = np.flatnonzero(work[1:] < 0.95 * work[:-1])
+    if not len(falling):
+        return []
+    pairs = ", ".join(f"{curve.nprocs[i]:g} to {curve.nprocs[i + 1]:g}" for i in falling)
+    text = f"speedup is superlinear from {pairs}, which no Downey curve follows"
+    return [Remark("note", "superlinear", text)]
+
+
+def _end_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
+    if layout.rising == 0:
+        return []
+    best = float(curve.nprocs[layout.shortest])
+    if layout.rising == 1:
+        text = (
+            f"the runtime on {curve.nprocs[-1]:g} is longer than on {best:g}; a single rising "
+            "point may be an outlier or the start of a decline"
+        )
+        return [Remark("warning", "rising_end", text, round(2.0 * float(curve.nprocs[-1])))]
+    text = f"the runtime rises beyond {best:g} processors, which no Downey curve follows"
+    return [Remark("warning", "declining", text)]
