@@ -1,6 +1,6 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from copy import copy
 from math import isnan
 from typing import Protocol, Self
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
 from predictors.errors import PredictorError
 
-_GRADES = {"note": 0, "warning": 1, "unusable": 2}
+_GRADES = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 _KEPT_RUNS = 16
 
 
@@ -51,6 +51,8 @@ class History:
         self._model: CurveModel | None = None
         self._predicted = np.zeros(0)
         self._grades: dict[int, str] = {}
+        self._asked: set[int] = set()
+        self._targets = np.zeros(0, np.int64)
         self.number = 0
 
     @property
@@ -77,7 +79,10 @@ class History:
         return is_new or was_asked
 
     def predict(self, counts: IntArray) -> FloatArray:
-        """Return the fitted runtimes at each count; fit first if need be."""
+        """Return the fitted runtimes at each count; fit first if need be.
+
+        A new fit answers at once for all counts that were ever asked for.
+        """
         model = self._fitted()
         largest = int(counts.max())
         if largest >= self._predicted.size:
@@ -85,20 +90,25 @@ class History:
             wider[: self._predicted.size] = self._predicted
             self._predicted = wider
         values: FloatArray = self._predicted[counts]
-        missing = np.isnan(values)
-        if missing.any():
-            asked = counts[missing]
-            values[missing] = self._predicted[asked] = model.predict(asked)
+        if np.isnan(values).any():
+            self._asked.update(counts.tolist())
+            self._targets = np.array(sorted(self._asked))
+            self._predicted[self._targets] = model.predict(self._targets)
+            values = self._predicted[counts]
         return values
 
     def grade(self, nprocs: int) -> str:
         """Return the worst grade of the remarks about a count, empty without any."""
-        grade = self._grades.get(nprocs)
-        if grade is None:
-            remarks = self._fitted().reliability(np.array([nprocs]))
-            grade = max((r.grade for r in remarks), key=_GRADES.__getitem__, default="")
-            self._grades[nprocs] = grade
-        return grade
+        if nprocs not in self._grades:
+            self.predict(np.array([nprocs]))
+            remarks = self._fitted().reliability(self._targets)
+            general = _worst(r.grade for r in remarks if r.target is None)
+            self._grades = dict.fromkeys(self._targets.tolist(), general)
+            for remark in remarks:
+                if remark.target is not None:
+                    count = int(remark.target)
+                    self._grades[count] = _worst((self._grades[count], remark.grade))
+        return self._grades[nprocs]
 
     def _fitted(self) -> CurveModel:
         if self._model is None:
@@ -109,6 +119,11 @@ class History:
             self._predicted.fill(np.nan)
             self._grades.clear()
         return self._model
+
+
+def _worst(grades: Iterable[str]) -> str:
+    """Return the worst of some grades, empty without any."""
+    return max(grades, key=_GRADES.__getitem__, default="")
 
 
 class CurvePerApplication:
