@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray
 from predictors.errors import PredictorError
 
 Method = Literal["nnls", "ols"]
@@ -39,15 +39,15 @@ class LinearFit:
     coefficients: FloatArray
     rank: int
     condition: float
-    determined: np.ndarray
+    determined: BoolArray
     scales: FloatArray
     blind: FloatArray
 
-    def answers(self, columns: FloatArray) -> np.ndarray:
+    def answers(self, columns: FloatArray) -> BoolArray:
         """Return for each row whether the data determine its value."""
         rows = columns * self.scales
         hidden = np.linalg.norm(rows @ self.blind.T, axis=1)
-        return np.asarray(hidden <= ROW_TOLERANCE * np.linalg.norm(rows, axis=1), bool)
+        return np.asarray(hidden <= ROW_TOLERANCE * np.linalg.norm(rows, axis=1))
 
 
 def check_method(method: str, weights: str) -> None:

@@ -167,4 +167,4 @@ def targets(nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]) -> Targets:
         limit = 1.0 if name.startswith("available") else np.inf
         _positive(values, name, limit, least=1.0 if name == "nprocs" else 0.0)
     given = known[1] in inputs and known[2] in inputs
-    return Targets(*flat, shape=arrays[0].shape, load_given=given)
+    return Targets(flat[0], flat[1], flat[2], flat[3], arrays[0].shape, given)

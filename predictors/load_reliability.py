@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from predictors.base import FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, Remark
 from predictors.load_observations import LoadedRuns, Targets
 
 SAMPLE_EVERY = 120.0
@@ -15,7 +15,7 @@ def judge(
     fitted: FloatArray,
     wanted: Targets,
     raw: FloatArray,
-    known: FloatArray,
+    known: BoolArray,
     few: bool,
     coefficients: int,
     rank: int,
@@ -45,7 +45,7 @@ def judge(
 
 
 def _undetermined(
-    runs: LoadedRuns, wanted: Targets, known: FloatArray, coefficients: int, rank: int
+    runs: LoadedRuns, wanted: Targets, known: BoolArray, coefficients: int, rank: int
 ) -> list[Remark]:
     remarks = []
     for count in np.unique(wanted.nprocs[~known]):
@@ -74,7 +74,7 @@ def _undetermined(
     return remarks
 
 
-def _negative(raw: FloatArray, known: FloatArray) -> list[Remark]:
+def _negative(raw: FloatArray, known: BoolArray) -> list[Remark]:
     wrong = known & ~(raw > 0)
     if not wrong.any():
         return []

@@ -1,7 +1,5 @@
 """Rational polynomials: runtimes on a shared machine from size, available CPU and bandwidth."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Self
 
@@ -9,82 +7,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
-from predictors.complexity import Term, complexity_choices
+from predictors.base import BoolArray, FloatArray, Remark
+from predictors.complexity import complexity_choices
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.linear_fit import LinearFit, Method, Weights, check_method, fit_linear, solve
 from predictors.load_observations import LoadedRuns, LoadForm, Targets, loaded_runs, targets
 from predictors.load_reliability import judge
+from predictors.rational_form import GROWTHS, RationalForm
 from predictors.size_folds import folds_by_size, range_from_folds, score_folds, simplest_good
 
-GROWTHS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
-    "1/n": lambda nprocs: 1.0 / nprocs,
-    "1": np.ones_like,
-    "log2 n": np.log2,
-    "n": lambda nprocs: nprocs + 0.0,
-}
-"""How communication may grow with the processor count n."""
-
 ROWS_PER_COEFFICIENT = 2
-
-
-@dataclass(frozen=True)
-class RationalForm:
-    """Which columns a rational polynomial has.
-
-    The runtime of size z on n processors is
-    init(z) + computation(z) / (n · cpu) + communication(z) · growth(n) / bandwidth;
-    with a single count in the data n is left out, as in the paper.
-
-    Attributes
-    ----------
-    init, computation, communication : tuple of Term
-        The largest term first.
-    growth : str or None
-        Key of `GROWTHS`; None where the processor count plays no part.
-    largest : float
-        The largest size seen, to which terms are scaled.
-    """
-
-    init: tuple[Term, ...]
-    computation: tuple[Term, ...]
-    communication: tuple[Term, ...]
-    growth: str | None
-    largest: float
-
-    def __len__(self) -> int:
-        return len(self.init) + len(self.computation) + len(self.communication)
-
-    def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
-        """Return the design matrix, shape (rows, coefficients)."""
-        share, exchange = np.ones_like(runs.nprocs), np.ones_like(runs.nprocs)
-        if self.growth is not None:
-            share, exchange = 1.0 / runs.nprocs, GROWTHS[self.growth](runs.nprocs)
-        parts = (
-            (self.init, np.ones_like(runs.nprocs)),
-            (self.computation, share / runs.cpu),
-            (self.communication, exchange / runs.bandwidth),
-        )
-        return np.column_stack(
-            [self._scaled(term, runs.size) * factor for terms, factor in parts for term in terms]
-        )
-
-    def _scaled(self, term: Term, size: FloatArray) -> FloatArray:
-        reference = term.values(np.array([self.largest]))[0]
-        return term.values(size) / (reference if reference > 0 else 1.0)
-
-    def leading(self) -> "RationalForm":
-        """Return the form with the leading terms alone, and a constant."""
-        constant = Term(0.0)
-        init = self.init[:1] if self.init[0] == constant else (self.init[0], constant)
-        return RationalForm(
-            init, self.computation[:1], self.communication[:1], self.growth, self.largest
-        )
-
-    def names(self) -> list[tuple[str, str]]:
-        """Return the part and the term of each column."""
-        parts = ("init", "computation", "communication")
-        return [(part, str(term)) for part in parts for term in getattr(self, part)]
 
 
 class RationalPolynomial:
@@ -197,7 +129,6 @@ class RationalPolynomial:
             self.form_ = self.form_.leading()
         columns = self.form_.columns(runs)
         self.fit_: LinearFit = fit_linear(columns, runs.runtime, self.method, self.weights)
-        self._folds: FloatArray | None = None
         return self
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
@@ -223,21 +154,12 @@ class RationalPolynomial:
             return min(candidates, key=len)
         errors = np.array([self._held_out(form, runs, folds) for form in candidates])
         picked = simplest_good(errors, [len(form) for form in candidates])
-        self.scores_ = pd.DataFrame(
-            [
-                (str(form.init[0]), str(form.computation[0]), str(form.communication[0]))
-                + (form.growth, len(form), float(np.expm1(error.mean())), at == picked)
-                for at, (form, error) in enumerate(zip(candidates, errors, strict=True))
-            ],
-            columns=["init", "computation", "communication", "growth"]
-            + ["coefficients", "error", "chosen"],
-        )
+        self.scores_ = _score_table(candidates, errors, picked)
         return candidates[picked]
 
-    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[np.ndarray]) -> FloatArray:
+    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
         """Return the absolute log errors of the held-out rows of all folds."""
-        columns = form.columns(runs)
-        return score_folds(columns, runs.runtime, folds, self._solve)
+        return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
 
     def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
         return solve(columns, seconds, self.method, self.weights)
@@ -265,7 +187,7 @@ class RationalPolynomial:
             raise NotFittedError("RationalPolynomial was asked before fit")
         return self.fit_
 
-    def _raw(self, wanted: Targets) -> tuple[FloatArray, FloatArray]:
+    def _raw(self, wanted: Targets) -> tuple[FloatArray, BoolArray]:
         """Return the values of the polynomial, and which of them the data determine."""
         columns = self.form_.columns(wanted)
         known = self.fit_.answers(columns)
@@ -311,7 +233,7 @@ class RationalPolynomial:
 
     def _floored(self, raw: FloatArray) -> FloatArray:
         """Keep answers positive: no less than a thousandth of the shortest run seen."""
-        return np.maximum(raw, 1e-3 * self.runs_.runtime.min())
+        return np.asarray(np.maximum(raw, 1e-3 * self.runs_.runtime.min()), float)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
@@ -346,7 +268,7 @@ class RationalPolynomial:
         wanted = targets(nprocs, inputs)
         return self._judge(wanted, *self._raw(wanted))
 
-    def _judge(self, wanted: Targets, raw: FloatArray, known: FloatArray) -> list[Remark]:
+    def _judge(self, wanted: Targets, raw: FloatArray, known: BoolArray) -> list[Remark]:
         fitted = self._floored(self.form_.columns(self.runs_) @ self.fit_.coefficients)
         return judge(self.runs_, fitted, wanted, raw, known, self.few_, len(self.form_), self.rank_)
 
@@ -359,21 +281,40 @@ class RationalPolynomial:
             If no size up to 1,000 times the largest seen takes that long, or
             the smallest already takes longer.
         """
-        wanted = np.asarray(seconds, float)
-        low = np.full(np.broadcast(wanted, np.asarray(nprocs, float)).shape, 1e-3)
-        low = np.full(low.shape, max(1.0, 1e-3 * self.runs_.size.min()) if hasattr(self, "fit_") else 1.0)
-        high = np.full(low.shape, 1e3 * self._largest())
-        for end, sign in ((low, 1.0), (high, -1.0)):
-            if (sign * (self.predict(nprocs, size=end, **load) - wanted) > 0).any():
-                raise PredictorError(
-                    f"no size from {low.flat[0]:g} to {high.flat[0]:g} takes {seconds} s"
-                )
-        for _ in range(100):
-            middle = np.sqrt(low * high)
-            longer = self.predict(nprocs, size=middle, **load) > wanted
-            low, high = np.where(longer, low, middle), np.where(longer, middle, high)
-        return np.sqrt(low * high)
+        fit = self._fitted()
+        wanted, counts = np.broadcast_arrays(np.asarray(seconds, float), np.asarray(nprocs, float))
+        low = np.full(wanted.shape, max(1.0, 1e-3 * self.runs_.size.min()))
+        high = np.full(wanted.shape, 1e3 * self.form_.largest)
 
-    def _largest(self) -> float:
-        self._fitted()
-        return self.form_.largest
+        def longer(size: FloatArray) -> BoolArray:
+            asked = targets(counts, {"size": size, **load})
+            columns = self.form_.columns(asked)
+            return (columns @ fit.coefficients).reshape(wanted.shape) > wanted
+
+        if longer(low).any() or not longer(high).all():
+            raise PredictorError(
+                f"no size from {low.flat[0]:g} to {high.flat[0]:g} takes "
+                f"{wanted.tolist()} s under this load"
+            )
+        for _ in range(60):
+            middle = np.sqrt(low * high)
+            above = longer(middle)
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.asarray(np.sqrt(low * high), float)
+
+
+def _score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
+    """Return the alternatives that were compared, a row each."""
+    rows = [
+        {
+            "init": str(form.init[0]),
+            "computation": str(form.computation[0]),
+            "communication": str(form.communication[0]),
+            "growth": form.growth,
+            "coefficients": len(form),
+            "error": float(np.expm1(error.mean())),
+            "chosen": at == picked,
+        }
+        for at, (form, error) in enumerate(zip(candidates, errors, strict=True))
+    ]
+    return pd.DataFrame(rows)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray
 
 Solve = Callable[[FloatArray, FloatArray], FloatArray]
 BLOCKS = 5
 
 
-def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[np.ndarray]:
+def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     """Return the rows to hold out in each fold: blocks of neighbouring values.
 
     Equal values stay together, so that a held-out size was never seen; the
@@ -32,7 +32,7 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[np.ndarray]:
 
 
 def score_folds(
-    columns: FloatArray, seconds: FloatArray, folds: Sequence[np.ndarray], solve: Solve
+    columns: FloatArray, seconds: FloatArray, folds: Sequence[BoolArray], solve: Solve
 ) -> FloatArray:
     """Return |ln(predicted / seconds)| of every held-out row, fold after fold."""
     floor = 1e-3 * seconds.min()
@@ -60,7 +60,7 @@ def simplest_good(errors: FloatArray, sizes: Sequence[int]) -> int:
     excess = errors - errors[best]
     allowed = excess.mean(axis=1) <= excess.std(axis=1) / np.sqrt(errors.shape[1])
     means = errors.mean(axis=1)
-    order = sorted(np.flatnonzero(allowed), key=lambda at: (sizes[at], means[at], at))
+    order = sorted(np.flatnonzero(allowed).tolist(), key=lambda at: (sizes[at], means[at], at))
     return int(order[0])
 
 
