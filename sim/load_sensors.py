@@ -113,7 +113,7 @@ class LoadSensors:
 
     def readings(self, first: int, last: int) -> FloatArray:
         """Return the machine's samples number first..last − 1, shape (samples, places)."""
-        times = self.load.origin + self.every * np.arange(first, last)
+        times = self.load.origin + self.every * np.arange(first, last, dtype=np.float64)
         return self._cpu(times, np.arange(self.load.processors))
 
     def links(self, sample: int) -> LinkReadings:
