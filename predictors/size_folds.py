@@ -48,7 +48,8 @@ def simplest_good(errors: FloatArray, sizes: Sequence[int]) -> int:
     """Return the candidate with the fewest coefficients not clearly worse than the best.
 
     Not clearly worse: its mean excess over the best is within one standard
-    error of the row by row differences; among equals the smaller error wins.
+    error of the row by row differences, or 5 % of the best's own mean error;
+    among equals the smaller error wins.
 
     Parameters
     ----------
@@ -58,8 +59,9 @@ def simplest_good(errors: FloatArray, sizes: Sequence[int]) -> int:
     """
     best = int(errors.mean(axis=1).argmin())
     excess = errors - errors[best]
-    allowed = excess.mean(axis=1) <= excess.std(axis=1) / np.sqrt(errors.shape[1])
     means = errors.mean(axis=1)
+    margin = np.maximum(excess.std(axis=1) / np.sqrt(errors.shape[1]), 0.05 * means[best])
+    allowed = excess.mean(axis=1) <= margin
     order = sorted(np.flatnonzero(allowed).tolist(), key=lambda at: (sizes[at], means[at], at))
     return int(order[0])
 
