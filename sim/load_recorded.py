@@ -1,5 +1,6 @@
 """Playback of recorded load: reading and checking the files, and handing the series out."""
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from sim.errors import ConfigError, SimError
 from sim.load_kernels import CpuChunk, IntArray
@@ -60,21 +60,27 @@ def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
         (0, 1], an unknown node, a gap or an overlap.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, skipinitialspace=True)
+            lines = [(reader.line_num, fields) for fields in reader if fields]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LoadFileError(f"{path.name}: cannot be read as CSV ({error})") from error
-    table.columns = table.columns.str.strip()
-    missing = [name for name in columns if name not in table.columns]
+    head = [name.strip() for name in lines[0][1]] if lines else []
+    missing = [name for name in columns if name not in head]
     if missing:
         raise LoadFileError(
             f"{path.name}: line 1 lacks {', '.join(missing)}; needed are {', '.join(columns)}"
         )
-    if table.empty:
+    rows = []
+    for line, fields in lines[1:]:
+        if len(fields) != len(head):
+            raise LoadFileError(
+                f"{path.name}: line {line}: {len(head)} fields are needed, got {len(fields)}"
+            )
+        named = dict(zip(head, fields, strict=True))
+        rows.append(_row(path.name, line, {name: named[name] for name in columns}, nodes))
+    if not rows:
         raise LoadFileError(f"{path.name}: holds no load")
-    rows = [
-        _row(path.name, line, dict(zip(columns, texts, strict=True)), nodes)
-        for line, texts in enumerate(table[list(columns)].itertuples(index=False), 2)
-    ]
     return _collect(path.name, rows)
 
 
