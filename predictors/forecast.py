@@ -51,7 +51,7 @@ class NwsMixture:
     Parameters
     ----------
     series : int
-        How many series; `extend` adds more.
+        How many series; `extend` adds more, `keep` drops some.
     selection : {"mae_50", "mse", "mae"}
         Whose forecast is the answer: the selector by mean absolute error over
         the last 50 values, or the selector with the least mean squared (or
@@ -156,6 +156,14 @@ class NwsMixture:
                 array[: len(old[name])] = old[name]
                 if like is not None:
                     array[len(old[name]) :] = old[name][like]
+        return self
+
+    def keep(self, series: ArrayLike) -> Self:
+        """Keep only the series of these numbers, in this order."""
+        kept = np.asarray(series, np.int64)
+        for name, array in vars(self).items():
+            if isinstance(array, np.ndarray):
+                setattr(self, name, array[kept].copy())
         return self
 
     def _answer(self) -> IntArray:

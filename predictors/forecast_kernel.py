@@ -115,14 +115,17 @@ def _order_statistics(values, windows, candidates, standing):  # type: ignore[no
             standing[15] = _trimmed(ordered, size)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
 def _smallest(sums):  # type: ignore[no-untyped-def]
     """Return the first index of the smallest sum; what differs by rounding alone is a tie."""
-    best, largest = 0, sums.max()
+    least, largest = sums[0], sums[0]
     for k in range(1, len(sums)):
-        if sums[k] < sums[best] - TIE * largest:
-            best = k
-    return best
+        least, largest = min(least, sums[k]), max(largest, sums[k])
+    limit = least + TIE * largest
+    k = 0
+    while sums[k] > limit:
+        k += 1
+    return k
 
 
 @numba.njit(cache=True)
