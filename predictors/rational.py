@@ -132,17 +132,22 @@ class RationalPolynomial:
         return self
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
-        """Return every form that the complexities and the processor counts allow."""
+        """Return every form that the complexities and the processor counts allow.
+
+        Of several, only those that stay determined when one size is held out.
+        """
         growths: list[str | None] = [self.growth]
         if self.growth == "auto":
             growths = list(GROWTHS) if np.ptp(runs.nprocs) > 0 else [None]
         largest = float(runs.size.max())
-        return [
+        forms = [
             RationalForm(comp if init is None else init, comp, comm, growth, largest)
             for init, comp, comm, growth in product(
                 self._init or (None,), self._computation, self._communication, growths
             )
         ]
+        testable = len(np.unique(runs.size)) - 1
+        return [form for form in forms if form.longest() <= testable] or forms
 
     def _choose(self, runs: LoadedRuns) -> RationalForm:
         """Pick a form by cross-validation over blocks of sizes and of counts."""

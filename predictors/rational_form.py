@@ -45,6 +45,10 @@ class RationalForm:
     def __len__(self) -> int:
         return len(self.init) + len(self.computation) + len(self.communication)
 
+    def longest(self) -> int:
+        """Return the largest number of terms in a part."""
+        return max(len(self.init), len(self.computation), len(self.communication))
+
     def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
         """Return the design matrix, shape (rows, coefficients)."""
         share, exchange = np.ones_like(runs.nprocs), np.ones_like(runs.nprocs)

@@ -19,7 +19,7 @@ from predictors.forecast import NwsMixture
 from predictors.load_comparators import RatioPolynomial, SizePolynomial
 from predictors.load_observations import available
 from predictors.rational import RationalPolynomial
-from sim.load import BackgroundLoad
+from sim.load import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.load_sensors import LoadSensors
 from workloads.streams import Streams
 
@@ -48,6 +48,7 @@ class Case:
     sensors: str = "processor"
     constant: bool = False
     every: float = 120.0
+    slower: float = 1.0
     paper: str = ""
 
 
@@ -107,10 +108,22 @@ def parts(case: Case, size: float, middle_seconds: float) -> dict[str, float]:
     return {name: middle_seconds * SHARES[name] * relative[name] for name in SHARES}
 
 
+def background(case: Case, streams: Streams) -> BackgroundLoad:
+    """Return the paper's load, its rounds so many times longer as the case says."""
+    duration = (180.0 * case.slower, 480.0 * case.slower)
+    return BackgroundLoad(
+        case.machine,
+        streams,
+        cpu=replace(CPU_ROUNDS, duration=duration),
+        network=replace(NETWORK_ROUNDS, duration=duration),
+        processors_per_node=case.per_node,
+    )
+
+
 def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
     """Run training and prediction sizes one after the other; return what was measured."""
     streams = Streams(seed)
-    load = BackgroundLoad(case.machine, streams, processors_per_node=case.per_node)
+    load = background(case, streams)
     sensors = LoadSensors(load, streams, case.every, case.sensors)  # type: ignore[arg-type]
     rng = streams("study")
     own = np.sort(rng.choice(case.machine, case.processors, replace=False))
@@ -186,6 +199,7 @@ def errors(
                 seed=seed, model=name, method=method, load=source,
                 error=np.abs(seconds - asked.runtime) / asked.runtime,
                 change=change,
+                missed=np.abs(np.log(believed.forecast_cpu / asked.available_cpu)),
             )  # fmt: skip
             tables.append(table)
     return pd.concat(tables, ignore_index=True)
@@ -235,7 +249,8 @@ def per_node(seeds: range) -> Iterator[str]:
     eigen, fft = CASES[2], CASES[4]
     spread = replace(eigen, name="eigenvalue on 8 of 32", processors=8)
     still = replace(eigen, name="eigenvalue, constant load", constant=True)
-    for case in (eigen, fft, spread, still):
+    slow = replace(eigen, name="eigenvalue, load ten times slower", slower=10.0)
+    for case in (eigen, fft, spread, slow, still):
         for length in ("short", "medium", "long"):
             tables = [
                 constrained(replace(case, sensors=sensors), LENGTHS[length], seeds)
@@ -250,26 +265,34 @@ def per_node(seeds: range) -> Iterator[str]:
 
 
 def short_training(seeds: range) -> Iterator[str]:
-    """Compare samples every 120 s with samples every 10 s, for shorter and longer training."""
+    """Compare samples every 120 s, every 10 s, and constant load, for shorter and longer runs."""
     for middle in (15.0, 30.0, 60.0, 120.0, 600.0, 1800.0):
         rare, often = CASES[3], replace(CASES[3], every=10.0)
         runs = pd.concat([play(rare, middle, seed).query("training") for seed in seeds])
-        a, b = (by_seed(constrained(c, middle, seeds), load="measured") for c in (rare, often))
+        still = replace(rare, constant=True)
+        a, b, c = (
+            by_seed(constrained(x, middle, seeds), load="measured") for x in (rare, often, still)
+        )
         share = f"{runs.runtime.median():.0f} s | {100 * (runs.samples == 1).mean():.0f} %"
-        yield f"| {middle:g} s | {share} | {interval(a)} | {interval(b)} | {interval(a - b)} |"
+        cells = " | ".join(map(interval, (a, b, a - b, c)))
+        yield f"| {middle:g} s | {share} | {cells} |"
 
 
 def drastic_changes(seeds: range) -> Iterator[str]:
-    """Compare predictions after the quarter of largest changes of load with the rest."""
+    """Compare the quarter of largest changes of load with the rest: forecasts, and their cost."""
     for case in (CASES[1], CASES[4]):
         for length, middle in LENGTHS.items():
             table = constrained(case, middle, seeds)
-            calm = table.change <= table.change.quantile(0.75)
-            cells = [
-                interval(by_seed(part, load=load))
-                for load in ("measured", "forecast")
-                for part in (table[calm], table[~calm])
+            wild = table.change > table.change.quantile(0.75)
+            excess = [
+                by_seed(part, load="forecast") - by_seed(part, load="measured")
+                for part in (table[~wild], table[wild])
             ]
+            missed = [
+                part.query("load == 'forecast'").groupby("seed").missed.mean().to_numpy()
+                for part in (table[~wild], table[wild])
+            ]
+            cells = [interval(x) for x in (*missed, *excess, excess[1] - excess[0])]
             yield f"| {case.name} | {length} | {' | '.join(cells)} |"
 
 
@@ -304,20 +327,30 @@ def counts(seeds: range) -> Iterator[str]:
         yield f"| {name} | {100 * np.mean(found):.0f} % | {interval(np.array(missed))} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    seeds = range(1, parser.parse_args().seeds + 1)
+def experiments(seeds: range) -> Iterator[str]:
+    """Play every case at every run length."""
     for case in CASES:
         for length, seconds in LENGTHS.items():
             table = pd.concat([errors(case, seconds, seed) for seed in seeds], ignore_index=True)
-            print("\n".join(report_case(case, table, length)), flush=True)
+            yield from report_case(case, table, length)
             if case.constant:
                 break
-    for study in (per_node, short_training, drastic_changes, counts):
-        print(f"{study.__doc__}")
-        for line in study(seeds):
-            print(line, flush=True)
+
+
+STUDIES = (experiments, per_node, short_training, drastic_changes, counts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    names = [study.__name__ for study in STUDIES]
+    parser.add_argument("--only", nargs="*", default=names, choices=names)
+    asked = parser.parse_args()
+    for study in STUDIES:
+        if study.__name__ in asked.only:
+            print(study.__doc__)
+            for line in study(range(1, asked.seeds + 1)):
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -165,6 +165,15 @@ def test_complexities_are_chosen_by_cross_validation(computation, communication)
     assert (str(form.computation[0]), str(form.communication[0])) == (computation, communication)
 
 
+def test_with_three_sizes_no_order_is_chosen_that_a_held_out_size_cannot_test():
+    table = runs(rows=60)
+    table["size"] = np.tile([1400.0, 7000.0, 14000.0], 20)
+    table["runtime"] *= table["size"] / 7000
+    form = RationalPolynomial(None, "auto", "auto").fit(table).form_
+    assert form.longest() <= 2
+    assert RationalPolynomial(3, 3, 2).fit(table).form_.longest() == 4
+
+
 def test_the_range_holds_about_its_share_of_runs_and_contains_the_prediction():
     held = []
     for seed in range(20):
