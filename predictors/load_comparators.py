@@ -9,9 +9,10 @@ from scipy.optimize import least_squares
 
 from predictors.base import FloatArray, Remark
 from predictors.complexity import Term, complexity_terms
-from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.errors import NotFittedError, PredictorError
 from predictors.linear_fit import LinearFit, Method, Weights, check_method, fit_linear, solve
 from predictors.load_observations import LoadedRuns, Targets, loaded_runs, targets
+from predictors.remarks import check_level, refuse_unusable
 from predictors.size_folds import range_from_folds
 
 NEAR_ZERO = 0.05
@@ -76,13 +77,14 @@ class SizePolynomial:
         """Return runtimes in seconds; inputs other than ``size`` change nothing."""
         wanted, columns = self._asked(nprocs, inputs)
         if strict:
-            _refuse(self.reliability(nprocs, **inputs))
+            refuse_unusable(self.reliability(nprocs, **inputs))
         return _floored(columns @ self.fit_.coefficients, self.runs_).reshape(wanted.shape)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return a range that holds about `level` of such runs (jackknife+ over sizes)."""
+        check_level(level)
         wanted, columns = self._asked(nprocs, inputs)
         low, high = range_from_folds(
             _columns(self._terms, self.runs_.size, self.largest_), self.runs_.runtime,
@@ -225,15 +227,14 @@ class RatioPolynomial:
         """Return runtimes in seconds for ``size`` under the load given."""
         wanted, raw = self._values(nprocs, inputs)
         if strict:
-            _refuse(self.reliability(nprocs, **inputs))
+            refuse_unusable(self.reliability(nprocs, **inputs))
         return _floored(raw, self.runs_).reshape(wanted.shape)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return a range from the ratios of runtimes to fitted values of the runs seen."""
-        if not 0 < level < 1:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         wanted, raw = self._values(nprocs, inputs)
         seen = {
             "size": self.runs_.size,
@@ -256,12 +257,6 @@ class RatioPolynomial:
 def _floored(raw: FloatArray, runs: LoadedRuns) -> FloatArray:
     """Keep answers positive: no less than a thousandth of the shortest run seen."""
     return np.asarray(np.maximum(raw, 1e-3 * runs.runtime.min()), float)
-
-
-def _refuse(remarks: list[Remark]) -> None:
-    grave = [remark.text for remark in remarks if remark.grade == "unusable"]
-    if grave:
-        raise UndeterminedError("; ".join(grave))
 
 
 def _remarks(runs: LoadedRuns, wanted: Targets, raw: FloatArray, known: bool) -> list[Remark]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
+from predictors.observations import numbers
 
 LoadForm = Literal["min_avg_avail", "min_avail"]
 
@@ -26,6 +27,8 @@ class LoadedRuns:
         Available fractions in (0, 1].
     samples : numpy.ndarray of int
         Samples of load taken during the run, 0 where not known.
+    ignored : tuple of str
+        Columns that were there and not used.
     """
 
     nprocs: FloatArray
@@ -34,6 +37,7 @@ class LoadedRuns:
     cpu: FloatArray
     bandwidth: FloatArray
     samples: IntArray
+    ignored: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.runtime)
@@ -74,7 +78,9 @@ def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
 def _fractions(column: pd.Series, form: LoadForm) -> tuple[FloatArray, IntArray]:
     """Return a column of available fractions, and how many samples stand behind each."""
     if column.dtype != object:
-        return np.asarray(column, float), np.zeros(len(column), np.int64)
+        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
+    if all(np.ndim(cell) == 0 for cell in column):
+        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
     cells = [np.asarray(cell, float) for cell in column]
     fractions = np.array([available(cell, form) if cell.ndim else float(cell) for cell in cells])
     return fractions, np.array([len(cell) if cell.ndim else 0 for cell in cells], np.int64)
@@ -86,7 +92,7 @@ def _positive(values: FloatArray, name: str, limit: float = np.inf, least: float
         row = int(np.argmin(good))
         wanted = f"in (0, {limit:g}]" if np.isfinite(limit) else "finite and positive"
         wanted = f"at least {least:g}" if least else wanted
-        raise PredictorError(f"{name} must be {wanted}, got {values.flat[row]} in row {row}")
+        raise PredictorError(f"{name} must be {wanted}, got {values.flat[row]:g} in row {row}")
 
 
 def loaded_runs(observations: pd.DataFrame, form: LoadForm, load: bool = True) -> LoadedRuns:
@@ -118,7 +124,7 @@ def loaded_runs(observations: pd.DataFrame, form: LoadForm, load: bool = True) -
         )
     if observations.empty:
         raise PredictorError("there is no observation; a model needs at least one finished run")
-    nprocs, runtime, size = (observations[name].to_numpy(float) for name in needed[:3])
+    nprocs, runtime, size = (numbers(observations[name], name) for name in needed[:3])
     cpu, samples = np.ones(len(runtime)), np.zeros(len(runtime), np.int64)
     bandwidth = cpu.copy()
     if load:
@@ -129,7 +135,8 @@ def loaded_runs(observations: pd.DataFrame, form: LoadForm, load: bool = True) -
     _positive(size, "size")
     _positive(cpu, "available_cpu", limit=1.0)
     _positive(bandwidth, "available_bandwidth", limit=1.0)
-    return LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples)
+    ignored = tuple(str(name) for name in observations.columns if name not in needed)
+    return LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples, ignored)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ def judge(
     """
     remarks = [*_undetermined(runs, wanted, known, coefficients, rank), *_negative(raw, known)]
     remarks += [*_thin(runs, fitted, few), *_short(runs, raw), *_outside(runs, wanted)]
+    if runs.ignored:
+        text = f"columns not used: {', '.join(runs.ignored)}"
+        remarks.append(Remark("note", "ignored_columns", text))
     order = {"unusable": 0, "warning": 1, "note": 2}
     return sorted(remarks, key=lambda remark: order[remark.grade])
 

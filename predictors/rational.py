@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.complexity import complexity_choices
-from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.errors import NotFittedError, PredictorError
 from predictors.linear_fit import LinearFit, Method, Weights, check_method, fit_linear, solve
 from predictors.load_observations import LoadedRuns, LoadForm, Targets, loaded_runs, targets
 from predictors.load_reliability import judge
 from predictors.rational_form import GROWTHS, RationalForm
+from predictors.remarks import check_level, refuse_unusable
 from predictors.size_folds import folds_by_size, range_from_folds, score_folds, simplest_good
 
 ROWS_PER_COEFFICIENT = 2
@@ -232,8 +233,7 @@ class RationalPolynomial:
         wanted = targets(nprocs, inputs)
         raw, known = self._raw(wanted)
         if strict and not (known & (raw > 0)).all():
-            remarks = [r for r in self._judge(wanted, raw, known) if r.grade == "unusable"]
-            raise UndeterminedError("; ".join(remark.text for remark in remarks))
+            refuse_unusable(self._judge(wanted, raw, known))
         return self._floored(raw).reshape(wanted.shape)
 
     def _floored(self, raw: FloatArray) -> FloatArray:
@@ -255,8 +255,7 @@ class RationalPolynomial:
         Barber, Candès, Ramdas & Tibshirani, "Predictive inference with the
         jackknife+", Annals of Statistics 49, 2021.
         """
-        if not 0 < level < 1:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         self._fitted()
         wanted = targets(nprocs, inputs)
         columns = self.form_.columns(wanted)

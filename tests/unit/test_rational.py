@@ -252,6 +252,17 @@ def test_missing_columns_are_named_and_no_rows_are_an_error():
         RationalPolynomial(3, 3, 2).fit(runs().iloc[:0])
 
 
+def test_text_where_a_number_belongs_is_named_and_unused_columns_are_too():
+    table = runs().astype({"runtime": object})
+    table.loc[3, "runtime"] = "long"
+    with pytest.raises(PredictorError, match="runtime in row 3"):
+        RationalPolynomial(3, 3, 2).fit(table)
+    model = RationalPolynomial(3, 3, 2).fit(runs().assign(colour=1))
+    asked = {"size": 5000.0, "available_cpu": 0.5, "available_bandwidth": 0.5}
+    (remark,) = model.reliability(8, **asked)
+    assert (remark.code, remark.text) == ("ignored_columns", "columns not used: colour")
+
+
 def test_predictions_need_a_fit_a_size_and_known_inputs():
     with pytest.raises(NotFittedError):
         RationalPolynomial(3, 3, 2).predict(8, size=1.0)
