@@ -237,3 +237,12 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
 def test_figures_out_of_range_are_refused(build):
     with pytest.raises(ConfigError):
         build()
+
+
+def test_noise_leaves_free_links_free():
+    load = background("rounds")
+    exact = LoadSensors(load, Streams(1)).during(range(8), 0.0, 3000.0).bandwidth
+    noisy = LoadSensors(load, Streams(1), noise=0.2).during(range(8), 0.0, 3000.0).bandwidth
+    assert (exact == 1).any()
+    assert (noisy[exact == 1] == 1).all()
+    assert (noisy[exact < 1] != exact[exact < 1]).all()
