@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
     from predictors.offline_cycles import OfflineCyclePredictor as OfflineCyclePredictor
+    from predictors.rational import RationalPolynomial as RationalPolynomial
     from predictors.usl import UniversalScalability as UniversalScalability
 
 _MODULES = {
@@ -21,6 +22,7 @@ _MODULES = {
     "LevenbergMarquardt": "predictors.levenberg",
     "OfflineCyclePredictor": "predictors.offline_cycles",
     "OnlineCyclePredictor": "predictors.cycles",
+    "RationalPolynomial": "predictors.rational",
     "UniversalScalability": "predictors.usl",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""

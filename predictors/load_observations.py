@@ -1,0 +1,177 @@
+"""Reading observations of runs under load, and what a run's samples of load come to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, IntArray
+from predictors.errors import PredictorError
+from predictors.observations import numbers
+
+LoadForm = Literal["min_avg_avail", "min_avail"]
+
+
+@dataclass(frozen=True)
+class LoadedRuns:
+    """Finished runs under load, as arrays of shape (n,).
+
+    Attributes
+    ----------
+    nprocs, runtime, size : numpy.ndarray of float
+        Processors, seconds, problem size.
+    cpu, bandwidth : numpy.ndarray of float
+        Available fractions in (0, 1].
+    samples : numpy.ndarray of int
+        Samples of load taken during the run, 0 where not known.
+    ignored : tuple of str
+        Columns that were there and not used.
+    """
+
+    nprocs: FloatArray
+    runtime: FloatArray
+    size: FloatArray
+    cpu: FloatArray
+    bandwidth: FloatArray
+    samples: IntArray
+    ignored: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.runtime)
+
+
+def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
+    """Reduce the samples of one run to the one figure that the model uses.
+
+    Parameters
+    ----------
+    samples : array_like, shape (samples, places) or (samples,)
+        Available fractions of each processor (or link) at each look; NaN where
+        a sample is missing.
+    form : {"min_avg_avail", "min_avail"}
+        The smallest of the averages over time (load changes during runs), or
+        the smallest of the first samples (load stays as it was at the start).
+
+    References
+    ----------
+    Yagnik, Sanjay & Vadhiyar, sections 2.1 (min_avail) and 3 (min_avg_avail).
+
+    Examples
+    --------
+    >>> available([[1.0, 0.5], [0.2, 0.5]]), available([[1.0, 0.5], [0.2, 0.5]], "min_avail")
+    (0.5, 0.5)
+    >>> available([[1.0, 0.5], [0.2, 0.9]])
+    0.6
+    """
+    values = np.asarray(samples, float)
+    if values.size == 0:
+        return 1.0
+    values = values.reshape(len(values), -1)
+    if form == "min_avail":
+        return float(np.nanmin(values[0]))
+    return float(np.nanmean(values, axis=0).min())
+
+
+def _fractions(column: pd.Series, form: LoadForm) -> tuple[FloatArray, IntArray]:
+    """Return a column of available fractions, and how many samples stand behind each."""
+    if column.dtype != object:
+        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
+    if all(np.ndim(cell) == 0 for cell in column):
+        return numbers(column, str(column.name)), np.zeros(len(column), np.int64)
+    cells = [np.asarray(cell, float) for cell in column]
+    fractions = np.array([available(cell, form) if cell.ndim else float(cell) for cell in cells])
+    return fractions, np.array([len(cell) if cell.ndim else 0 for cell in cells], np.int64)
+
+
+def _positive(values: FloatArray, name: str, limit: float = np.inf, least: float = 0.0) -> None:
+    good = np.isfinite(values) & (values > 0) & (values >= least) & (values <= limit)
+    if not good.all():
+        row = int(np.argmin(good))
+        wanted = f"in (0, {limit:g}]" if np.isfinite(limit) else "finite and positive"
+        wanted = f"at least {least:g}" if least else wanted
+        raise PredictorError(f"{name} must be {wanted}, got {values.flat[row]:g} in row {row}")
+
+
+def loaded_runs(observations: pd.DataFrame, form: LoadForm, load: bool = True) -> LoadedRuns:
+    """Read and check the columns that the models of this method use.
+
+    Parameters
+    ----------
+    observations : pandas.DataFrame
+        Columns ``nprocs``, ``runtime`` (seconds), ``size`` and, with `load`,
+        ``available_cpu`` and ``available_bandwidth``: fractions in (0, 1], or
+        arrays of samples as `available` takes them.
+    form : {"min_avg_avail", "min_avail"}
+        How samples are reduced.
+    load : bool
+        Whether the columns of load are needed.
+
+    Raises
+    ------
+    PredictorError
+        If a column is missing, there is no row, or a value is out of range.
+    """
+    needed = ["nprocs", "runtime", "size"]
+    needed += ["available_cpu", "available_bandwidth"] if load else []
+    missing = [name for name in needed if name not in observations.columns]
+    if missing:
+        raise PredictorError(
+            f"observations lack the columns {', '.join(missing)}; this model needs "
+            + ", ".join(needed)
+        )
+    if observations.empty:
+        raise PredictorError("there is no observation; a model needs at least one finished run")
+    nprocs, runtime, size = (numbers(observations[name], name) for name in needed[:3])
+    cpu, samples = np.ones(len(runtime)), np.zeros(len(runtime), np.int64)
+    bandwidth = cpu.copy()
+    if load:
+        cpu, samples = _fractions(observations["available_cpu"], form)
+        bandwidth, _ = _fractions(observations["available_bandwidth"], form)
+    _positive(nprocs, "nprocs", least=1.0)
+    _positive(runtime, "runtime")
+    _positive(size, "size")
+    _positive(cpu, "available_cpu", limit=1.0)
+    _positive(bandwidth, "available_bandwidth", limit=1.0)
+    ignored = tuple(str(name) for name in observations.columns if name not in needed)
+    return LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples, ignored)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is asked: arrays of one shape, flattened, with the shape to give back."""
+
+    nprocs: FloatArray
+    size: FloatArray
+    cpu: FloatArray
+    bandwidth: FloatArray
+    shape: tuple[int, ...]
+    load_given: bool
+
+
+def targets(nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]) -> Targets:
+    """Check and broadcast the inputs of a prediction.
+
+    `inputs` holds ``size`` (needed), ``available_cpu`` and
+    ``available_bandwidth`` (1, an idle machine, where not given).
+    """
+    known = ("size", "available_cpu", "available_bandwidth")
+    unknown = [name for name in inputs if name not in known]
+    if unknown:
+        raise PredictorError(f"unknown inputs {', '.join(unknown)}; known are {', '.join(known)}")
+    if "size" not in inputs:
+        raise PredictorError("a prediction needs the problem size: predict(nprocs, size=...)")
+    columns = [nprocs, inputs["size"], inputs.get(known[1], 1.0), inputs.get(known[2], 1.0)]
+    try:
+        arrays = np.broadcast_arrays(*(np.asarray(column, float) for column in columns))
+    except ValueError as error:
+        shapes = ", ".join(str(np.shape(column)) for column in columns)
+        raise PredictorError(f"inputs of shapes {shapes} do not go together") from error
+    flat = [array.ravel() for array in arrays]
+    for name, values in zip(("nprocs", *known), flat, strict=True):
+        limit = 1.0 if name.startswith("available") else np.inf
+        _positive(values, name, limit, least=1.0 if name == "nprocs" else 0.0)
+    given = known[1] in inputs and known[2] in inputs
+    return Targets(flat[0], flat[1], flat[2], flat[3], arrays[0].shape, given)

@@ -1,0 +1,248 @@
+"""Background load: its generators' figures, the integration of progress, what sensors see."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sim.errors import ConfigError
+from sim.load import BackgroundLoad
+from sim.load_models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
+from sim.load_sensors import LoadSensors
+from workloads.streams import Streams
+
+KINDS = {
+    "rounds": (RoundLoad(), RoundLoad((0.02, 0.8), at_once=(1, 8))),
+    "overlap": (RoundLoad(overlap=True), RoundLoad((0.02, 0.8), at_once=(1, 8), overlap=True)),
+    "bursty": (BurstyLoad(), BurstyLoad()),
+    "periodic": (PeriodicLoad(), PeriodicLoad(pairs=20)),
+}
+
+
+def background(kind, processors=8, seed=3, **keywords):
+    cpu, network = KINDS[kind]
+    return BackgroundLoad(processors, Streams(seed), cpu=cpu, network=network, **keywords)
+
+
+def stepwise(load, processors, start, end, computation, communication, step):
+    """Work done by adding up many small steps."""
+    middles = np.arange(start, end, step) + step / 2
+    slowest = load.cpu_at(middles, processors).min(axis=1)
+    rows = load.loaded_links(processors, start, end)
+    during = (rows[:, 0] <= middles[:, None]) & (middles[:, None] < rows[:, 1])
+    free = np.where(during, rows[:, 4], 1.0).min(axis=1, initial=1.0)
+    return (step / (computation / slowest + communication / free)).sum()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_progress_equals_a_fine_step_integration(kind):
+    load, own = background(kind, chunk=2000.0), [1, 2, 5]
+    done = load.progress(own, 700.0, 5200.0, 9000.0, 4000.0)
+    expected = stepwise(load, own, 700.0, 5200.0, 9000.0, 4000.0, 0.5)
+    assert done == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_is_conserved_over_any_cuts(kind):
+    load, own = background(kind, chunk=3000.0), [0, 3, 4, 7]
+    end = load.completion(own, 123.4, 1500.0, 700.0)
+    cuts = [123.4, *np.sort(np.random.default_rng(1).uniform(123.4, end, 20)), end]
+    parts = [load.progress(own, a, b, 1500.0, 700.0) for a, b in pairwise(cuts)]
+    assert sum(parts) == pytest.approx(1.0, abs=1e-9)
+    half = cuts[9]
+    left = 1.0 - sum(parts[:9])
+    assert load.completion(own, half, 1500.0, 700.0, work=left) == pytest.approx(end, abs=1e-6)
+
+
+def test_constant_load_gives_the_closed_form():
+    load = BackgroundLoad(6, Streams(1), ConstantLoad(0.4), ConstantLoad(0.25), chunk=500.0)
+    seconds = 1000.0 / 0.4 + 300.0 / 0.25
+    assert load.completion([0, 5], 50.0, 1000.0, 300.0) == pytest.approx(50.0 + seconds, rel=1e-12)
+    assert load.completion([2], 0.0, 1000.0, 300.0) == pytest.approx(1000 / 0.4 + 300, rel=1e-12)
+    assert load.progress([0, 5], 50.0, 50.0 + seconds / 4, 1000.0, 300.0) == pytest.approx(0.25)
+
+
+def test_a_free_machine_runs_at_full_speed():
+    load = BackgroundLoad(4, Streams(1), cpu=None, network=None)
+    assert load.completion([0, 1, 2, 3], 10.0, 60.0, 40.0) == pytest.approx(110.0, rel=1e-12)
+
+
+def test_processors_of_one_node_share_no_link():
+    load = BackgroundLoad(4, Streams(1), cpu=None, network=ConstantLoad(0.1), processors_per_node=2)
+    assert load.completion([0, 1], 0.0, 50.0, 50.0) == pytest.approx(100.0, rel=1e-12)
+    assert load.completion([1, 2], 0.0, 50.0, 50.0) == pytest.approx(550.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
+    asked, fresh = background(kind, chunk=1000.0), background(kind, chunk=1000.0)
+    asked.completion([0], 9000.0, 10.0, 0.0)
+    times = np.arange(0.0, 12_000.0, 37.0)
+    np.testing.assert_array_equal(asked.cpu_at(times), fresh.cpu_at(times))
+    rows = asked.loaded_links(range(8), 0.0, 12_000.0)
+    np.testing.assert_array_equal(rows, fresh.loaded_links(range(8), 0.0, 12_000.0))
+    other = background(kind, seed=4, chunk=1000.0)
+    assert not np.array_equal(other.cpu_at(times), fresh.cpu_at(times))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_chunk_length_does_not_matter(kind):
+    short, long = background(kind, chunk=777.0), background(kind, chunk=50_000.0)
+    times = np.arange(0.0, 20_000.0, 29.0)
+    np.testing.assert_array_equal(short.cpu_at(times), long.cpu_at(times))
+    ends = [load.completion(range(8), 400.0, 900.0, 500.0) for load in (short, long)]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+
+
+def test_rounds_have_the_papers_figures():
+    load = background("rounds", processors=8)
+    cpu = load.cpu_at(np.arange(0.0, 500 * 330.0, 5.0))
+    loaded = cpu < 1
+    assert cpu[loaded].min() >= 0.065
+    assert cpu[loaded].max() <= 0.72
+    assert cpu[loaded].mean() == pytest.approx((0.065 + 0.72) / 2, abs=0.02)
+    assert loaded.any(axis=1).all()
+    assert loaded.mean() == pytest.approx(4.5 / 8, abs=0.03)
+    starts = np.flatnonzero((np.diff(cpu, axis=0) != 0).any(axis=1)) * 5.0
+    lengths = np.diff(starts)
+    assert lengths.min() >= 175
+    assert lengths.max() <= 485
+    assert lengths.mean() == pytest.approx(330, rel=0.05)
+
+
+def test_network_rounds_load_one_to_eight_links_between_distinct_nodes():
+    rows = background("rounds").loaded_links(range(8), 0.0, 80_000.0)
+    starts, counts = np.unique(rows[:, 0], return_counts=True)
+    assert set(counts) == set(range(1, 9))
+    assert (rows[:, 2] != rows[:, 3]).all()
+    assert rows[:, 4].min() >= 0.02
+    assert rows[:, 4].max() <= 0.80
+    pairs = {tuple(pair) for pair in rows[:, 2:4]}
+    assert len(pairs) == 56
+    for start in starts[:20]:
+        now = rows[rows[:, 0] == start]
+        assert len({tuple(pair) for pair in now[:, 2:4]}) == len(now)
+
+
+def test_overlapping_processors_change_on_their_own():
+    cpu = background("overlap").cpu_at(np.arange(0.0, 60_000.0, 5.0))
+    moved = np.diff(cpu, axis=0) != 0
+    assert (moved.sum(axis=1)[moved.any(axis=1)] == 1).mean() > 0.8
+    assert (cpu < 1).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_bursts_have_a_heavy_tail_within_their_bounds():
+    model = BurstyLoad(loaded=(30.0, 7200.0), tail=1.1)
+    lengths = model._bursts(np.random.default_rng(2), (20_000,))
+    assert lengths.min() >= 30
+    assert lengths.max() <= 7200
+    expected = (30 / 300) ** 1.1  # P(longer than 300 s) under the unbounded law
+    bound = (30 / 7200) ** 1.1
+    assert (lengths > 300).mean() == pytest.approx((expected - bound) / (1 - bound), rel=0.1)
+
+
+def test_the_links_of_loaders_never_carry_two_loads_at_once():
+    rows = background("bursty", processors=4).loaded_links(range(4), 0.0, 80_000.0)
+    for pair in np.unique(rows[:, 2:4], axis=0):
+        own = rows[(rows[:, 2:4] == pair).all(axis=1)]
+        own = own[np.argsort(own[:, 0])]
+        assert (own[1:, 0] >= own[:-1, 1]).all()
+
+
+def test_periodic_load_repeats_after_its_period():
+    load = BackgroundLoad(3, Streams(1), PeriodicLoad(period=6000.0, step=300.0), None)
+    times = np.arange(10.0, 6000.0, 100.0)
+    np.testing.assert_allclose(load.cpu_at(times), load.cpu_at(times + 6000.0), rtol=1e-12)
+    assert 0.05 <= load.cpu_at(times).min() < 0.9
+
+
+def test_averages_equal_those_of_many_readings():
+    load, own = background("rounds", chunk=1000.0), [2, 4, 6]
+    fine = np.arange(300.0, 4300.0, 0.25) + 0.125
+    expected = load.cpu_at(fine, own).mean(axis=0)
+    np.testing.assert_allclose(load.average_cpu(own, 300.0, 4300.0), expected, rtol=1e-3)
+    rows = load.loaded_links(own, 300.0, 4300.0)
+    means = []
+    for pair in np.unique(rows[:, 2:4], axis=0):
+        part = rows[(rows[:, 2:4] == pair).all(axis=1)]
+        during = (part[:, 0] <= fine[:, None]) & (fine[:, None] < part[:, 1])
+        means.append(np.where(during, part[:, 4], 1.0).min(axis=1).mean())
+    assert load.average_bandwidth(own, 300.0, 4300.0) == pytest.approx(min(means), rel=1e-3)
+    assert load.average_bandwidth([3], 300.0, 4300.0) == 1.0
+
+
+def test_sensors_sample_at_the_start_and_every_two_minutes():
+    load = background("rounds")
+    seen = LoadSensors(load, Streams(1)).during([1, 2], 50.0, 50.0 + 241.0)
+    np.testing.assert_array_equal(seen.cpu, load.cpu_at([50.0, 170.0, 290.0], [1, 2]))
+    short = LoadSensors(load, Streams(1)).during([1, 2], 50.0, 60.0)
+    assert short.cpu.shape == (1, 2)
+
+
+def test_sensors_per_node_average_the_processors_of_the_node():
+    load = background("rounds", processors=8, processors_per_node=4)
+    sensors = LoadSensors(load, Streams(1), per="node")
+    seen = sensors.during([1, 2, 5], 0.0, 300.0).cpu
+    cpu = load.cpu_at([0.0, 120.0, 240.0])
+    expected = np.stack((cpu[:, :4].mean(axis=1), cpu[:, 4:].mean(axis=1)), axis=1)
+    np.testing.assert_allclose(seen, expected)
+    assert sensors.readings(0, 5).shape == (5, 2)
+
+
+def test_link_samples_find_what_is_loaded_at_that_moment():
+    load = background("rounds")
+    seen = LoadSensors(load, Streams(1)).during(range(8), 100.0, 3000.0).bandwidth
+    for row, time in zip(seen, np.arange(100.0, 3000.0, 120.0), strict=True):
+        assert row.min() == load.bandwidth_at(range(8), time)
+
+
+def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
+    load = BackgroundLoad(50, Streams(1), ConstantLoad(0.5), ConstantLoad(0.5))
+    sensors = LoadSensors(load, Streams(1), noise=0.1)
+    machine = sensors.readings(0, 40)
+    assert np.log(machine / 0.5).std() == pytest.approx(0.1, rel=0.1)
+    assert np.log(machine / 0.5).mean() == pytest.approx(0.0, abs=0.01)
+    own = sensors.during([7, 9], 0.0, 4800.0)
+    np.testing.assert_array_equal(own.cpu, machine[:, [7, 9]])
+    assert len(np.unique(machine)) == machine.size
+    link = sensors.links(3)
+    assert (link.available != 0.5).all()
+    other = LoadSensors(load, Streams(2), noise=0.1).readings(0, 40)
+    assert not np.array_equal(other, machine)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: RoundLoad(available=(0.0, 0.5)),
+        lambda: RoundLoad(available=(0.5, 1.2)),
+        lambda: RoundLoad(duration=(480.0, 180.0)),
+        lambda: RoundLoad(at_once=(3, 2)),
+        lambda: BurstyLoad(tail=0.0),
+        lambda: BurstyLoad(loaders=0),
+        lambda: PeriodicLoad(depth=(0.5, 1.0)),
+        lambda: PeriodicLoad(step=0.0),
+        lambda: ConstantLoad(0.0),
+        lambda: BackgroundLoad(0, Streams(1)),
+        lambda: BackgroundLoad(1, Streams(1), chunk=0.0),
+        lambda: BackgroundLoad(2, Streams(1)).completion([2], 0.0, 1.0, 1.0),
+        lambda: BackgroundLoad(2, Streams(1)).completion([], 0.0, 1.0, 1.0),
+        lambda: BackgroundLoad(2, Streams(1)).completion([0], -1.0, 1.0, 1.0),
+        lambda: BackgroundLoad(2, Streams(1)).completion([0], 0.0, -1.0, 1.0),
+        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), every=0.0),
+        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), per="rack"),
+        lambda: LoadSensors(BackgroundLoad(2, Streams(1)), Streams(1), noise=-1.0),
+    ],
+)
+def test_figures_out_of_range_are_refused(build):
+    with pytest.raises(ConfigError):
+        build()
+
+
+def test_noise_leaves_free_links_free():
+    load = background("rounds")
+    exact = LoadSensors(load, Streams(1)).during(range(8), 0.0, 3000.0).bandwidth
+    noisy = LoadSensors(load, Streams(1), noise=0.2).during(range(8), 0.0, 3000.0).bandwidth
+    assert (exact == 1).any()
+    assert (noisy[exact == 1] == 1).all()
+    assert (noisy[exact < 1] != exact[exact < 1]).all()
