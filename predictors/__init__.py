@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from predictors.adept import Adept as Adept
     from predictors.amdahl import Amdahl as Amdahl
+    from predictors.errors import NotFittedError as NotFittedError
+    from predictors.errors import PredictorError as PredictorError
+    from predictors.errors import UndeterminedError as UndeterminedError
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
     from predictors.usl import UniversalScalability as UniversalScalability
 
@@ -17,6 +20,9 @@ _MODULES = {
     "Adept": "predictors.adept",
     "Amdahl": "predictors.amdahl",
     "LevenbergMarquardt": "predictors.levenberg",
+    "NotFittedError": "predictors.errors",
+    "PredictorError": "predictors.errors",
+    "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.usl",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
