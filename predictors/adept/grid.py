@@ -136,9 +136,13 @@ def _through_nearest(
         good_high &= n <= N
     if not (good_low.any() or good_high.any()):
         return None
-    # An impossible sigma marks an A through which no instance of the family passes.
+    # Where the curve is flat at the point, sigma stays open (NaN); an infinite
+    # one marks an A through which no instance of the family passes.
+    factor = np.ones_like(A) if serial is None else serial / A
+    flat = (G <= 0.0) & (np.abs(factor * F / t - 1.0) < 1e-9)
+    low = np.where(flat, np.nan, np.where(good_low, low, np.inf))
     B = np.concatenate([A, np.where(good_high, N, 1.0)])
-    r = np.concatenate([np.where(good_low, low, np.inf), np.where(good_high, rising, np.inf)])
+    r = np.concatenate([low, np.where(good_high, rising, np.inf)])
     return B, r, np.repeat([False, True], len(A))
 
 
@@ -152,7 +156,8 @@ def _evaluated(
     impossible = np.zeros(len(B), bool)
     if r is not None:
         impossible = np.isinf(r)
-        least = most = np.where(impossible, least, r)
+        given = np.isfinite(r)
+        least, most = np.where(given, r, least), np.where(given, r, most)
     c, fitted, w = solve(problem, B[None], least, most, high.astype(float))
     return np.broadcast_to(c, w.shape)[0], fitted[0], np.where(impossible, np.inf, w[0])
 
