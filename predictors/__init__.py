@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from predictors.adept import Adept as Adept
     from predictors.amdahl import Amdahl as Amdahl
     from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
+    from predictors.errors import NotFittedError as NotFittedError
+    from predictors.errors import PredictorError as PredictorError
+    from predictors.errors import UndeterminedError as UndeterminedError
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
     from predictors.offline_cycles import OfflineCyclePredictor as OfflineCyclePredictor
     from predictors.rational import RationalPolynomial as RationalPolynomial
@@ -23,6 +26,9 @@ _MODULES = {
     "OfflineCyclePredictor": "predictors.offline_cycles",
     "OnlineCyclePredictor": "predictors.cycles",
     "RationalPolynomial": "predictors.rational",
+    "NotFittedError": "predictors.errors",
+    "PredictorError": "predictors.errors",
+    "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.usl",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""

@@ -137,4 +137,4 @@ def _instance(parameters: FloatArray) -> tuple[float, float, float]:
     """Return A, sigma and scale, held inside the model's domain."""
     log_scale = float(parameters[2]) if len(parameters) == 3 else 0.0
     A, sigma = max(float(parameters[0]), 1.0), abs(float(parameters[1]))
-    return A, sigma, float(np.exp(np.clip(log_scale, -700.0, 700.0)))
+    return A, sigma, float(np.exp(np.clip(log_scale, -200.0, 200.0)))

@@ -29,8 +29,9 @@ from predictors.remarks import (
 class UniversalScalability:
     """T(n) = T(1) (1 + contention (n-1) + coherency n (n-1)) / n, after Gunther.
 
-    In seconds the law is linear in three coefficients, all >= 0, which least
-    squares on relative errors finds outright. With two processor counts the
+    In seconds it is p/n + q + c n, which least squares on relative errors finds
+    outright with p, q, c >= 0, that is 1 >= contention >= coherency >= 0, so
+    that no runtime can come out as nought. With two processor counts the
     coherency is taken as nought, with one the contention too.
 
     Attributes
@@ -38,7 +39,6 @@ class UniversalScalability:
     serial_time_ : float
         T(1), seconds.
     contention_, coherency_ : float
-        Infinite where T(1) comes out as nought.
     curve_ : ObservedCurve
         The observations as used.
 
@@ -112,16 +112,15 @@ class UniversalScalability:
     def _learn(self, curve: ObservedCurve) -> Self:
         self.curve_ = curve
         self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
-        serial, contention, coherency = (*self._fit.coefficients, 0.0, 0.0)[:3]
-        self.serial_time_ = float(serial)
-        self.contention_, self.coherency_ = (
-            float(value / serial) if serial > 0.0 else float(np.inf)
-            for value in (contention, coherency)
-        )
+        coefficients = self._fit.coefficients
+        coherency = float(coefficients[2]) if len(coefficients) > 2 else 0.0
+        self.serial_time_ = float(coefficients.sum())
+        self.contention_ = (float(coefficients[1:2].sum()) + coherency) / self.serial_time_
+        self.coherency_ = coherency / self.serial_time_
         return self
 
     def _design(self, nprocs: FloatArray) -> FloatArray:
-        columns = [1.0 / nprocs, (nprocs - 1.0) / nprocs, nprocs - 1.0]
+        columns = [1.0 / nprocs, np.ones_like(nprocs), nprocs]
         return np.stack(columns[: len(self.curve_.nprocs)], axis=1)
 
     def _targets(self, nprocs: ArrayLike) -> FloatArray:

@@ -84,7 +84,7 @@ def _two_passes(problem: Problem, envelope: Envelope, nearest: int) -> Instances
     inside = np.zeros(len(B), bool)
     for box in envelope.boxes:
         inside |= _within(box, A, r)
-    if inside.any():
+    if (inside & np.isfinite(w)).any():
         w = np.where(inside, w, np.inf)
     best = int(np.argmin(w))
     ends = [_second_pass(problem, envelope, A[best], r[best], family) for family in (False, True)]
@@ -136,9 +136,14 @@ def _through_nearest(
         good_high &= n <= N
     if not (good_low.any() or good_high.any()):
         return None
-    B = np.concatenate([A[good_low], N[good_high]])
-    r = np.concatenate([low[good_low], rising[good_high]])
-    return B, r, np.repeat([False, True], [good_low.sum(), good_high.sum()])
+    # Where the curve is flat at the point, sigma stays open (NaN); an infinite
+    # one marks an A through which no instance of the family passes.
+    factor = np.ones_like(A) if serial is None else serial / A
+    flat = (G <= 0.0) & (np.abs(factor * F / t - 1.0) < 1e-9)
+    low = np.where(flat, np.nan, np.where(good_low, low, np.inf))
+    B = np.concatenate([A, np.where(good_high, N, 1.0)])
+    r = np.concatenate([low, np.where(good_high, rising, np.inf)])
+    return B, r, np.repeat([False, True], len(A))
 
 
 def _evaluated(
@@ -148,10 +153,13 @@ def _evaluated(
     least, most = high.astype(float), np.where(high, LARGEST_SIGMA, 1.0)
     least = np.minimum(np.maximum(least, bounds.sigma_low), most)
     most = np.maximum(np.minimum(most, bounds.sigma_high), least)
+    impossible = np.zeros(len(B), bool)
     if r is not None:
-        least = most = r
+        impossible = np.isinf(r)
+        given = np.isfinite(r)
+        least, most = np.where(given, r, least), np.where(given, r, most)
     c, fitted, w = solve(problem, B[None], least, most, high.astype(float))
-    return np.broadcast_to(c, w.shape)[0], fitted[0], w[0]
+    return np.broadcast_to(c, w.shape)[0], fitted[0], np.where(impossible, np.inf, w[0])
 
 
 def _second_pass(

@@ -159,7 +159,7 @@ class Adept:
         refuse_inputs("Adept", inputs)
         targets = self._targets(nprocs)
         answers = self._answers(targets.ravel())
-        wider = np.exp(ndtri(0.5 + 0.5 * level) * self._errors(targets.ravel()))
+        wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets.ravel()), 50.0))
         low, high = answers.low / wider, answers.high * wider
         return low.reshape(targets.shape), high.reshape(targets.shape)
 

@@ -21,6 +21,15 @@ _AHEAD = 2.0
 """The curve as a whole is settled for this many times the last count."""
 
 
+def rounded(values: FloatArray) -> FloatArray:
+    """Round to 40 binary digits, so that a change of the unit of time changes no digit.
+
+    Ties are common among instances, and the last digit would decide them.
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**40) * 2.0**-40, exponent), float)
+
+
 @dataclass(frozen=True)
 class FitOptions:
     """How instances are searched for; see `Adept`."""
@@ -102,9 +111,7 @@ class Phase:
     @property
     def unit(self) -> float:
         """Seconds that are taken as 1 in the search, so that units do not matter."""
-        if self.options.scale == "unit":
-            return 1.0
-        return float(np.exp(np.mean(np.log(self.curve.runtime))))
+        return 1.0 if self.options.scale == "unit" else float(self.curve.runtime[0])
 
     @property
     def whole(self) -> tuple[Instances, Selection]:
@@ -156,6 +163,9 @@ class Phase:
         """
         if self.lender is not None:
             return self.lender.answers(targets).scaled(self._borrowed_scale)
+        if not len(targets):
+            nothing = np.zeros(0)
+            return Answers(*(nothing,) * 8, unbent=nothing > 0.0)
         weights = distance_weights(self.curve.nprocs, targets, self.options.q)
         answers = self._answers(*self._fit(weights, targets))
         return self._sparse(answers, targets) if self.is_sparse else answers
@@ -211,7 +221,11 @@ class Phase:
         weights = weights / weights.sum(axis=1, keepdims=True)
         reach = REACH * np.maximum(targets, self.curve.nprocs[-1])
         problem = Problem(
-            self.curve.nprocs, self.curve.runtime / self.unit, weights, reach, self.options.scale
+            self.curve.nprocs,
+            rounded(self.curve.runtime / self.unit),
+            weights,
+            reach,
+            self.options.scale,
         )
         if self.options.search == "grid":
             return grid_search(problem, targets)

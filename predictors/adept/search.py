@@ -31,7 +31,7 @@ _STEPS = 16
 """Candidates in a doubling."""
 _MINIMA = 4
 """Local minima of each family that are refined."""
-_ROUNDS = 3
+_ROUNDS = 4
 _POINTS = 17
 _FRACTIONS = np.linspace(0.0, 1.0, _POINTS)
 

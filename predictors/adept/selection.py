@@ -18,6 +18,8 @@ NOISELESS = 1e-5
 """Residuals below this relative size are no noise but rounding and an unfinished search."""
 EXACT = 1e-6
 """What noiseless instances may differ from the best by."""
+LARGEST = 1.0
+"""Bound on the estimate; beyond it runtimes say nothing."""
 _PARAMETERS = 3
 
 
@@ -77,7 +79,8 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
         return 0.0
     squares = EXPECTED_FREEDOM * EXPECTED_ERROR**2 + used * residual**2
     squares += curve.scatter_freedom * curve.scatter**2 * mean_runs
-    return float(np.sqrt(squares / (EXPECTED_FREEDOM + own_freedom + curve.scatter_freedom)))
+    freedom = EXPECTED_FREEDOM + own_freedom + curve.scatter_freedom
+    return min(float(np.sqrt(squares / freedom)), LARGEST)
 
 
 def select(
