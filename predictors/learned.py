@@ -51,7 +51,6 @@ class History:
         self._model: CurveModel | None = None
         self._predicted = np.zeros(0)
         self._grades: dict[int, str] = {}
-        self._asked: set[int] = set()
         self._targets = np.zeros(0, np.int64)
         self.number = 0
 
@@ -79,10 +78,7 @@ class History:
         return is_new or was_asked
 
     def predict(self, counts: IntArray) -> FloatArray:
-        """Return the fitted runtimes at each count; fit first if need be.
-
-        A new fit answers at once for all counts that were ever asked for.
-        """
+        """Return the fitted runtimes at each count; fit first if need be."""
         model = self._fitted()
         largest = int(counts.max())
         if largest >= self._predicted.size:
@@ -90,20 +86,20 @@ class History:
             wider[: self._predicted.size] = self._predicted
             self._predicted = wider
         values: FloatArray = self._predicted[counts]
-        if np.isnan(values).any():
-            self._asked.update(counts.tolist())
-            self._targets = np.array(sorted(self._asked))
-            self._predicted[self._targets] = model.predict(self._targets)
-            values = self._predicted[counts]
+        missing = np.isnan(values)
+        if missing.any():
+            self._targets = counts[missing]
+            values[missing] = self._predicted[self._targets] = model.predict(self._targets)
         return values
 
     def grade(self, nprocs: int) -> str:
         """Return the worst grade of the remarks about a count, empty without any."""
         if nprocs not in self._grades:
             self.predict(np.array([nprocs]))
-            remarks = self._fitted().reliability(self._targets)
+            targets = self._targets if nprocs in self._targets else np.array([nprocs])
+            remarks = self._fitted().reliability(targets)
             general = _worst(r.grade for r in remarks if r.target is None)
-            self._grades = dict.fromkeys(self._targets.tolist(), general)
+            self._grades.update(dict.fromkeys(targets.tolist(), general))
             for remark in remarks:
                 if remark.target is not None:
                     count = int(remark.target)
