@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -131,6 +131,15 @@ class Explanation(NamedTuple):
     method: str
     observations: int
     reliability: str
+
+
+@runtime_checkable
+class Inquisitive(Protocol):
+    """A predictor that can say which count should be measured next."""
+
+    def wanted(self, job: int, nprocs: int) -> int | None:
+        """Return the count to measure for better predictions of `job` at `nprocs`."""
+        ...
 
 
 class RuntimePredictor(Protocol):

@@ -52,6 +52,7 @@ class History:
         self._predicted = np.zeros(0)
         self._grades: dict[int, str] = {}
         self._targets = np.zeros(0, np.int64)
+        self._wanted: int | None = None
         self.number = 0
 
     @property
@@ -98,6 +99,7 @@ class History:
             self.predict(np.array([nprocs]))
             targets = self._targets if nprocs in self._targets else np.array([nprocs])
             remarks = self._fitted().reliability(targets)
+            self._wanted = next((r.measure_at for r in remarks if r.measure_at), None)
             general = _worst(r.grade for r in remarks if r.target is None)
             self._grades.update(dict.fromkeys(targets.tolist(), general))
             for remark in remarks:
@@ -105,6 +107,11 @@ class History:
                     count = int(remark.target)
                     self._grades[count] = _worst((self._grades[count], remark.grade))
         return self._grades[nprocs]
+
+    def wanted(self, nprocs: int) -> int | None:
+        """Return the count that the model would have measured next; None if it is content."""
+        self.grade(nprocs)
+        return self._wanted
 
     def _fitted(self) -> CurveModel:
         if self._model is None:
@@ -217,6 +224,14 @@ class CurvePerApplication:
         if history is None:
             return Explanation("requested_time", 0, "")
         return Explanation(self.method, history.number, history.grade(nprocs))
+
+    def wanted(self, job: int, nprocs: int) -> int | None:
+        """Return the count that should be measured next to predict better at a count.
+
+        None where the model is content or knows nothing yet.
+        """
+        history = self._history(job)
+        return None if history is None else history.wanted(nprocs)
 
     def _history(self, job: int) -> History | None:
         pool = self._pool(self._application[job], self._size_class[job], self._size[job])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
 from sim.records import Ranges
 
 
@@ -120,6 +120,11 @@ class View:
         seconds = self.requested_time[job] if curve is None else float(curve[0])
         self._believed[job] = (processors, seconds)
         return seconds
+
+    def wanted(self, job: int, processors: int) -> int | None:
+        """Return the count that the predictor would have measured next, if it says so."""
+        predictor = self._predictor
+        return predictor.wanted(job, processors) if isinstance(predictor, Inquisitive) else None
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
