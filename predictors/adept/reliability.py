@@ -19,9 +19,9 @@ ALIKE = 0.10
 """Spread below which no measurement is needed."""
 VERY_HIGH_ERROR = 0.40
 """Fitting error from which predictions are worse than others; see docs/adept.md."""
-OPEN = 4.0
+OPEN = 6.0
 """Largest over smallest prediction at a target from which the data say little."""
-UNANSWERED = 10.0
+UNANSWERED = 12.0
 """The same from which they do not answer."""
 DETERMINED = 0.001
 """Spread that noiseless observations leave only where they do not determine the curve."""
