@@ -17,8 +17,8 @@ APART = 0.20
 """Spread of indistinguishable instances at which a measurement tells them apart."""
 ALIKE = 0.10
 """Spread below which no measurement is needed."""
-VERY_HIGH_ERROR = 0.40
-"""Fitting error from which predictions are worse than others; see docs/adept.md."""
+VERY_HIGH_ERROR = 1.0
+"""Fitting error that no curve should have; lower ones do not go with larger errors elsewhere."""
 OPEN = 6.0
 """Largest over smallest prediction at a target from which the data say little."""
 UNANSWERED = 12.0

@@ -66,5 +66,5 @@ def test_bad_files_are_refused_with_line_and_field(tmp_path, text, where, messag
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ValueError, match="absent.csv: no such file"):
+    with pytest.raises(ValueError, match=r"absent\.csv: no such file"):
         read_measurements(tmp_path / "absent.csv")
