@@ -106,6 +106,9 @@ def _names(path: Path, header: list[str]) -> list[str]:
     """Return canonical column names; refuse a header without the two that are needed."""
     plain = [re.sub(r"[\s\-]+", "_", cell.strip().lower()) for cell in header]
     plain = [re.sub(r"[_\s]*[\(\[](s|sec|seconds)[\)\]]$", "", name) for name in plain]
+    doubled = [name for name in plain if plain.count(name) > 1]
+    if doubled:
+        raise PredictorError(f"{path}: column {doubled[0]} stands in the header twice")
     names = list(plain)
     for canonical, spellings in SPELLINGS.items():
         present = [name for name in spellings if name in plain]
@@ -123,9 +126,6 @@ def _names(path: Path, header: list[str]) -> list[str]:
                 f"{path}: no column for {canonical}; accepted are {', '.join(spellings)}; "
                 f"the columns are {', '.join(header)}"
             )
-    doubled = {name for name in names if names.count(name) > 1}
-    if doubled:
-        raise PredictorError(f"{path}: column {doubled.pop()} stands in the header twice")
     return names
 
 

@@ -15,6 +15,9 @@ _LEAST = 3
 """Observations that a fit must be left with."""
 _LAST_RESORT = 0.1
 """Weight that an anomalous point keeps where too few others are left."""
+_UNCHECKED = 0.5
+"""The same where the three others fit some curve whatever they are, so that nothing checks
+the verdict: on measured curves dropping the point then does more harm than good."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
     weight = np.ones(len(n))
     for point in findings.points:
         weight[point.place] = float(anomaly_factor(point.deviation))
+    if findings.points and used.sum() == _LEAST + 1:
+        weight = np.maximum(weight, _UNCHECKED)
     if findings.points and (weight[used] > 0.0).sum() < _LEAST:
         weight = np.maximum(weight, _LAST_RESORT)
     return Layout(used, weight, findings.starts, findings.points, shortest, feasible, None)

@@ -11,7 +11,7 @@ from predictors.amdahl import Amdahl
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
 
-RISE = 0.05
+RISE = 0.03
 """A runtime that grows by more than this over the last counts is declining scalability."""
 _SPECIAL_LEAST = 9
 _SPECIAL_MEMBERS = 3
@@ -106,7 +106,7 @@ def declining_start(nprocs: FloatArray, runtime: FloatArray) -> int:
     """Return the index of the shortest runtime before a declining end, or the last index.
 
     The end is declining if the runtime rises at every step over the last one or
-    more counts, by more than 5 % in all.
+    more counts, by more than 3 % in all.
     """
     start = len(runtime) - 1
     while start > 0 and runtime[start] > runtime[start - 1]:

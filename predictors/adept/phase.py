@@ -10,7 +10,7 @@ from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope, derive_envelope
 from predictors.adept.grid import grid_search
 from predictors.adept.search import REACH, Instances, Problem, Scale, basis, search
-from predictors.adept.selection import Selection, noise_floor, select
+from predictors.adept.selection import Selection, is_well_met, noise_floor, select
 from predictors.adept.sparse import amdahl_curve, amdahl_times, is_sparse, single_bounds
 from predictors.adept.weights import distance_weights
 from predictors.base import FloatArray
@@ -105,6 +105,7 @@ class Phase:
         self.options = options
         self._whole: tuple[Instances, Selection] | None = None
         self._floor = 0.0
+        self._balanced = False
         self._plain = options.search == "grid"
         self.is_sparse = is_sparse(curve, options.scale)
 
@@ -206,12 +207,12 @@ class Phase:
         """Search and select; the first time, a row for the curve as a whole goes first."""
         if self._whole is not None:
             instances = self._searched(weights, targets)
-            return instances, select(instances, targets, self._floor, self._plain)
+            return instances, select(instances, targets, self._floor, self._balanced, self._plain)
         weights = np.concatenate([np.ones((1, weights.shape[1])), weights])
         targets = np.concatenate([self.curve.nprocs[-1:] * _AHEAD, targets])
         instances = self._searched(weights, targets)
-        self._floor = self._floor_of(instances)
-        selection = select(instances, targets, self._floor, self._plain)
+        self._floor, self._balanced = self._noise_of(instances)
+        selection = select(instances, targets, self._floor, self._balanced, self._plain)
         first, others = slice(0, 1), slice(1, None)
         self._whole = instances.rows(first), selection.rows(first)
         return instances.rows(others), selection.rows(others)
@@ -231,11 +232,13 @@ class Phase:
             return grid_search(problem, targets)
         return search(problem)
 
-    def _floor_of(self, instances: Instances) -> float:
-        if self.options.floor is not None:
-            return self.options.floor
-        residual = float(np.sqrt(instances.wssre[0].min()))
-        return noise_floor(self.curve, residual, int((self.kept_weight > 0.0).sum()))
+    def _noise_of(self, instances: Instances) -> tuple[float, bool]:
+        """Return the floor, and whether the observations are met well."""
+        residual, used = float(np.sqrt(instances.wssre[0].min())), int((self.kept_weight > 0).sum())
+        floor = self.options.floor
+        if floor is None:
+            floor = noise_floor(self.curve, residual, used)
+        return floor, is_well_met(floor, residual, used)
 
     def _answers(self, instances: Instances, selection: Selection) -> Answers:
         A, sigma = instances.parameters()

@@ -17,11 +17,11 @@ APART = 0.20
 """Spread of indistinguishable instances at which a measurement tells them apart."""
 ALIKE = 0.10
 """Spread below which no measurement is needed."""
-VERY_HIGH_ERROR = 0.40
-"""Fitting error from which predictions are worse than others; see docs/adept.md."""
-OPEN = 4.0
+VERY_HIGH_ERROR = 1.0
+"""Fitting error that no curve should have; lower ones do not go with larger errors elsewhere."""
+OPEN = 6.0
 """Largest over smallest prediction at a target from which the data say little."""
-UNANSWERED = 10.0
+UNANSWERED = 12.0
 """The same from which they do not answer."""
 DETERMINED = 0.001
 """Spread that noiseless observations leave only where they do not determine the curve."""

@@ -18,6 +18,8 @@ NOISELESS = 1e-5
 """Residuals below this relative size are no noise but rounding and an unfinished search."""
 EXACT = 1e-6
 """What noiseless instances may differ from the best by."""
+WELL_MET = 0.05
+"""Root mean square residual within which the families weigh the same; see `select`."""
 LARGEST = 1.0
 """Bound on the estimate; beyond it runtimes say nothing."""
 _PARAMETERS = 3
@@ -83,8 +85,17 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
     return min(float(np.sqrt(squares / freedom)), LARGEST)
 
 
+def is_well_met(floor: float, residual: float, used: int) -> bool:
+    """Say whether more observations than parameters are met well, though not exactly."""
+    return floor > 0.0 and used > _PARAMETERS and residual < WELL_MET
+
+
 def select(
-    instances: Instances, targets: FloatArray, floor: float, plain: bool = False
+    instances: Instances,
+    targets: FloatArray,
+    floor: float,
+    balanced: bool = False,
+    plain: bool = False,
 ) -> Selection:
     """Choose the candidate whose prediction is the lower median of the indistinguishable ones.
 
@@ -95,15 +106,19 @@ def select(
     targets : numpy.ndarray of float, shape (t,)
     floor : float
         Relative noise; 0 still allows for rounding.
+    balanced : bool
+        Let the low-variance and the high-variance candidates together weigh the
+        same. Where Downey's curve holds, this keeps the many high-variance
+        candidates that have not bent yet from outvoting the others; where it
+        does not, their caution is worth having.
     plain : bool
         Choose the best fit instead, as the paper does.
     """
     runtime = instances.runtime(targets)
     best = instances.wssre.min(axis=1, keepdims=True)
     members = instances.wssre <= RUNNER_UP * best + max(floor, EXACT) ** 2
-    ordered = np.argsort(np.where(members, runtime, np.inf), axis=1, kind="stable")
     rows = np.arange(len(targets))
-    chosen = ordered[rows, (members.sum(axis=1) - 1) // 2]
+    chosen = _lower_median(runtime, members, instances.high if balanced else None)
     if plain:
         chosen = instances.wssre.argmin(axis=1)
     beside = members.copy()
@@ -117,3 +132,18 @@ def select(
         np.where(beside, runtime, np.inf).min(axis=1),
         np.where(beside, runtime, 0.0).max(axis=1),
     )
+
+
+def _lower_median(runtime: FloatArray, members: BoolArray, high: BoolArray | None) -> IntArray:
+    """Return the place in each row of the members' lower median, weighted by family or not."""
+    ordered = np.argsort(np.where(members, runtime, np.inf), axis=1, kind="stable")
+    if high is None:
+        middle = (members.sum(axis=1) - 1) // 2
+    else:
+        weight = members.astype(float)
+        for family in (high, ~high):
+            inside = weight[:, family]
+            weight[:, family] = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1.0)
+        share = np.cumsum(np.take_along_axis(weight, ordered, axis=1), axis=1)
+        middle = (share < 0.5 * share[:, -1:] * (1.0 - 1e-9)).sum(axis=1)
+    return np.asarray(ordered[np.arange(len(ordered)), middle], np.int64)

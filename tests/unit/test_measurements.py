@@ -1,0 +1,70 @@
+import pytest
+
+from predictors.measurements import read_measurements
+
+
+def written(folder, text):
+    path = folder / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("count", ["nodes", "Cores", "THREADS", "procs", "nprocs", "Nodes "])
+@pytest.mark.parametrize("time", ["time", "Runtime", "SECONDS", "runtime_s", "Time (s)"])
+def test_spellings(tmp_path, count, time):
+    frame = read_measurements(written(tmp_path, f"{count},{time}\n1,100\n2,55.5\n"))
+    assert frame["nprocs"].tolist() == [1, 2]
+    assert frame["runtime"].tolist() == [100, 55.5]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nodes;time\n1;100,5\n2;55,25\n",
+        "nodes\ttime\n1\t100,5\n2\t55,25\n",
+        "\ufeffnodes,time\n1,100.5\n\n# a comment\n2,55.25\n",
+        'nodes,time\n"1","100,5"\n"2","55,25"\n',
+    ],
+)
+def test_separators_and_decimal_commas(tmp_path, text):
+    frame = read_measurements(written(tmp_path, text))
+    assert frame["runtime"].tolist() == [100.5, 55.25]
+
+
+def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
+    text = (
+        'problem,size,nprocs,runtime_s,comp_s,comm_s\n"a, b",3,1,9,8,1\nc,4,1,7,6,1\nc,4,2,4,3,1\n'
+    )
+    frame = read_measurements(written(tmp_path, text), ["problem=c"])
+    assert frame["runtime"].tolist() == [7, 4]
+    assert frame["computation"].tolist() == [6, 3]
+    assert frame["communication"].tolist() == [1, 1]
+    assert frame["size"].tolist() == [4, 4]
+    assert len(read_measurements(tmp_path / "runs.csv", ["Problem=a, b", "size=3.0"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ("", [], "the file is empty"),
+        ("nodes,time\n", [], "no row below the header"),
+        ("nodes,colour\n1,2\n", [], "no column for runtime; accepted are runtime"),
+        ("nodes,cores,time\n1,4,2\n", [], "cores and nodes could all be nprocs"),
+        ("nodes,time\n1,fast\n", [], r"runs.csv:2: runtime is 'fast'; a number is needed"),
+        ("nodes,time\n1,2\n2\n", [], r"runs.csv:3: 1 fields where the header has 2"),
+        ("nodes,time\n1,\n", [], r"runs.csv:2: runtime is ''"),
+        ("nodes;time\n1;1,000\n2;2,500\n", [], "can be a decimal comma or thousands"),
+        ("problem,n,time\na,1,2\nb,1,3\n", [], "2 curves in column problem; choose one"),
+        ("problem,n,time\na,1,2\n", ["problem=z"], "no row has problem=z; there are: a"),
+        ("n,time\n1,2\n", ["problem"], "expected COLUMN=VALUE"),
+        ("n,time,time\n1,2,3\n", [], "stands in the header twice"),
+    ],
+)
+def test_bad_files_are_refused_with_line_and_field(tmp_path, text, where, message):
+    with pytest.raises(ValueError, match=message):
+        read_measurements(written(tmp_path, text), where)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"absent\.csv: no such file"):
+        read_measurements(tmp_path / "absent.csv")

@@ -1,0 +1,92 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from predictors.cli import METHODS, main
+
+CSV = "Cores,Seconds\n1,100\n2,52\n4,28\n4,28.5\n8,17\n16,12\n"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(CSV, encoding="utf-8")
+    return path
+
+
+def answer(capsys, *arguments) -> dict:
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_answers_as_json(runs, capsys, method):
+    report = answer(capsys, runs, "--method", method, "--target", "2-4", "32")
+    assert [row["nprocs"] for row in report["rows"]] == [2, 3, 4, 32]
+    for row in report["rows"]:
+        assert row["low"] <= row["runtime"] <= row["high"]
+        assert row["efficiency"] == pytest.approx(row["speedup"] / row["nprocs"])
+    assert report["method"] == method
+    assert report["serial_measured"]
+    assert report["rows"][0]["speedup"] == pytest.approx(100 / report["rows"][0]["runtime"])
+
+
+def test_adept_reports_parameters_knee_and_remarks(runs, capsys):
+    report = answer(capsys, runs, "--target", 1000)
+    assert report["parameters"]["A"] > 1
+    assert report["knee"] > 1
+    assert report["at_efficiency"]["0.5"] > report["at_efficiency"]["0.8"] > 1
+    assert {"far"} <= {remark["code"] for remark in report["remarks"]}
+    assert report["rows"][0]["grade"] in ("warning", "unusable")
+
+
+def test_the_table_is_for_people(runs, capsys):
+    assert main([str(runs)]) == 0
+    text = capsys.readouterr().out
+    for words in ("processors", "average parallelism A", "knee", "efficiency of at least 0.8"):
+        assert words in text
+    assert "measure next on" in text
+
+
+def test_allowed_counts_are_respected(runs, capsys):
+    report = answer(capsys, runs, "--target", "24", "32", "--allowed", "powers of 2")
+    assert [row["grade"] == "unusable" for row in report["rows"]] == [True, False]
+    report = answer(capsys, runs, "--target", "24", "--allowed", "8,16,24")
+    assert report["rows"][0]["grade"] != "unusable"
+
+
+def test_a_plot_is_written(runs, tmp_path, capsys):
+    picture = tmp_path / "curve.png"
+    assert main([str(runs), "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "many"], "--target many: a processor count"),
+        (["--target", "8-4"], "the range must run upwards"),
+        (["--target", "0"], "processor counts must be finite and at least 1, got 0"),
+        (["--where", "colour=red"], "expected COLUMN=VALUE"),
+        (["--level", "2"], "level must be between 0 and 1"),
+        (["--allowed", "odd"], "allowed must be counts or one of"),
+    ],
+)
+def test_bad_arguments_end_with_status_2_and_one_line(runs, capsys, arguments, message):
+    assert main([str(runs), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_the_module_runs_from_the_command_line(runs):
+    command = [sys.executable, "-m", "predictors", str(runs), "--json", "--target", "32"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["rows"][0]["nprocs"] == 32
+    bad = subprocess.run([*command[:3], "absent.csv"], capture_output=True, text=True, check=False)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr == "python -m predictors: error: absent.csv: no such file\n"
