@@ -1,12 +1,14 @@
+import io
 import json
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from sim.artefacts import write_failure
-from sim.compare import find_runs, gather, main
+from sim.compare import find_runs, gather, main, print_comparison
 from sim.errors import SimError
 
 
@@ -61,6 +63,22 @@ def test_rows_are_keyed_by_what_differs(sweep):
     ]
     assert table["message"][5] == "seed must be at least 0, got -1"
     assert table["mean_response_time"][2] == 30.0
+
+
+def test_rows_are_printed_by_their_keys_and_a_shared_baseline_once(tmp_path):
+    for name in ("adept", "oracle"):
+        fabricate(tmp_path / f"very-long-name-of-a-run,predictor={name}",
+                        ["policy=sa", f"predictor={name}"], summary=figures(1.0),
+                        baseline=figures(2.0), choices={"predictor": name})  # fmt: skip
+    table, keys = gather(tmp_path)
+    console = Console(file=io.StringIO(), width=80)
+    print_comparison(console, table, keys)
+    rows = [line.split() for line in console.file.getvalue().splitlines()]
+    assert rows[-3:] == [
+        ["adept", "run", "1.00", "s", "50.0", "%"],
+        ["user_estimate", "baseline", "2.00", "s", "50.0", "%"],
+        ["oracle", "run", "1.00", "s", "50.0", "%"],
+    ]
 
 
 def test_comparison_is_written_and_safe_to_repeat(sweep, capsys):
