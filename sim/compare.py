@@ -142,20 +142,23 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
 
     A baseline that several runs share, such as runs with other predictors, is shown once.
     """
-    shown = [row for row in SHOWN if row.key in table.columns]
     finished = table[table["status"] == "finished"]
-    names = _names(finished, keys)
-    again = finished.duplicated([*names, *(row.key for row in shown)])
-    finished = finished[~(again & (finished["role"] == "baseline"))]
+    known = len(FIXED) + len(keys)  # a key may have the name of a figure
+    labels, numbers = finished.iloc[:, :known], finished.iloc[:, known:]
+    shown = [row for row in SHOWN if row.key in numbers.columns]
+    names = _names(labels, keys)
+    both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
+    again = both.duplicated() & (labels["role"] == "baseline")
+    labels, numbers = labels[~again], numbers[~again]
     printed = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
     for name in names:
         printed.add_column(escape(name), overflow="fold")
     columns = []
     for row in shown:
         printed.add_column(row.label, justify="right")
-        values = [None if pd.isna(value) else value for value in finished[row.key]]
+        values = [None if pd.isna(value) else value for value in numbers[row.key]]
         columns.append(texts(values, row.kind))
-    for position, (_, line) in enumerate(finished.iterrows()):
+    for position, (_, line) in enumerate(labels.iterrows()):
         left = [_cell(line[name]) for name in names]
         if names[0] == "run" and line["role"] == "baseline":
             left[0] += " baseline"

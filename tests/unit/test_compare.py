@@ -123,8 +123,11 @@ def test_runs_that_no_override_tells_apart_are_by_their_configuration(tmp_path):
 def test_key_named_like_a_figure_keeps_both(tmp_path):
     for name in ("jobs=5", "jobs=6"):
         fabricate(tmp_path / name, [name], summary=figures(1.0, jobs=99))
-    table, _ = gather(tmp_path)
+    table, keys = gather(tmp_path)
     assert table.columns.tolist().count("jobs") == 2
+    console = Console(file=io.StringIO(), width=80)
+    print_comparison(console, table, keys)
+    assert [line.split()[0] for line in console.file.getvalue().splitlines()[-2:]] == ["5", "6"]
 
 
 def test_runs_inside_a_run_are_part_of_it(tmp_path):
