@@ -96,7 +96,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], Non
     summaries = run(
         config, folder, digest, Show(not multirun if asked is None else asked, names[0])
     )
-    return lambda: _show(*summaries, names)
+    return lambda: _show(*summaries, names, folder)
 
 
 def _names(config: dict[str, Any]) -> tuple[str, str]:
@@ -104,14 +104,16 @@ def _names(config: dict[str, Any]) -> tuple[str, str]:
     return str(chosen), "" if base is None else f"baseline {base['name']}"
 
 
-def _show(summary: dict[str, Any], base: dict[str, Any] | None, names: tuple[str, str]) -> None:
+def _show(
+    summary: dict[str, Any], base: dict[str, Any] | None, names: tuple[str, str], folder: Path
+) -> None:
     """Print the table; a reader that has gone away (``| head``) takes nothing else along."""
     from rich.console import Console
 
     from sim.console import print_results
 
     with contextlib.suppress(BrokenPipeError, SystemExit):
-        print_results(Console(), summary, base, names=names)
+        print_results(Console(), summary, base, names=names, folder=folder)
 
 
 def _clear(folder: Path) -> None:
@@ -125,14 +127,15 @@ def is_bad_input(error: BaseException) -> bool:
     from predictors.errors import PredictorError
     from workloads.errors import WorkloadError
 
-    return isinstance(error, SimError | WorkloadError | PredictorError | OSError)
+    return isinstance(error, SimError | WorkloadError | PredictorError | OSError | MemoryError)
 
 
 def one_line(error: BaseException) -> str:
     """Return an error's message on one line."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"not enough memory: {text}" if isinstance(error, MemoryError) else text
 
 
 def _task(composed: DictConfig) -> None:

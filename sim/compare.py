@@ -28,6 +28,8 @@ SHOWN = (
     Row("system_efficiency", "efficiency", "%"),
     Row("prediction_mape", "prediction error", "%"),
 )
+UNFOLDED = 400
+"""Columns of a line that goes to a file or a program, where nothing needs folding."""
 FIXED = ("run", "role", "status", "message")
 
 
@@ -128,21 +130,38 @@ def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
     return path
 
 
+def _names(finished: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return the columns that name a row: its folder only where keys do not tell rows apart."""
+    if not keys or finished[finished["role"] == "run"].duplicated(list(keys)).any():
+        return ["run", *keys]
+    return [*keys, "role"] if (finished["role"] == "baseline").any() else list(keys)
+
+
 def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
-    """Return the finished rows with what tells them apart and the main figures."""
-    shown = [row for row in SHOWN if row.key in table.columns]
+    """Return the finished rows with what tells them apart and the main figures.
+
+    A baseline that several runs share, such as runs with other predictors, is shown once.
+    """
     finished = table[table["status"] == "finished"]
-    printed = Table(show_edge=False, pad_edge=False, box=None)
-    for name in ("run", *keys):
+    known = len(FIXED) + len(keys)  # a key may have the name of a figure
+    labels, numbers = finished.iloc[:, :known], finished.iloc[:, known:]
+    shown = [row for row in SHOWN if row.key in numbers.columns]
+    names = _names(labels, keys)
+    both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
+    again = both.duplicated() & (labels["role"] == "baseline")
+    labels, numbers = labels[~again], numbers[~again]
+    printed = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
+    for name in names:
         printed.add_column(escape(name), overflow="fold")
     columns = []
     for row in shown:
         printed.add_column(row.label, justify="right")
-        values = [None if pd.isna(value) else value for value in finished[row.key]]
+        values = [None if pd.isna(value) else value for value in numbers[row.key]]
         columns.append(texts(values, row.kind))
-    for position, (_, line) in enumerate(finished.iterrows()):
-        name = line["run"] if line["role"] == "run" else f"{line['run']} baseline"
-        left = [escape(str(name)), *(_cell(line[key]) for key in keys)]
+    for position, (_, line) in enumerate(labels.iterrows()):
+        left = [_cell(line[name]) for name in names]
+        if names[0] == "run" and line["role"] == "baseline":
+            left[0] += " baseline"
         printed.add_row(*left, *(column[position] for column in columns))
     return printed
 
@@ -173,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
     print_comparison(console, table, keys)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
     return 0

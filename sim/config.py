@@ -15,6 +15,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
 from sim.errors import ConfigError
+from sim.machine import MOST_PROCESSORS
 
 CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 OVERRUNS = ("extend", "kill")
@@ -78,8 +79,10 @@ def check_values(config: Mapping[str, Any]) -> None:
     if config["overrun"] not in OVERRUNS:
         _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
     processors = config["cluster"].get("processors")
-    if processors is not None and (type(processors) is not int or processors < 1):
-        _refuse("cluster.processors", processors, "a whole number, at least 1, or null")
+    whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
+    if processors is not None and not whole:
+        allowed = f"a whole number, at least 1 and at most {MOST_PROCESSORS:,}, or null"
+        _refuse("cluster.processors", processors, allowed)
 
 
 def digest(config: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -131,6 +132,11 @@ def _change(row: Row, value: Value, other: Value) -> str:
     return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
 
 
+def _heading(name: str) -> str:
+    """Return a policy's name so that a narrow column breaks it between words."""
+    return escape(name.replace("_", " "))
+
+
 def result_table(
     run: Figures, baseline: Figures | None = None, *, names: tuple[str, str] = ("run", "baseline")
 ) -> Table:
@@ -147,11 +153,11 @@ def result_table(
     -------
     rich.table.Table
     """
-    table = Table(show_edge=False, pad_edge=False, box=SIMPLE)
-    table.add_column("")
-    table.add_column(escape(names[0]), justify="right")
+    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    table.add_column(_heading(names[0]), justify="right")
     if baseline is not None:
-        table.add_column(escape(names[1]), justify="right")
+        table.add_column(_heading(names[1]), justify="right")
         table.add_column("difference", justify="right")
     table.add_column("lower bound", justify="right", style="dim")
     for section in SECTIONS:
@@ -227,8 +233,9 @@ def print_results(
     baseline: Figures | None = None,
     *,
     names: tuple[str, str] = ("run", "baseline"),
+    folder: Path | None = None,
 ) -> None:
-    """Print the final table with the reasons for its dashes and the warnings below.
+    """Print the final table, the reasons for its dashes, warnings, and where artefacts lie.
 
     Parameters
     ----------
@@ -236,9 +243,15 @@ def print_results(
     run, baseline : dict
         Summaries.
     names : tuple of str
+    folder : pathlib.Path, optional
+        Where the artefacts are; shown from the working folder on where they lie below it.
     """
     console.print(result_table(run, baseline, names=names))
     for line in reasons(run):
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")
+    if folder is not None:
+        here = Path.cwd()
+        shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
+        console.print(f"Artefacts: {shown}", markup=False, highlight=False, soft_wrap=True)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from sim.errors import ConfigError
 from sim.records import Ranges
 
+MOST_PROCESSORS = 1_000_000_000
+"""More than any machine has; areas of jobs stay exact enough below it."""
+
 
 @dataclass(frozen=True)
 class Dedicated:
@@ -13,7 +16,7 @@ class Dedicated:
     Attributes
     ----------
     processors : int
-        At least 1.
+        At least 1, at most `MOST_PROCESSORS`.
     processors_per_node : int
         Processor p sits on node p // processors_per_node.
     """
@@ -22,8 +25,11 @@ class Dedicated:
     processors_per_node: int = 1
 
     def __post_init__(self) -> None:
-        if self.processors < 1:
-            raise ConfigError(f"cluster.processors must be at least 1, got {self.processors}")
+        if not 1 <= self.processors <= MOST_PROCESSORS:
+            raise ConfigError(
+                f"cluster.processors must be at least 1 and at most {MOST_PROCESSORS:,}, "
+                f"got {self.processors}"
+            )
         if self.processors_per_node < 1:
             raise ConfigError(
                 f"cluster.processors_per_node must be at least 1, got {self.processors_per_node}"

@@ -1,5 +1,6 @@
 """Progress of a running simulation: simulated date, jobs done, queue, time left."""
 
+import contextlib
 import datetime
 import time
 from types import TracebackType
@@ -25,7 +26,8 @@ def simulated_date(seconds: float, start: datetime.datetime | None) -> str:
     'day 2 01:01'
     """
     if start is not None:
-        return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
+        with contextlib.suppress(OverflowError):  # beyond the calendar: days must do
+            return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
     days, rest = divmod(int(max(seconds, 0.0)), 86400)
     return f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
 

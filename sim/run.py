@@ -1,6 +1,7 @@
 """One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
 
 import contextlib
+import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -190,14 +191,25 @@ def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest:
     )
 
 
+def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
+    """Return a trace's first submit, in seconds on its clock and as a date (UTC) if known."""
+    origin = float(trace.jobs["submit_time"].iloc[0])
+    if trace.epoch is None:
+        return origin, None
+    try:
+        return origin, datetime.datetime.fromtimestamp(trace.epoch + origin, datetime.UTC)
+    except (OverflowError, ValueError):
+        return origin, None
+
+
 def perform(
     config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, digest: str, show: Show
 ) -> Artefacts:
     """Simulate the run or its baseline, and return everything that is written of it."""
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        origin = float(scene.trace.jobs["submit_time"].iloc[0])
-        progress = Progress(show.messages, show.name(parts), origin=origin)
+        origin, start = beginning(scene.trace)
+        progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
     return artefacts(config, played, time.perf_counter() - began, digest)

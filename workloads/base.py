@@ -52,6 +52,8 @@ class Trace:
         ``sigma`` of Downey's model); empty for logs.
     feedback : bool
         Whether dependent jobs wait for their predecessors.
+    epoch : float or None
+        Unix time of instant 0 of the trace's clock, where the trace says it.
     """
 
     jobs: pd.DataFrame
@@ -62,6 +64,11 @@ class Trace:
     repaired: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, np.ndarray] = field(default_factory=dict)
     feedback: bool = False
+    epoch: float | None = None
+
+
+LONGEST_TIME = 1e12
+"""Seconds (30,000 years); a float64 of that size still resolves a ten-thousandth of a second."""
 
 
 class Workload(Protocol):
@@ -140,8 +147,9 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     ------
     WorkloadError
         If a column is missing, a value is not finite, a job has no processors
-        or no positive runtime or requested time, or the rows are not in submit
-        order. The message names the first such job.
+        or no positive runtime or requested time, a time is beyond what a clock
+        in float64 resolves, or the rows are not in submit order. The message
+        names the first such job.
     """
     missing = [name for name in COLUMNS if name not in jobs.columns]
     if missing:
@@ -154,6 +162,10 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
         & (table["reference_runtime"] > 0),
         "requested_time must be positive and finite": np.isfinite(table["requested_time"])
         & (table["requested_time"] > 0),
+        **{
+            f"{name} must be at most {LONGEST_TIME:g} s": table[name].abs() <= LONGEST_TIME
+            for name in ("submit_time", "reference_runtime", "requested_time")
+        },
         "submit_time must not decrease": table["submit_time"].diff().fillna(0.0) >= 0,
     }
     for rule, holds in rules.items():

@@ -5,6 +5,9 @@ from typing import TypeGuard
 
 from workloads.errors import WorkloadError
 
+MOST = 1_000_000_000
+"""Jobs, processors, applications: more than any log or machine has."""
+
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a finite number; true and false are none.
@@ -20,15 +23,17 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def check_count(key: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1.
+    """Refuse what is not a whole number of at least 1, and at most `MOST`.
 
     Raises
     ------
     WorkloadError
         Naming ``workload.<key>``.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise WorkloadError(f"workload.{key}={value}: must be a whole number of at least 1")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise WorkloadError(
+            f"workload.{key}={value}: must be a whole number of at least 1 and at most {MOST:,}"
+        )
 
 
 def check_load(load: object) -> None:

@@ -106,6 +106,7 @@ under which submit times follow the schedule; set one of them to null or false
             cleaned.dropped,
             cleaned.repaired,
             feedback=self.feedback,
+            epoch=log.epoch(),
         )
 
     def _report(self, log: SwfLog, cleaned: Cleaned) -> None:

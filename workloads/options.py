@@ -73,9 +73,9 @@ class TruthOptions:
         if self.size not in ("known", "hidden"):
             raise WorkloadError(f"workload.size must be known or hidden, got {self.size!r}")
         _check_number("workload.popularity", self.popularity)
-        _check_number("workload.size_noise", self.size_noise)
-        _check_number("moldability.noise", self.noise)
-        _check_number("moldability.split_noise", self.split_noise)
+        _check_number("workload.size_noise", self.size_noise, most=10.0)
+        _check_number("moldability.noise", self.noise, most=10.0)
+        _check_number("moldability.split_noise", self.split_noise, most=10.0)
         _check_number("moldability.share", self.share, most=1.0)
         _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
         _check_count("moldability.min_processors", self.min_processors, "")

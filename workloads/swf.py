@@ -27,6 +27,10 @@ __all__ = ["FIELDS", "Comment", "SwfLog", "read_swf", "write_swf"]
 _DIRECTIVE = re.compile(r"\s*;\s*([A-Za-z][A-Za-z ]*?)\s*:(?!//)\s*(.*?)\s*$")
 
 
+UNIX_YEAR = 365 * 86400.0
+"""Seconds since 1970 below which no submit is taken for a Unix time."""
+
+
 class Comment(NamedTuple):
     """A line that starts with a semicolon, exactly as it stands in the file.
 
@@ -108,6 +112,18 @@ class SwfLog:
                     )
                 if int(value.split()[0]) > 0:
                     return int(value.split()[0])
+        return None
+
+    def epoch(self) -> float | None:
+        """Return the Unix time of the log's instant 0, None where the header has none.
+
+        A header that says 0 is believed where the submits are Unix times themselves.
+        """
+        for value in self.values("UnixStartTime"):
+            if re.match(r"\d{1,11}(\s|$)", value):
+                zero = float(value.split()[0])
+                known = zero > 0 or self.jobs["submit_time"].max() > UNIX_YEAR
+                return zero if known else None
         return None
 
 

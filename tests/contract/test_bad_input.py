@@ -13,6 +13,8 @@ CONFIGURATIONS = [
     (["replications=0"], "replications=0", "at least 1"),
     (["overrun=ignore"], "overrun=ignore", "extend, kill"),
     (["cluster.processors=0"], "cluster.processors=0", "at least 1"),
+    (["cluster.processors=100000000000000000000"], "cluster.processors=1", "1,000,000,000"),
+    (["workload.jobs=100000000000000000000"], "workload.jobs=1", "1,000,000,000"),
     (["cluster.processors=many"], "cluster.processors=many", "whole number"),
     (["cluster.processors_per_node=0"], "cluster.processors_per_node", "at least 1"),
     (["workload.jobs=0"], "workload.jobs=0", "at least 1"),
@@ -25,6 +27,7 @@ CONFIGURATIONS = [
     (["workload.size=secret"], "secret", "hidden"),
     (["moldability.share=1.5"], "share", "1.5"),
     (["moldability.noise=-0.1"], "noise", "-0.1"),
+    (["moldability.noise=500"], "moldability.noise", "at most 10"),
     (["predictor.spread=-1"], "predictor.spread", "between 0 and 10"),
     (["predictor.bias=null"], "predictor.bias=null", "a number"),
     (["policy.backfill.replan=perhaps"], "policy.backfill.replan=perhaps", "true or false"),
@@ -53,6 +56,14 @@ FILES_OF_LINES = {
         ["broken.swf, line 1, field 4", "soon"],
     ),
     "no number in the header": ("; MaxProcs: lots\n" + JOB, ["broken.swf", "MaxProcs", "lots"]),
+    "a runtime of ages": (
+        JOB.replace(" 60 4", " 1e300 4", 1),
+        ["broken.swf", "job 1", "reference_runtime=1e+300", "at most 1e+12"],
+    ),
+    "a submit time of ages": (
+        JOB.replace("1 0 -1", "1 1e18 -1", 1),
+        ["broken.swf", "job 1", "submit_time=1e+18", "at most 1e+12"],
+    ),
     "nothing that can run": (
         JOB.replace(" 60 4", " -1 4", 1),
         ["broken.swf", "none of 1 jobs", "runtime"],

@@ -1,12 +1,14 @@
+import io
 import json
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from sim.artefacts import write_failure
-from sim.compare import find_runs, gather, main
+from sim.compare import find_runs, gather, main, print_comparison
 from sim.errors import SimError
 
 
@@ -63,6 +65,22 @@ def test_rows_are_keyed_by_what_differs(sweep):
     assert table["mean_response_time"][2] == 30.0
 
 
+def test_rows_are_printed_by_their_keys_and_a_shared_baseline_once(tmp_path):
+    for name in ("adept", "oracle"):
+        fabricate(tmp_path / f"very-long-name-of-a-run,predictor={name}",
+                        ["policy=sa", f"predictor={name}"], summary=figures(1.0),
+                        baseline=figures(2.0), choices={"predictor": name})  # fmt: skip
+    table, keys = gather(tmp_path)
+    console = Console(file=io.StringIO(), width=80)
+    print_comparison(console, table, keys)
+    rows = [line.split() for line in console.file.getvalue().splitlines()]
+    assert rows[-3:] == [
+        ["adept", "run", "1.00", "s", "50.0", "%"],
+        ["user_estimate", "baseline", "2.00", "s", "50.0", "%"],
+        ["oracle", "run", "1.00", "s", "50.0", "%"],
+    ]
+
+
 def test_comparison_is_written_and_safe_to_repeat(sweep, capsys):
     assert main([str(sweep)]) == 0
     first = (sweep / "comparison.csv").read_bytes()
@@ -105,8 +123,11 @@ def test_runs_that_no_override_tells_apart_are_by_their_configuration(tmp_path):
 def test_key_named_like_a_figure_keeps_both(tmp_path):
     for name in ("jobs=5", "jobs=6"):
         fabricate(tmp_path / name, [name], summary=figures(1.0, jobs=99))
-    table, _ = gather(tmp_path)
+    table, keys = gather(tmp_path)
     assert table.columns.tolist().count("jobs") == 2
+    console = Console(file=io.StringIO(), width=80)
+    print_comparison(console, table, keys)
+    assert [line.split()[0] for line in console.file.getvalue().splitlines()[-2:]] == ["5", "6"]
 
 
 def test_runs_inside_a_run_are_part_of_it(tmp_path):

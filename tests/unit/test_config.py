@@ -27,6 +27,7 @@ def test_good_values_pass():
         ({"replications": 0}, "replications=0: must be a whole number, at least 1"),
         ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
         ({"cluster": {"processors": 0}}, "cluster.processors=0: must be a whole number, at least"),
+        ({"cluster": {"processors": 10**12}}, "cluster.processors=1000000000000: must be"),
         ({"cluster": {"processors": 2.5}}, "cluster.processors=2.5: must be a whole number"),
         ({"cluster": {"processors": True}}, "cluster.processors=True: must be a whole number"),
     ],

@@ -1,3 +1,4 @@
+import datetime
 import io
 import re
 
@@ -7,7 +8,7 @@ from rich.console import Console
 from sim.console import print_results
 from sim.metrics import summarise
 from sim.outcome import outcome
-from sim.progress import Progress
+from sim.progress import Progress, simulated_date
 
 
 def printed(run, baseline=None, **options):
@@ -76,3 +77,26 @@ def test_file_gets_a_plain_line_every_ten_seconds(monkeypatch):
         "sa: day 3 00:00 · 2 of 10 jobs · 7 waiting · 0:00:44 left",
         "sa: day 5 00:00 · 4 of 10 jobs · 7 waiting · 0:00:33 left",
     ]
+
+
+def test_a_table_of_long_names_and_large_errors_fits_80_columns():
+    console = Console(file=io.StringIO(), width=80)
+    run = dict.fromkeys(("mean_efficiency", "mean_response_time"), 0.5) | {"prediction_mape": 4.7e3}
+    print_results(console, run, run, names=("average_parallelism", "baseline conservative"))
+    rows = console.file.getvalue().splitlines()
+    assert any(row.split() == ["average", "baseline"] for row in rows)
+    for label in ("95th percentile response", "mean efficiency of a job", "prediction error, mean"):
+        assert any(row.startswith(label) for row in rows)
+
+
+def test_a_known_start_shows_dates_as_far_as_the_calendar_goes():
+    start = datetime.datetime(2006, 12, 18, tzinfo=datetime.UTC)
+    assert simulated_date(90061.0, start) == "2006-12-19 01:01"
+    assert simulated_date(1e12, start) == "day 11574075 01:46"
+
+
+def test_the_last_line_says_where_the_artefacts_lie(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert printed({"jobs": 1}, folder=tmp_path / "runs" / "a").endswith("\nArtefacts: runs/a\n")
+    outside = tmp_path.parent / "b"
+    assert printed({"jobs": 1}, folder=outside).endswith(f"\nArtefacts: {outside}\n")

@@ -260,3 +260,18 @@ def test_writing_into_a_missing_folder_is_refused(tmp_path):
     log = read_swf(write_log(tmp_path, job_line()))
     with pytest.raises(WorkloadError, match=r"out.swf: cannot be written: No such file"):
         write_swf(tmp_path / "none" / "out.swf", log)
+
+
+@pytest.mark.parametrize(
+    ("header", "submit", "epoch"),
+    [
+        ("; UnixStartTime: 893466664", 0, 893466664.0),
+        ("; UnixStartTime: 0", 1641021254, 0.0),
+        ("; UnixStartTime: 0", 7, None),
+        ("; UnixStartTime: unknown", 7, None),
+        ("; MaxProcs: 4", 1641021254, None),
+    ],
+)
+def test_the_epoch_is_the_unix_time_of_instant_0(tmp_path, header, submit, epoch):
+    log = read_swf(write_log(tmp_path, header, job_line(submit_time=submit)))
+    assert log.epoch() == epoch
