@@ -114,8 +114,7 @@ class Resizer:
         pending = engine.work.bank(run, now)
         pause = cost + pending
         if processors != before:
-            asked = np.array([processors])
-            seconds *= float(engine.view.stretch_factors(run.job, before, asked)[0])
+            seconds *= engine.view.stretch_factor(run.job, before, processors)
         if self._limited:
             spent = (now - run.changed) / self._whole_limit(run.job, before)
             self._spent[run.job] = self._spent.get(run.job, 0.0) + spent

@@ -167,12 +167,21 @@ class View:
         Without a curve a job's work counts in processor-seconds, as if it sped
         up perfectly: nothing else is known of it.
         """
+        asked = np.empty(counts.size + 1, np.int64)
+        asked[0] = processors
+        asked[1:] = counts
         self.queries += 1
-        curve = self._predictor.curve(job, np.concatenate(([processors], counts)))
+        curve = self._predictor.curve(job, asked)
         if curve is None:
             return processors / counts
         factors: FloatArray = curve[1:] / curve[0]
         return factors
+
+    def stretch_factor(self, job: int, before: int, after: int) -> float:
+        """Return the believed runtime at one count over that at another."""
+        self.queries += 1
+        curve = self._predictor.curve(job, np.array([before, after]))
+        return before / after if curve is None else curve.item(1) / curve.item(0)
 
     def seconds_left(self, run: Run) -> float:
         """Return the believed seconds of progress that a run still needs where it is."""
@@ -229,6 +238,8 @@ class FeasibleCounts:
         self._least: list[int] = least.tolist()
         self._largest: list[int] = largest.tolist()
         self._special = special
+        self._known_special: dict[int, IntArray | None] = {}
+        self._known_extremes: dict[int, tuple[int, int]] = {}
         self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
 
     def counts(self, job: int) -> IntArray:
@@ -244,14 +255,18 @@ class FeasibleCounts:
 
     def special(self, job: int) -> IntArray | None:
         """Return the job's feasible counts, None where every count between its extremes is."""
-        if self._least[job] == self._largest[job] or self._special(job) is None:
-            return None
-        return self.counts(job)
+        if job not in self._known_special:
+            all_of_them = self._least[job] == self._largest[job] or self._special(job) is None
+            self._known_special[job] = None if all_of_them else self.counts(job)
+        return self._known_special[job]
 
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest feasible count of the job."""
-        least, largest = self._least[job], self._largest[job]
-        if least != largest and self._special(job) is not None:
-            counts = self.counts(job)
-            return int(counts[0]), int(counts[-1])
-        return least, largest
+        known = self._known_extremes.get(job)
+        if known is None:
+            known = self._least[job], self._largest[job]
+            counts = self.special(job)
+            if counts is not None:
+                known = int(counts[0]), int(counts[-1])
+            self._known_extremes[job] = known
+        return known

@@ -28,6 +28,7 @@ class Work:
         self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
         self._since = [0.0] * len(self._reference)
         self._done: dict[int, float] = {}
+        self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
 
     def runtime(self, job: int, processors: int) -> float:
@@ -53,7 +54,8 @@ class Work:
         if now <= since:
             return since - now
         worked = self._machine.progress(since, now, run.nodes)
-        share = worked / self.runtime(job, run.processors)
+        whole = self._whole.get(job)
+        share = worked / (self.runtime(job, run.processors) if whole is None else whole)
         self._done[job] = self.done(job) + share
         self._since[job] = now
         segments = self._segments.setdefault(job, {})
@@ -71,5 +73,6 @@ class Work:
         self._since[job] = now
         runtime = self.runtime(job, run.processors)
         if job in self._done:
+            self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)
         return self._machine.completion(now, runtime, run.nodes)
