@@ -158,8 +158,8 @@ def test_figures_of_learning(spec):
         for other in range(n):
             same = truth.application[other] == truth.application[job]
             ended = records.end_time[other] <= records.start_time[job]
-            if same and ended and records.status[other] == "completed" and not resized[other]:
-                counts.add(int(records.allocated[other]))
+            if same and ended and records.status[other] == "completed":
+                counts |= shown(other)
         seen += len(counts) >= 3
     rows = range(len(asked.job))
     fitted = sum(asked.method[i] == "adept" and asked.observations[i] >= 2 for i in rows)
