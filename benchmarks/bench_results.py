@@ -35,6 +35,7 @@ class LinearTruth:
         self.requested, self.recorded = requested, runtime
         self.scale = runtime / (self.serial + (1 - self.serial) / requested)
         self.size, self.moldable = self.scale, np.ones(n, np.bool_)
+        self.malleable = self.moldable
         self.min_processors = np.ones(n, np.int64)
         self.max_processors = np.full(n, LANES * LANE)
         self.serial_time, self.serial_time_assumed = self.scale, np.zeros(n, np.bool_)

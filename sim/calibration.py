@@ -150,6 +150,7 @@ class ChargedTruth:
         self.size_class = joined.ints("size_class", truth.size_class)
         self.size = joined.floats("size", truth.size)
         self.moldable = joined.fill(False, truth.moldable)
+        self.malleable = joined.fill(False, truth.malleable)
         self.min_processors = joined.ints("nprocs", truth.min_processors)
         self.max_processors = joined.ints("nprocs", truth.max_processors)
         unknown = np.full(self._first, np.nan)

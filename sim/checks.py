@@ -10,7 +10,6 @@ from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
 from sim.processors import count_processors
-from sim.records import Ranges
 
 Ends = list[tuple[float, int]]
 
@@ -19,7 +18,8 @@ class Checker:
     """Watches an engine and stops it as soon as a rule is broken.
 
     Checked at every look: no processor is held twice and none is lost; jobs
-    start after their submit, once, within what is free; beliefs lie ahead; EASY
+    start after their submit, once, within what is free; only malleable jobs are
+    resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown. At
     the end: held areas balance and every job is accounted for.
@@ -70,16 +70,16 @@ class Checker:
 
     def _check_processors(self, engine: Engine) -> None:
         view = engine.view
-        owner = np.zeros(view.processors, np.int64)
+        held = list(engine.free.ranges())
         for run in view.running.values():
             _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
-            _mark(owner, run.nodes)
-        _mark(owner, engine.free.ranges())
-        twice = np.flatnonzero(owner != 1)
-        if twice.size:
-            raise InvariantError(
-                f"t={view.now}: processor {twice[0]} is held or free {owner[twice[0]]} times"
-            )
+            held += run.nodes
+        following = 0
+        for low, high in [*sorted(held), (view.processors, view.processors)]:
+            if low != following:
+                state = "held twice" if low < following else "neither held nor free"
+                raise InvariantError(f"t={view.now}: processor {min(low, following)} is {state}")
+            following = high + 1
         _require(count_processors(engine.free.ranges()) == view.free, engine, "free count is wrong")
 
     def _check_beliefs(self, engine: Engine) -> None:
@@ -100,6 +100,16 @@ class Checker:
                     engine,
                     f"job {job} starts on {processors}, outside {least} to {largest}",
                 )
+            elif isinstance(decision, Resize):
+                self._check_resize(engine, decision)
+
+    def _check_resize(self, engine: Engine, decision: Resize) -> None:
+        view, job, processors = engine.view, decision.job, decision.processors
+        counts = view.special(job)
+        least, largest = view.extremes(job)
+        feasible = least <= processors <= largest and (counts is None or processors in counts)
+        _require(view.malleable[job], engine, f"job {job} is resized but not malleable")
+        _require(feasible, engine, f"job {job} goes on with {processors} processors, not feasible")
 
     def _check_easy(
         self, engine: Engine, scheduler: EasyScheduler, decisions: Sequence[Decision]
@@ -153,11 +163,6 @@ class Checker:
 def _require(holds: bool, engine: Engine, what: str) -> None:
     if not holds:
         raise InvariantError(f"t={engine.view.now}: {what}")
-
-
-def _mark(owner: np.ndarray, ranges: Ranges) -> None:
-    for low, high in ranges:
-        owner[low : high + 1] += 1
 
 
 def _shadow(ends: Ends, free: int, wanted: int, now: float) -> float:

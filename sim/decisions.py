@@ -15,11 +15,14 @@ class Start(NamedTuple):
     processors : int
     nodes : Ranges or None
         Which processors; None takes the lowest-numbered free ones.
+    cost : float
+        Seconds before the job makes progress, on the processors it holds.
     """
 
     job: int
     processors: int
     nodes: Ranges | None = None
+    cost: float = 0.0
 
 
 class Resize(NamedTuple):

@@ -19,8 +19,10 @@ from sim.errors import PolicyError, SimError
 from sim.logbook import Logbook
 from sim.machine import Dedicated
 from sim.policies.base import Policy
-from sim.processors import FreeProcessors, count_processors, join_ranges, split_ranges
-from sim.records import Ranges, Records
+from sim.processors import FreeProcessors, count_processors
+from sim.records import Records
+from sim.resizing import Resizer
+from sim.sensors import EfficiencySensor
 from sim.view import FeasibleCounts, Run, View
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
@@ -51,6 +53,7 @@ def simulate(
     luck: FloatArray | None = None,
     known: Sequence[Observation] = (),
     watchers: tuple[Watcher, ...] = (),
+    sensor_key: int = 0,
 ) -> Records:
     """Replay a trace and return what happened.
 
@@ -70,6 +73,8 @@ def simulate(
     known : sequence of Observation
         Runs that the predictor learns from before the start.
     watchers : tuple of Watcher
+    sensor_key : int
+        64-bit key of the noise of measurements.
 
     Raises
     ------
@@ -78,7 +83,10 @@ def simulate(
     PolicyError
         If the policy decides what cannot be done, or leaves jobs waiting for ever.
     """
-    return Engine(trace, truth, policy, predictor, machine, overrun, luck, known, watchers).run()
+    engine = Engine(
+        trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
+    )
+    return engine.run()
 
 
 class Engine:
@@ -95,6 +103,7 @@ class Engine:
         luck: FloatArray | None = None,
         known: Sequence[Observation] = (),
         watchers: tuple[Watcher, ...] = (),
+        sensor_key: int = 0,
     ) -> None:
         jobs = trace.jobs
         number = len(jobs)
@@ -119,9 +128,12 @@ class Engine:
             predictor,
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(number) if luck is None else luck,
+            np.asarray(truth.malleable, bool).tolist(),
+            EfficiencySensor(truth.serial_time, self.work.runtime, sensor_key),
         )
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
+        self.resizer = Resizer(self, limited=overrun == "kill")
         self.arrived = 0
         self.looks = 0
         self.events = 0
@@ -155,6 +167,7 @@ class Engine:
             "events": float(self.events),
             "looks": float(self.looks),
             "predictor_queries": float(self.view.queries),
+            **self.resizer.counters(),
         }
         return self.log.records(
             np.array(self.submit), self.machine.processors, counters, self.predictor
@@ -213,25 +226,30 @@ class Engine:
         self.log.end(run, now, status)
         self.events += 1
         self._stirred = True
-        if self._learns and status == "completed" and self.work.done(job) == 0.0:
+        if run.resumes > now:
+            self.resizer.cut_short(run, now)
+        if self._learns and status == "completed":
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
 
     def _observe(self, run: Run, now: float) -> None:
+        """Tell the predictor of a run: its runtime, or what its segments say of it."""
         visible, job = self._visible, run.job
         application = self.view.application[job]
-        observation = Observation(
-            application,
-            int(visible.size_class[job]),
-            float(visible.size[job]),
-            run.processors,
-            now - run.start,
-            now,
-            job,
-        )
-        if self.predictor.observe(observation):
-            self.view.revise(application)
+        for processors, runtime, more in self.resizer.observed(run, now):
+            observation = Observation(
+                application,
+                int(visible.size_class[job]),
+                float(visible.size[job]),
+                processors,
+                runtime,
+                now,
+                job,
+                more,
+            )
+            if self.predictor.observe(observation):
+                self.view.revise(application)
 
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
@@ -295,7 +313,7 @@ class Engine:
             if type(decision) is Start:
                 self._start(decision, now)
             elif type(decision) is Resize:
-                self._resize(decision, now)
+                self.resizer.resize(decision, now)
             elif type(decision) is WakeAt:
                 self._wake_at(decision, now)
             else:
@@ -308,7 +326,7 @@ class Engine:
         Occurrence(self.clock, decision.time, WAKE, self._wake)
 
     def _start(self, start: Start, now: float) -> None:
-        job, processors, nodes = start
+        job, processors, nodes, cost = start
         view = self.view
         if processors > view.free:
             raise PolicyError(
@@ -325,74 +343,28 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, 0, nodes, processors, now, now + belief)
+        run = Run(job, 0, nodes, processors, now, now + cost + belief)
         view.free -= processors
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))
         self.log.start(
             run, belief, self.predictor.explain(job, processors) if self._learns else None
         )
-        self._expect_completion(run, now)
+        if cost:
+            self.resizer.pause(run, now, cost)
+        if self.plan_completion(run, now + cost) > run.believed_end:
+            self._expect_expiry(run)
 
-    def _resize(self, resize: Resize, now: float) -> None:
-        """Let a running job go on with other processors, and believe accordingly."""
-        job, processors, nodes, cost = resize
-        view = self.view
-        run = view.running.get(job)
-        if run is None:
-            raise PolicyError(f"Resize of job index {job}, which is not running")
-        if processors == run.processors and nodes is None:
-            return
-        if processors < 1 or processors - run.processors > view.free:
-            raise PolicyError(
-                f"Resize of job index {job} from {run.processors} to {processors} processors; "
-                f"{view.free} are free"
-            )
-        pause = cost + self.work.bank(run, now)
-        believed_left = (run.believed_end - now) / view.belief(job, run.processors)
-        view.free += run.processors - processors
-        run.nodes = self._exchange(run, processors, nodes)
-        run.processors = processors
-        self.log.resize(run, now)
-        self._expect_completion(run, now + pause)
-        believed_left = max(believed_left, 0.0) * view.belief(job, processors)
-        self.move_believed_end(run, now + pause + believed_left)
-
-    def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
-        """Swap a run's processors in the free set; return the new ones."""
-        if nodes is not None:
-            if count_processors(nodes) != processors:
-                raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
-            self.free.give(run.nodes)
-            self.free.take_named(nodes)
-            return nodes
-        if processors > run.processors:
-            return join_ranges(run.nodes, self.free.take(processors - run.processors))
-        kept, released = split_ranges(run.nodes, processors)
-        self.free.give(released)
-        return kept
-
-    def _expect_completion(self, run: Run, now: float) -> None:
-        """Wait for the end of a run that goes on at `now`, and for its belief to run out."""
+    def plan_completion(self, run: Run, now: float) -> float:
+        """Wait for the end of a run that goes on at `now`; return when that is."""
         end = self.work.completion(run, now)
         over: Callable[[Any], None] = self._complete
         if self._kill:
-            limit = run.start + self._limit(run.job, run.processors)
+            limit = self.resizer.limit(run)
             if limit < end:
                 end, over = max(limit, now), self._kill_late
         self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
-        if end > run.believed_end:
-            self._expect_expiry(run)
-
-    def _limit(self, job: int, processors: int) -> float:
-        """Return the requested time, scaled by the believed curve when molded."""
-        view = self.view
-        limit = view.requested_time[job]
-        reference = view.requested_processors[job]
-        if processors == reference:
-            return limit
-        curve = view.curve(job, np.array([processors, reference]))
-        return limit if curve is None else limit * float(curve[0] / curve[1])
+        return end
 
 
 def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:

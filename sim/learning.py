@@ -9,6 +9,7 @@ from predictors.base import FloatArray, IntArray, Observation
 from sim.frames import completed
 from sim.job_metrics import Figures, mean
 from sim.records import Records
+from sim.resizing import SHOWN_SHARE
 from workloads.base import GroundTruth
 
 FITTED_OBSERVATIONS = 2
@@ -59,6 +60,23 @@ def _first_seen(application: IntArray, nprocs: IntArray, time: FloatArray) -> pd
     return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
 
 
+def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
+    """Return the job indices of completed runs and the counts that each of them showed."""
+    held = records.stretches
+    last = completed(records)[held.job] & (held.run == records.restarts[held.job])
+    spent = pd.DataFrame(
+        {
+            "job": held.job[last],
+            "nprocs": held.processors[last],
+            "seconds": (held.end_time - held.start_time)[last],
+        }
+    )
+    spent = spent.groupby(["job", "nprocs"], as_index=False).agg({"seconds": "sum"})
+    whole = (records.end_time - records.run_start)[spent["job"].to_numpy()]
+    spent = spent[spent["seconds"].to_numpy() >= SHOWN_SHARE * whole]
+    return spent["job"].to_numpy(), spent["nprocs"].to_numpy()
+
+
 def seen_share(
     truth: GroundTruth,
     records: Records,
@@ -78,18 +96,17 @@ def seen_share(
 
     Notes
     -----
-    A completed run shows its application at the count it started on, from the
-    instant of its end; runs that were resized show no count.
+    A completed run shows its application, from the instant of its end, at each
+    count on which it spent a twentieth of its time or more.
     """
     if not len(counted):
         return None
-    pieces = np.bincount(records.stretches.job, minlength=len(records.submit_time))
-    shown = np.flatnonzero(completed(records) & (pieces <= records.restarts + 1))
+    shown, at = _shown_counts(records)
     extra = [(o.application, o.nprocs) for o in calibration]
     before = np.array(extra, dtype=np.int64).reshape(-1, 2)
     when = _first_seen(
         np.concatenate([truth.application[shown], before[:, 0]]),
-        np.concatenate([records.allocated[shown], before[:, 1]]),
+        np.concatenate([at, before[:, 1]]),
         np.concatenate([records.end_time[shown], np.full(len(before), -np.inf)]),
     )
     known = when.reindex(truth.application[counted]).fillna(np.inf).to_numpy()
@@ -125,4 +142,5 @@ def learning_figures(
         "share_fitted_starts": float(fitted.sum()) / runs if runs else None,
         "share_assumed_serial_time": float(assumed.mean()) if len(counted) else None,
         "share_moldable": float(truth.moldable[counted].mean()) if len(counted) else None,
+        "share_malleable": float(truth.malleable[counted].mean()) if len(counted) else None,
     }

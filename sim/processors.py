@@ -64,6 +64,25 @@ def join_ranges(one: Ranges, other: Ranges) -> Ranges:
     return tuple(joined)
 
 
+def remove_ranges(ranges: Ranges, lost: Ranges) -> Ranges:
+    """Remove from an interval set the processors of another.
+
+    Examples
+    --------
+    >>> remove_ranges(((0, 3), (7, 9)), ((2, 2), (8, 9)))
+    ((0, 1), (3, 3), (7, 7))
+    """
+    left = []
+    for low, high in ranges:
+        for first, last in lost:
+            if low <= first <= high:
+                left.append((low, first - 1))
+            if first <= high and last >= low:
+                low = last + 1
+        left.append((low, high))
+    return tuple((low, high) for low, high in left if low <= high)
+
+
 class FreeProcessors:
     """The free processors of a machine; the lowest-numbered are handed out first.
 

@@ -139,6 +139,7 @@ def play(
         luck=np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck]),
         known=known,
         watchers=watchers(config, progress),
+        sensor_key=scene.streams.key("sensor.efficiency"),
     )
     return Played(outcome(trace, truth, records), known)
 

@@ -7,6 +7,9 @@ import numpy as np
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
 from sim.records import Ranges
 
+_LISTED = 1 << 20
+"""Largest count up to which feasible counts are views of one listed range."""
+
 
 class Run:
     """A running job, as far as a policy may know it.
@@ -21,9 +24,23 @@ class Run:
     nodes : Ranges
     start, believed_end : float
         Seconds.
+    changed : float
+        When it got the processors that it holds now, seconds.
+    resumes : float
+        When it makes progress again after its last change, seconds; past if it does.
     """
 
-    __slots__ = ("believed_end", "job", "nodes", "number", "processors", "start", "stretch")
+    __slots__ = (
+        "believed_end",
+        "changed",
+        "job",
+        "nodes",
+        "number",
+        "processors",
+        "resumes",
+        "start",
+        "stretch",
+    )
 
     def __init__(
         self, job: int, number: int, nodes: Ranges, processors: int, start: float, end: float
@@ -34,6 +51,8 @@ class Run:
         self.processors = processors
         self.start = start
         self.believed_end = end
+        self.changed = start
+        self.resumes = start
         self.stretch = -1
 
 
@@ -56,12 +75,19 @@ class View:
         Runs whose believed end changed since the last look, with the former one.
     disturbed : bool
         Whether anything else happened since the last look (a wake-up, a failure).
+    resized : set of Run
+        Runs whose processors a policy has changed behind a scheduler's back.
     revised : set of int
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
     requested_processors : list of int
     luck : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
+    malleable : list of bool
+        Jobs whose processors may change while they run.
+    sensor : callable
+        Run, noise and number of the measurement to the measured efficiency of
+        the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
     """
 
     def __init__(
@@ -72,6 +98,8 @@ class View:
         predictor: RuntimePredictor,
         feasible: "FeasibleCounts",
         luck: FloatArray,
+        malleable: Sequence[bool] | None = None,
+        sensor: "Callable[[Run, float, int], float] | None" = None,
     ) -> None:
         self.now = 0.0
         self.processors = processors
@@ -82,12 +110,15 @@ class View:
         self.ended: list[Run] = []
         self.moved_ends: dict[Run, float] = {}
         self.disturbed = False
+        self.resized: set[Run] = set()
         self.revised: set[int] = set()
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
         self.requested_time: list[float] = jobs.requested_time.tolist()
         self.application: list[int] = jobs.application.tolist()
         self.luck = luck
+        self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
+        self.sensor = sensor
         self.queries = 0
         self._predictor = predictor
         self._feasible = feasible
@@ -101,6 +132,10 @@ class View:
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest count the job could run on."""
         return self._feasible.extremes(job)
+
+    def special(self, job: int) -> IntArray | None:
+        """Return the job's counts, None where every count between its extremes is feasible."""
+        return self._feasible.special(job)
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
@@ -125,6 +160,34 @@ class View:
         """Return the count that the predictor would have measured next, if it says so."""
         predictor = self._predictor
         return predictor.wanted(job, processors) if isinstance(predictor, Inquisitive) else None
+
+    def stretch_factors(self, job: int, processors: int, counts: IntArray) -> FloatArray:
+        """Return the believed runtime at each count over that at `processors`.
+
+        Without a curve a job's work counts in processor-seconds, as if it sped
+        up perfectly: nothing else is known of it.
+        """
+        asked = np.empty(counts.size + 1, np.int64)
+        asked[0] = processors
+        asked[1:] = counts
+        self.queries += 1
+        curve = self._predictor.curve(job, asked)
+        if curve is None:
+            return processors / counts
+        factors: FloatArray = curve[1:] / curve[0]
+        return factors
+
+    def stretch_factor(self, job: int, before: int, after: int) -> float:
+        """Return the believed runtime at one count over that at another."""
+        self.queries += 1
+        curve = self._predictor.curve(job, np.array([before, after]))
+        return before / after if curve is None else curve.item(1) / curve.item(0)
+
+    def seconds_left(self, run: Run) -> float:
+        """Return the believed seconds of progress that a run still needs where it is."""
+        since = self.now if run.resumes <= self.now else run.resumes
+        left = run.believed_end - since
+        return left if left > 0.0 else 0.0
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
@@ -175,7 +238,9 @@ class FeasibleCounts:
         self._least: list[int] = least.tolist()
         self._largest: list[int] = largest.tolist()
         self._special = special
-        self._all = np.arange(1, int(largest.max(initial=1)) + 1)
+        self._known_special: dict[int, IntArray | None] = {}
+        self._known_extremes: dict[int, tuple[int, int]] = {}
+        self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
@@ -184,12 +249,24 @@ class FeasibleCounts:
             special = self._special(job)
             if special is not None:
                 return special[(special >= least) & (special <= largest)]
+        if largest > self._all.size:
+            return np.arange(least, largest + 1)
         return self._all[least - 1 : largest]
+
+    def special(self, job: int) -> IntArray | None:
+        """Return the job's feasible counts, None where every count between its extremes is."""
+        if job not in self._known_special:
+            all_of_them = self._least[job] == self._largest[job] or self._special(job) is None
+            self._known_special[job] = None if all_of_them else self.counts(job)
+        return self._known_special[job]
 
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest feasible count of the job."""
-        least, largest = self._least[job], self._largest[job]
-        if least != largest and self._special(job) is not None:
-            counts = self.counts(job)
-            return int(counts[0]), int(counts[-1])
-        return least, largest
+        known = self._known_extremes.get(job)
+        if known is None:
+            known = self._least[job], self._largest[job]
+            counts = self.special(job)
+            if counts is not None:
+                known = int(counts[0]), int(counts[-1])
+            self._known_extremes[job] = known
+        return known

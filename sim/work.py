@@ -28,6 +28,8 @@ class Work:
         self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
         self._since = [0.0] * len(self._reference)
         self._done: dict[int, float] = {}
+        self._whole: dict[int, float] = {}
+        self._segments: dict[int, dict[int, tuple[float, float]]] = {}
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
@@ -52,9 +54,18 @@ class Work:
         if now <= since:
             return since - now
         worked = self._machine.progress(since, now, run.nodes)
-        self._done[job] = self.done(job) + worked / self.runtime(job, run.processors)
+        whole = self._whole.get(job)
+        share = worked / (self.runtime(job, run.processors) if whole is None else whole)
+        self._done[job] = self.done(job) + share
         self._since[job] = now
+        segments = self._segments.setdefault(job, {})
+        seconds, before = segments.get(run.processors, (0.0, 0.0))
+        segments[run.processors] = (seconds + now - since, before + share)
         return 0.0
+
+    def segments(self, job: int) -> dict[int, tuple[float, float]]:
+        """Return seconds and share of the job that were banked, by processor count."""
+        return self._segments.get(job, {})
 
     def completion(self, run: Run, now: float) -> float:
         """Return when a run ends that goes on at `now` with the processors it holds."""
@@ -62,5 +73,6 @@ class Work:
         self._since[job] = now
         runtime = self.runtime(job, run.processors)
         if job in self._done:
+            self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)
         return self._machine.completion(now, runtime, run.nodes)

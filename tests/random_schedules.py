@@ -29,6 +29,10 @@ class PowerTruth:
     requested: np.ndarray | None = None
     recorded: np.ndarray | None = None
 
+    @property
+    def malleable(self) -> np.ndarray:
+        return self.moldable
+
     def runtimes(self, job, counts):
         return self.runtimes_at(np.full(len(counts), job), counts)
 

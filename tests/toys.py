@@ -67,6 +67,7 @@ class ToyTruth:
         self.size_class = np.full(number, -1)
         self.size = np.full(number, np.nan)
         self.moldable = self.largest > 1
+        self.malleable = self.moldable
         self.max_processors = self.largest
         self.min_processors = np.where(self.moldable, 1, self.reference)
         self.serial_time = np.array([self.runtime(j, 1) for j in range(number)])
@@ -88,6 +89,7 @@ def rigid_truth(trace: Trace) -> ToyTruth:
     reference = trace.jobs["requested_processors"].to_numpy()
     truth = ToyTruth(lambda job, n: runtimes[job], reference, reference)
     truth.moldable = np.zeros(len(reference), bool)
+    truth.malleable = truth.moldable
     truth.min_processors = reference
     return truth
 

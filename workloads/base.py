@@ -98,6 +98,8 @@ class GroundTruth(Protocol):
     size : numpy.ndarray of float, shape (n,)
         Problem size as predictors see it; NaN where hidden.
     moldable : numpy.ndarray of bool, shape (n,)
+    malleable : numpy.ndarray of bool, shape (n,)
+        Whose processors may change while they run; moldable ones alone.
     min_processors, max_processors : numpy.ndarray of int, shape (n,)
         Both equal the reference count for a rigid job.
     serial_time : numpy.ndarray of float, shape (n,)
@@ -116,6 +118,7 @@ class GroundTruth(Protocol):
     size_class: IntArray
     size: FloatArray
     moldable: BoolArray
+    malleable: BoolArray
     min_processors: IntArray
     max_processors: IntArray
     serial_time: FloatArray

@@ -36,15 +36,15 @@ class Truth:
         By application.
     scales : Scales
     recorded : Recorded
-    moldable : numpy.ndarray of bool, shape (jobs,)
+    moldable, malleable : numpy.ndarray of bool, shape (jobs,)
     options : TruthOptions
     split_key : int
         Key of the stream that draws the noise of split times.
 
     Attributes
     ----------
-    application, size_class, size, moldable, min_processors, max_processors, serial_time,
-    serial_time_assumed
+    application, size_class, size, moldable, malleable, min_processors, max_processors,
+    serial_time, serial_time_assumed
         As in `workloads.base.GroundTruth`.
     noise : numpy.ndarray of float, shape (jobs,)
         Each run's own factor epsilon.
@@ -62,13 +62,14 @@ class Truth:
         scales: Scales,
         recorded: Recorded,
         moldable: BoolArray,
+        malleable: BoolArray,
         options: TruthOptions,
         split_key: int,
     ) -> None:
         jobs = len(scales.application)
         self._shapes, self._scales, self._recorded = shapes, scales, recorded
         self._options, self._split_key = options, split_key
-        self.known, self.moldable = shapes.known, moldable
+        self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
         self.shared_shape = options.size_exponent == 0.0
         self.application, self.size_class = scales.application, scales.size_class
         self.size = scales.size if options.size == "known" else np.full(jobs, np.nan)

@@ -8,7 +8,7 @@ import numpy as np
 
 from workloads.errors import WorkloadError
 
-TRUTH_KEYS = ("noise", "share", "size_exponent", "min_processors", "split_noise")
+TRUTH_KEYS = ("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise")
 """Keys of the ``moldability`` group that go to `build_truth`, not to the family of shapes."""
 
 
@@ -34,6 +34,9 @@ class TruthOptions:
         ``moldability.noise``: spread of ln(runtime) between runs.
     share : float
         ``moldability.share``: fraction of jobs that are moldable.
+    malleable : float
+        ``moldability.malleable``: fraction of the moldable jobs whose processors
+        may also change while they run.
     size_exponent : float
         ``moldability.size_exponent``: A grows as w to this power.
     min_processors : int
@@ -61,6 +64,7 @@ class TruthOptions:
     size_noise: float = 0.1
     noise: float = 0.02
     share: float = 1.0
+    malleable: float = 1.0
     size_exponent: float = 0.0
     min_processors: int = 1
     split_noise: float = 0.05
@@ -77,6 +81,7 @@ class TruthOptions:
         _check_number("moldability.noise", self.noise, most=10.0)
         _check_number("moldability.split_noise", self.split_noise, most=10.0)
         _check_number("moldability.share", self.share, most=1.0)
+        _check_number("moldability.malleable", self.malleable, most=1.0)
         _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
         _check_count("moldability.min_processors", self.min_processors, "")
 

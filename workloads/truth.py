@@ -41,8 +41,8 @@ def build_truth(
         Size of the machine.
     **options
         See `TruthOptions`: applications=50, popularity=1.0, sizes=None,
-        size="known", size_noise=0.1, noise=0.02, share=1.0, size_exponent=0.0,
-        min_processors=1, split_noise=0.05.
+        size="known", size_noise=0.1, noise=0.02, share=1.0, malleable=1.0,
+        size_exponent=0.0, min_processors=1, split_noise=0.05.
 
     Raises
     ------
@@ -75,7 +75,9 @@ def build_truth(
     moldable = streams("truth.share").random(len(jobs)) < checked.share
     if not shapes.known:
         moldable[:] = False
-    return Truth(shapes, scales, recorded, moldable, checked, streams.key("truth.split"))
+    malleable = moldable & (streams("truth.malleable").random(len(jobs)) < checked.malleable)
+    split_key = streams.key("truth.split")
+    return Truth(shapes, scales, recorded, moldable, malleable, checked, split_key)
 
 
 def _check_jobs_fit(trace: Trace, processors: int) -> None:

@@ -50,6 +50,16 @@ class Backfill(Protocol):
         ...
 
 
+class Reallocation(Protocol):
+    """How many processors malleable jobs hold while they run."""
+
+    def begin(
+        self, view: View, order: Order, backfill: Backfill, allocation: Allocation
+    ) -> Scheduler:
+        """Begin a run."""
+        ...
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy composed of its parts.
@@ -59,14 +69,19 @@ class Policy:
     order : Order
     backfill : Backfill
     allocation : Allocation
+    reallocation : Reallocation or None
+        None leaves malleable jobs on the processors they start on.
     """
 
     order: Order
     backfill: Backfill
     allocation: Allocation
+    reallocation: Reallocation | None = None
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
+        if self.reallocation is not None:
+            return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
         return self.backfill.begin(view, self.order, self.allocation)
 
 
@@ -78,7 +93,14 @@ class QueueKeeper:
     view : View
     order : Order
     allocation : Allocation
+
+    Attributes
+    ----------
+    tracks_runs : bool
+        Whether it remembers running jobs from one look to the next.
     """
+
+    tracks_runs = False
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         self.view = view

@@ -26,6 +26,7 @@ EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
 FILLED = {
     "workload/swf": ["workload.path=log.swf"],
     "workload/archive": ["workload.name=SDSC-SP2"],
+    **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
 }
 NEEDS_FILE = {"moldability/measured"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, replay, rigid, trace_of
 
-from sim.decisions import Decision, Resize, Start
 from sim.engine import simulate
 from sim.machine import Dedicated
-from sim.view import View
+from sim.policies import Policy
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.none import NoBackfill
+from sim.policies.order import FirstComeFirstServed
+from sim.policies.reallocation.equi import Equipartition
 
 
 def poisson(rng: np.random.Generator, number: int, rate: float) -> np.ndarray:
@@ -52,30 +55,6 @@ def test_jobs_as_wide_as_the_machine_are_an_mg1_queue() -> None:
     assert abs(mean - expected) < half < 0.13
 
 
-class EqualShares:
-    """Every job in the system holds an equal share of the machine, from its arrival on."""
-
-    def begin(self, view: View) -> "EqualShares":
-        self.view = view
-        return self
-
-    def look(self) -> list[Decision]:
-        view = self.view
-        jobs = [*view.running, *view.arrived]
-        if not jobs:
-            return []
-        share, over = divmod(view.processors, len(jobs))
-        counts = {job: share + (place < over) for place, job in enumerate(jobs)}
-        changes = [
-            Resize(run.job, counts[run.job])
-            for run in view.running.values()
-            if counts[run.job] != run.processors
-        ]
-        changes.sort(key=lambda change: change.processors - view.running[change.job].processors)
-        starts = [Start(job, counts[job]) for job in view.arrived]
-        return [*changes, *starts]
-
-
 def test_equal_shares_of_linear_jobs_are_processor_sharing() -> None:
     """M/G/1-PS: E[response] = E[S] / (1 - load), whatever the law of S."""
     rng = np.random.default_rng(3)
@@ -86,7 +65,8 @@ def test_equal_shares_of_linear_jobs_are_processor_sharing() -> None:
     trace = trace_of([(s, processors, t) for s, t in zip(submit, service, strict=True)])
     whole = np.full(number, processors)
     truth = ToyTruth(lambda job, n: serial[job] / n, whole, whole)
-    records = simulate(trace, truth, EqualShares(), ToyOracle(truth), Dedicated(processors))
+    policy = Policy(FirstComeFirstServed(), NoBackfill(), Request(), Equipartition())
+    records = simulate(trace, truth, policy, ToyOracle(truth), Dedicated(processors))
     response = (records.end_time - records.submit_time)[number // 10 :]
     mean, half = batch_interval(response)
     assert abs(mean - service.mean() / (1 - load)) < half < 0.6

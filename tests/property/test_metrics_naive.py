@@ -141,15 +141,25 @@ def test_figures_of_learning(spec):
     calibration = [Observation(0, -1, np.nan, n, 1.0, 0.0) for n in (1, 2)]
     got = summarise(outcome(trace, truth, records), calibration=calibration)
     stretches, asked, n = records.stretches, records.consultations, len(trace.jobs)
-    resized = [(stretches.job == j).sum() > records.restarts[j] + 1 for j in range(n)]
+
+    def shown(job):
+        spent = {}
+        for k in range(len(stretches.job)):
+            if stretches.job[k] == job and stretches.run[k] == records.restarts[job]:
+                count = int(stretches.processors[k])
+                seconds = stretches.end_time[k] - stretches.start_time[k]
+                spent[count] = spent.get(count, 0.0) + seconds
+        whole = records.end_time[job] - records.run_start[job]
+        return {count for count, seconds in spent.items() if seconds >= 0.05 * whole}
+
     seen = 0
     for job in range(n):
         counts = {o.nprocs for o in calibration if o.application == truth.application[job]}
         for other in range(n):
             same = truth.application[other] == truth.application[job]
             ended = records.end_time[other] <= records.start_time[job]
-            if same and ended and records.status[other] == "completed" and not resized[other]:
-                counts.add(int(records.allocated[other]))
+            if same and ended and records.status[other] == "completed":
+                counts |= shown(other)
         seen += len(counts) >= 3
     rows = range(len(asked.job))
     fitted = sum(asked.method[i] == "adept" and asked.observations[i] >= 2 for i in rows)

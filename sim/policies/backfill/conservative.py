@@ -141,6 +141,8 @@ class ConservativeScheduler(_ReservationKeeper):
     longer fits.
     """
 
+    tracks_runs = True
+
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self._freed = np.array([np.inf, -np.inf])
@@ -181,6 +183,9 @@ class ConservativeScheduler(_ReservationKeeper):
             if view.running.get(run.job) is not run:
                 continue
             now_ends, before = run.believed_end, max(before, view.now)
+            if run in view.resized:
+                shrunk = must_repair = True
+                continue
             if now_ends < before:
                 profile.occupy(now_ends, before, -run.processors)
                 self._note_freed(now_ends, before)

@@ -1,0 +1,1 @@
+"""Reallocation rules: how many processors malleable jobs hold while they run."""

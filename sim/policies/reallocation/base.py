@@ -1,0 +1,389 @@
+"""Reallocation in a composed policy: the rule shares out what order and backfilling leave."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.decisions import Decision, Resize, Start, WakeAt
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
+from sim.policies.order import Order
+from sim.policies.reallocation.apportion import snap
+from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel, NoCost
+from sim.policies.reallocation.lending import LendingView
+from sim.view import Run, View
+
+
+@dataclass(frozen=True)
+class Members:
+    """The malleable jobs on the machine: those that run, oldest first, then those that start.
+
+    Attributes
+    ----------
+    job : list of int
+    run : list of (Run or None), length n
+        None for a job that starts now.
+    held : numpy.ndarray of int, shape (n,)
+        0 for a job that starts now.
+    least, largest : numpy.ndarray of int, shape (n,)
+        What each may hold now.
+    waiting : int
+        How many jobs wait.
+    """
+
+    job: list[int]
+    run: list[Run | None]
+    held: IntArray
+    least: IntArray
+    largest: IntArray
+    waiting: int
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+class Sharing(Protocol):
+    """A reallocation rule at work in one run, with whatever it remembers."""
+
+    def queue_count(self, job: int) -> int:
+        """Return with how many processors a job starts, and below which it never falls."""
+        ...
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return the processors of each member.
+
+        Parameters
+        ----------
+        members : Members
+        total : int
+            What they may hold together; at least the sum of ``members.least``.
+        """
+        ...
+
+    def hold_back(self) -> float | None:
+        """Return until when nobody may start, None if jobs may."""
+        ...
+
+    def wake(self) -> float | None:
+        """Return when the rule wants to look again, None if only when something happens."""
+        ...
+
+
+class PlainSharing:
+    """What most rules have in common: they remember nothing and start jobs on their least count.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    """
+
+    def __init__(self, beliefs: Beliefs) -> None:
+        self.beliefs = beliefs
+        self.view = beliefs.view
+
+    def queue_count(self, job: int) -> int:
+        """Return the job's least count."""
+        return self.view.extremes(job)[0]
+
+    def hold_back(self) -> float | None:
+        """Return None: jobs may start."""
+        return None
+
+    def wake(self) -> float | None:
+        """Return None: shares change when something happens."""
+        return None
+
+    def work_left(self, members: Members) -> FloatArray:
+        """Return the believed serial seconds that each member has to do, shape (n,)."""
+        beliefs = self.beliefs
+        return np.array(
+            [
+                beliefs.serial(job) if run is None else beliefs.work_left(run)
+                for job, run in zip(members.job, members.run, strict=True)
+            ]
+        )
+
+
+class Reallocation:
+    """A reallocation rule, and how it may act.
+
+    Malleable jobs wait in the same queue as all others, for the count with which
+    the rule lets them start; the allocation rule chooses for rigid and moldable
+    jobs alone. Whoever may start is up to order and backfilling.
+
+    Parameters
+    ----------
+    cost : CostModel
+        What changes cost; free by default.
+    gain_factor : float
+        κ: a growth must be believed to save more than so many times its cost.
+    distance : float
+        Seconds that must pass between two changes of a job, unless it must make
+        room for a start.
+    reclaim : bool
+        Whether what running malleable jobs could give up counts for starts and
+        reservations. If not, malleable jobs wait for what the allocation rule
+        gives them, as all others do, never shrink, and grow only while nobody waits.
+
+    Attributes
+    ----------
+    shrinks_unasked : bool
+        Whether the rule shrinks jobs on its own account, `reclaim` or not.
+    """
+
+    shrinks_unasked = False
+
+    def __init__(
+        self,
+        cost: CostModel | None = None,
+        gain_factor: float = 1.0,
+        distance: float = 0.0,
+        reclaim: bool = True,
+    ) -> None:
+        if not gain_factor >= 0:
+            raise ValueError(f"gain_factor must be at least 0, got {gain_factor}")
+        if not 0 <= distance < np.inf:
+            raise ValueError(f"distance must be at least 0 and finite, got {distance}")
+        self.cost: CostModel = NoCost() if cost is None else cost
+        self.gain_factor = gain_factor
+        self.distance = distance
+        self.reclaim = reclaim
+
+    @abstractmethod
+    def sharing(self, beliefs: Beliefs) -> Sharing:
+        """Return the rule at work in a new run."""
+
+    @property
+    def grows_only(self) -> bool:
+        """Whether no job ever shrinks."""
+        return not (self.reclaim or self.shrinks_unasked)
+
+    def begin(
+        self, view: View, order: Order, backfill: Backfill, allocation: Allocation
+    ) -> Scheduler:
+        """Begin a run."""
+        return ReallocatingScheduler(self, view, order, backfill, allocation)
+
+
+class _AllocationOfTheRest:
+    """Asks the reallocation rule about malleable jobs, the allocation rule about all others."""
+
+    def __init__(self, sharing: Sharing | None, allocation: Allocation) -> None:
+        self._sharing = sharing
+        self._allocation = allocation
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count with which a job waits."""
+        if self._sharing is not None and view.malleable[job]:
+            return self._sharing.queue_count(job)
+        return self._allocation.choose(job, view, outlook)
+
+
+class ReallocatingScheduler:
+    """Lets backfilling start jobs, then shares out processors among the malleable ones.
+
+    Parameters
+    ----------
+    rule : Reallocation
+    view : View
+    order : Order
+    backfill : Backfill
+    allocation : Allocation
+        Of rigid and moldable jobs.
+
+    Attributes
+    ----------
+    inner : Scheduler
+        Who decides about starts, on the view of what malleable jobs keep.
+    """
+
+    def __init__(
+        self,
+        rule: Reallocation,
+        view: View,
+        order: Order,
+        backfill: Backfill,
+        allocation: Allocation,
+    ) -> None:
+        self.view = view
+        self.rule = rule
+        self.beliefs = Beliefs(view)
+        self.sharing = rule.sharing(self.beliefs)
+        self.lending = LendingView(view, self.beliefs, self._kept)
+        rest = _AllocationOfTheRest(None if rule.grows_only else self.sharing, allocation)
+        self.inner = backfill.begin(self.lending, order, rest)
+        self._tracks_runs = getattr(self.inner, "tracks_runs", False)
+        self._strict = isinstance(self.inner, StrictScheduler)
+        self._is_held_back = False
+        self._waking = -np.inf
+        self._floors: dict[int, int] = {}
+
+    def _floor(self, job: int) -> int:
+        """Return the count below which a job need not fall."""
+        known = self._floors.get(job)
+        if known is None:
+            known = self._floors[job] = self.sharing.queue_count(job)
+        return known
+
+    def _kept(self, run: Run) -> int:
+        """Return the processors that a run cannot be asked to give up."""
+        if self.rule.reclaim and self.view.malleable[run.job]:
+            return min(self._floor(run.job), run.processors)
+        return run.processors
+
+    def look(self) -> list[Decision]:
+        """Decide who starts, and who grows and shrinks."""
+        view = self.view
+        self.beliefs.refresh()
+        if view.revised:
+            self._floors.clear()
+        for run in view.ended:
+            self.beliefs.forget(run.job)
+            self._floors.pop(run.job, None)
+        decisions = self._starts()
+        starts = [d for d in decisions if type(d) is Start]
+        others: list[Decision] = [d for d in decisions if type(d) is not Start]
+        members = self._members(starts)
+        total = view.free + int(members.held.sum())
+        total -= sum(d.processors for d in starts if not view.malleable[d.job])
+        if len(members):
+            shares = self.sharing.share(members, total)
+            shares = self._snapped(members, shares, total)
+            shares, later = self._guarded(members, shares, total)
+            others += self._wakes(later)
+            return [*self._changes(members, shares, starts), *others]
+        return [*starts, *others, *self._wakes(np.inf)]
+
+    def _starts(self) -> Iterable[Decision]:
+        lending = self.lending
+        until = self.sharing.hold_back()
+        self._is_held_back = until is not None
+        lending.look(None if until is None else (until, 0))
+        if self._tracks_runs:
+            lending.follow()
+        decisions = self.inner.look()
+        if self._tracks_runs:
+            for d in decisions:
+                if type(d) is Start:
+                    end = lending.now + lending.belief(d.job, d.processors)
+                    lending.expect(d.job, d.processors, end)
+        lending.settle()
+        return decisions
+
+    def _members(self, starts: list[Start]) -> Members:
+        """Return the malleable jobs and what each may hold now."""
+        view, rule = self.view, self.rule
+        malleable, extremes, keep = view.malleable, view.extremes, self._floor
+        runs: list[Run | None] = [run for run in view.running.values() if malleable[run.job]]
+        job = [run.job for run in runs if run is not None]
+        held = [run.processors for run in runs if run is not None]
+        waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
+        may_grow = rule.reclaim or not waiting or self._is_held_back
+        if rule.grows_only:
+            least = list(held)
+        else:
+            least = [min(keep(j), n) for j, n in zip(job, held, strict=True)]
+        largest = [
+            max(extremes(j)[1], n) if may_grow else n for j, n in zip(job, held, strict=True)
+        ]
+        may_grow = may_grow or (self._strict and not rule.grows_only)
+        for start in starts:
+            if malleable[start.job]:
+                job.append(start.job)
+                runs.append(None)
+                held.append(0)
+                least.append(start.processors)
+                most = max(extremes(start.job)[1], start.processors)
+                largest.append(most if may_grow else start.processors)
+        return Members(job, runs, np.array(held), np.array(least), np.array(largest), waiting)
+
+    def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
+        """Lower the shares to feasible counts."""
+        special = self.view.special
+        allowed = [special(job) for job in members.job]
+        if all(counts is None for counts in allowed):
+            return shares
+        usable = [
+            None if counts is None else counts[(counts >= low) & (counts <= high)]
+            for counts, low, high in zip(
+                allowed, members.least.tolist(), members.largest.tolist(), strict=True
+            )
+        ]
+        return snap(shares, total, usable)
+
+    # The guard
+
+    def _guarded(self, members: Members, shares: IntArray, total: int) -> tuple[IntArray, float]:
+        """Undo the changes that do not pay or come too soon, as far as starts leave room.
+
+        Returns
+        -------
+        tuple of (numpy.ndarray of int, float)
+            The shares, and when the first change that came too soon may be tried again.
+        """
+        rule, now = self.rule, self.view.now
+        later = np.inf
+        if rule.cost.free and rule.distance == 0:
+            return shares, later
+        shares = shares.copy()
+        unneeded: list[tuple[bool, int, int]] = []
+        for place, run in enumerate(members.run):
+            if run is None or shares[place] == run.processors:
+                continue
+            soon = now < run.changed + rule.distance
+            if soon:
+                later = min(later, run.changed + rule.distance)
+            if shares[place] < run.processors:
+                unneeded.append((not soon, run.processors - int(shares[place]), place))
+            elif soon or not self._pays(run, int(shares[place])):
+                shares[place] = run.processors
+        slack = total - int(shares.sum())
+        for _, given_up, place in sorted(unneeded):
+            if given_up <= slack:
+                shares[place] += given_up
+                slack -= given_up
+        return shares, later
+
+    def _pays(self, run: Run, processors: int) -> bool:
+        """Say whether a growth is believed to save more than κ times its cost."""
+        seconds = self.view.seconds_left(run)
+        saved = seconds - self.beliefs.seconds_left(run, processors)
+        cost = self.rule.cost.change(run.processors, processors)
+        return saved > self.rule.gain_factor * cost
+
+    # Decisions
+
+    def _changes(
+        self, members: Members, shares: IntArray, starts: list[Start]
+    ) -> Iterable[Decision]:
+        """Return who shrinks, then who starts, then who grows."""
+        change, begin = self.rule.cost.change, self.rule.cost.start
+        shrinks: list[Decision] = []
+        grows: list[Decision] = []
+        counts: dict[int, int] = {}
+        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
+            if run is None:
+                counts[job] = share
+            elif share != run.processors:
+                where = shrinks if share < run.processors else grows
+                where.append(Resize(job, share, None, change(run.processors, share)))
+        begun: list[Decision] = []
+        for start in starts:
+            share = counts.get(start.job, 0)
+            begun.append(Start(start.job, share, None, begin(share)) if share else start)
+        return [*shrinks, *begun, *grows]
+
+    def _wakes(self, later: float) -> list[Decision]:
+        """Return the wish to look again, where there is one that was not uttered before."""
+        wanted = self.sharing.wake()
+        if wanted is not None:
+            later = min(later, wanted)
+        if later <= self.view.now or later in (np.inf, self._waking):
+            return []
+        self._waking = later
+        return [WakeAt(float(later))]

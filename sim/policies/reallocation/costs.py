@@ -1,0 +1,168 @@
+"""What a change of processors costs: seconds without progress on all processors held.
+
+Data volumes are those of a whole job, and the same for all jobs; bandwidths are
+in the same unit per second.
+"""
+
+from typing import Protocol
+
+
+class CostModel(Protocol):
+    """Seconds of lost progress."""
+
+    free: bool
+    """Whether every change is free."""
+
+    def change(self, before: int, after: int) -> float:
+        """Return what it costs a run to go from one count to another."""
+        ...
+
+    def start(self, processors: int) -> float:
+        """Return what the start of a malleable job costs."""
+        ...
+
+
+def _check(**values: float) -> None:
+    for name, value in values.items():
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"{name} must be at least 0 and finite, got {value}")
+
+
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{name} must be above 0 and finite, got {value}")
+
+
+class NoCost:
+    """Changes are free, as theory has it."""
+
+    free = True
+
+    def change(self, before: int, after: int) -> float:
+        """Return 0."""
+        return 0.0
+
+    def start(self, processors: int) -> float:
+        """Return 0."""
+        return 0.0
+
+
+class Constant(NoCost):
+    """Every change costs the same.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        _check(seconds=seconds)
+        self.seconds = seconds
+        self.free = seconds == 0
+
+    def change(self, before: int, after: int) -> float:
+        """Return the constant."""
+        return self.seconds
+
+
+class ProcessManagement(NoCost):
+    """Processes are created or removed one by one: c0 + c1·|m - n|.
+
+    Parameters
+    ----------
+    seconds : float
+        Of any change.
+    expand, shrink : float
+        Seconds for each processor gained, or given up.
+    """
+
+    def __init__(self, seconds: float = 1.0, expand: float = 0.1, shrink: float = 0.02) -> None:
+        _check(seconds=seconds, expand=expand, shrink=shrink)
+        self.seconds, self.expand, self.shrink = seconds, expand, shrink
+        self.free = seconds == expand == shrink == 0
+
+    def change(self, before: int, after: int) -> float:
+        """Return c0 + c1·|m - n|, c1 by direction."""
+        each = self.expand if after > before else self.shrink
+        return self.seconds + each * abs(after - before)
+
+
+class Redistribution(NoCost):
+    """Block-distributed data move: c0 + V·(1 - min/max) / (bandwidth·min).
+
+    Parameters
+    ----------
+    seconds : float
+        Of any change.
+    volume : float
+        V, the job's data.
+    bandwidth : float
+        Of one processor.
+    """
+
+    def __init__(self, seconds: float = 1.0, volume: float = 64.0, bandwidth: float = 1.0) -> None:
+        _check(seconds=seconds, volume=volume)
+        _check_positive(bandwidth=bandwidth)
+        self.seconds, self.volume, self.bandwidth = seconds, volume, bandwidth
+        self.free = seconds == volume == 0
+
+    def change(self, before: int, after: int) -> float:
+        """Return the time to move what changes its place."""
+        few, many = min(before, after), max(before, after)
+        return self.seconds + self.volume * (1.0 - few / many) / (self.bandwidth * few)
+
+
+class CheckpointRestart(NoCost):
+    """The job is written out, started again and read in: V/B + restart + V/B.
+
+    Parameters
+    ----------
+    volume : float
+        V, the size of a checkpoint.
+    bandwidth : float
+        B, of the file system, whatever the count.
+    restart : float
+        Seconds.
+    """
+
+    def __init__(self, volume: float = 64.0, bandwidth: float = 8.0, restart: float = 10.0) -> None:
+        _check(volume=volume, restart=restart)
+        _check_positive(bandwidth=bandwidth)
+        self.volume, self.bandwidth, self.restart = volume, bandwidth, restart
+        self.free = volume == restart == 0
+
+    def change(self, before: int, after: int) -> float:
+        """Return the time to write, restart and read."""
+        return 2.0 * self.volume / self.bandwidth + self.restart
+
+
+class Phases(NoCost):
+    """Phases of an application: once at start, at each change, and at expansion.
+
+    All processors held wait for the new ones to get ready.
+
+    Parameters
+    ----------
+    initial : float
+        Seconds at the start.
+    reconfigure : float
+        Seconds at each change, on all processors.
+    prepare : float
+        Seconds that new processors need at an expansion.
+    """
+
+    def __init__(
+        self, initial: float = 5.0, reconfigure: float = 5.0, prepare: float = 5.0
+    ) -> None:
+        _check(initial=initial, reconfigure=reconfigure, prepare=prepare)
+        self.initial, self.reconfigure, self.prepare = initial, reconfigure, prepare
+        self.free = reconfigure == prepare == 0
+
+    def change(self, before: int, after: int) -> float:
+        """Return the phases of a change."""
+        return self.reconfigure + (self.prepare if after > before else 0.0)
+
+    def start(self, processors: int) -> float:
+        """Return the initial phase."""
+        return self.initial

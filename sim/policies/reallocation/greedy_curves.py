@@ -1,0 +1,143 @@
+"""HELL and KNEE, the competitors in the study of heSRPT (Lin et al. 2018, as described there)."""
+
+import heapq
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.moves import hand_out
+
+
+class Hell(Reallocation):
+    """HELL: processors go to the job with the largest efficiency over remaining time.
+
+    With x the remaining work, (S(k)/k)/(x/S(k)) = S(k)²/(k·x) is maximised over
+    jobs and counts; the winner gets its count, and the rest is handed out the same
+    way. What is left when all have been served goes to them in the same order;
+    nobody falls below the least count. The last two are our reading. The other
+    parameters are those of `Reallocation`.
+    """
+
+    def sharing(self, beliefs: Beliefs) -> "HellSharing":
+        """Return the rule at work in a new run."""
+        return HellSharing(beliefs)
+
+
+class HellSharing(PlainSharing):
+    """Hands out processors by efficiency over remaining time."""
+
+    def __init__(self, beliefs: Beliefs) -> None:
+        super().__init__(beliefs)
+        self._merits: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return each winner's best count, in turn."""
+        work = np.maximum(self.work_left(members), 1e-12)
+        merits = [self._merit(job) for job in members.job]
+        shares = members.least.copy()
+        left = total - int(shares.sum())
+        heap = [self._best(k, merits[k], work[k], members, left) for k in range(len(members))]
+        heapq.heapify(heap)
+        served = []
+        while heap:
+            _, place, count = heapq.heappop(heap)
+            if count - members.least[place] > left:
+                heapq.heappush(heap, self._best(place, merits[place], work[place], members, left))
+                continue
+            left -= count - int(members.least[place])
+            shares[place] = count
+            served.append(place)
+        hand_out(shares, members.largest, total, served)
+        return shares
+
+    def _merit(self, job: int) -> FloatArray:
+        """Return S(k)²/k by k, 0 at 0."""
+        table = self.beliefs.table(job)
+        known = self._merits.get(job)
+        if known is None or known[0] is not table:
+            merit = np.zeros(table.size)
+            merit[1:] = 1.0 / (table[1:] ** 2 * np.arange(1, table.size))
+            known = self._merits[job] = (table, merit)
+        return known[1]
+
+    @staticmethod
+    def _best(
+        place: int, merit: FloatArray, work: float, members: Members, left: int
+    ) -> tuple[float, int, int]:
+        """Return a heap entry of the best count that the job can have now."""
+        least = int(members.least[place])
+        most = min(int(members.largest[place]), least + left)
+        count = least + int(np.argmax(merit[least : most + 1]))
+        return -float(merit[count] / work), place, count
+
+
+class KneeSharing(PlainSharing):
+    """Hands out knees, the shortest remaining job first.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    threshold : float
+    """
+
+    def __init__(self, beliefs: Beliefs, threshold: float) -> None:
+        super().__init__(beliefs)
+        self._threshold = threshold
+        self._savings: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return the knees in order of remaining work; leftovers go to the last."""
+        work = self.work_left(members)
+        knees = np.array(
+            [self._knee(job, x) for job, x in zip(members.job, work.tolist(), strict=True)]
+        )
+        order = np.argsort(work, kind="stable").tolist()
+        shares = members.least.copy()
+        knees = np.clip(knees, members.least, members.largest)
+        hand_out(shares, knees, total, order)
+        hand_out(shares, members.largest, total, reversed(order))
+        return shares
+
+    def _knee(self, job: int, work: float) -> int:
+        """Return the largest count whose last processor still saves enough seconds."""
+        table = self.beliefs.table(job)
+        known = self._savings.get(job)
+        if known is None or known[0] is not table:
+            known = self._savings[job] = (table, -np.diff(table[1:]))
+        enough = np.flatnonzero(known[1] * work >= self._threshold)
+        return int(enough[-1]) + 2 if enough.size else 1
+
+
+class KneeFirst(Reallocation):
+    """KNEE: jobs get their knee in order of remaining size, leftovers go to the last.
+
+    A job's knee is the largest count whose last processor shortens what is left
+    of it by `threshold` seconds or more.
+
+    Parameters
+    ----------
+    cost, gain_factor, distance, reclaim
+        See `Reallocation`.
+    threshold : float
+        θ, seconds; the study tunes it for each workload.
+    """
+
+    def __init__(
+        self,
+        cost: CostModel | None = None,
+        gain_factor: float = 1.0,
+        distance: float = 0.0,
+        reclaim: bool = True,
+        threshold: float = 60.0,
+    ) -> None:
+        super().__init__(cost, gain_factor, distance, reclaim)
+        if not threshold > 0:
+            raise ValueError(f"threshold must be above 0, got {threshold}")
+        self.threshold = threshold
+
+    def sharing(self, beliefs: Beliefs) -> KneeSharing:
+        """Return the rule at work in a new run."""
+        return KneeSharing(beliefs, self.threshold)

@@ -1,0 +1,215 @@
+"""PDPA: performance-driven processor allocation (Corbalan, Martorell & Labarta, TPDS 2005)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.moves import make_room
+from sim.view import Run
+
+Phase = Literal["no_ref", "increase", "decrease", "stable"]
+
+
+@dataclass
+class Progress:
+    """How far the search for a job's count has come.
+
+    Attributes
+    ----------
+    phase : str
+        ``no_ref`` before the first measurement, ``increase``, ``decrease``, ``stable``.
+    due : float
+        When to measure next, seconds.
+    measurements : int
+    efficiency, processors : float, int
+        The last measurement and the count it was made on; 0 before.
+    bad : bool
+        Whether the last efficiency was below the lower bound.
+    """
+
+    due: float
+    phase: Phase = "no_ref"
+    measurements: int = 0
+    efficiency: float = 0.0
+    processors: int = 0
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """PDPA's parameters; see `PerformanceDriven`."""
+
+    high: float
+    low: float
+    step: int
+    interval: float
+    stable_interval: float
+    tolerance: float
+    noise: float
+
+
+class PerformanceDriven(Reallocation):
+    """PDPA: search each job's count by the efficiency that is measured while it runs.
+
+    A job starts on its request or on what is free. As long as it is measured to
+    be efficient, it grows by steps, unless the last step brought too little; as
+    long as it is inefficient, it shrinks; then it is stable until its efficiency
+    changes. Nobody starts while a running job is being searched, unless one
+    performs badly. States, defaults and this coordination are our reading.
+    No prediction is consulted.
+
+    Parameters
+    ----------
+    cost, gain_factor, distance, reclaim
+        See `Reallocation`; without `reclaim`, which is the default here, jobs
+        shrink by measurement alone.
+    high_efficiency, low_efficiency : float
+        Bounds of the target efficiency.
+    step : int
+        Processors by which a count changes.
+    interval, stable_interval : float
+        Seconds from a change to its measurement, and between those of a stable job.
+    tolerance : float
+        Relative change of efficiency that restarts the search.
+    noise : float
+        Standard deviation of the logarithm of a measurement's error.
+    """
+
+    shrinks_unasked = True
+
+    def __init__(
+        self,
+        cost: CostModel | None = None,
+        gain_factor: float = 1.0,
+        distance: float = 0.0,
+        reclaim: bool = False,
+        high_efficiency: float = 0.7,
+        low_efficiency: float = 0.5,
+        step: int = 4,
+        interval: float = 300.0,
+        stable_interval: float = 14400.0,
+        tolerance: float = 0.2,
+        noise: float = 0.05,
+    ) -> None:
+        super().__init__(cost, gain_factor, distance, reclaim)
+        if not 0 <= low_efficiency <= high_efficiency:
+            raise ValueError(
+                f"low_efficiency must be between 0 and high_efficiency={high_efficiency}, "
+                f"got {low_efficiency}"
+            )
+        if step < 1:
+            raise ValueError(f"step must be at least 1, got {step}")
+        if not (interval > 0 and stable_interval > 0):
+            raise ValueError(
+                f"interval and stable_interval must be above 0, got {interval}, {stable_interval}"
+            )
+        if not (tolerance >= 0 and noise >= 0):
+            raise ValueError(f"tolerance and noise must be at least 0, got {tolerance}, {noise}")
+        self.bounds = Bounds(
+            high_efficiency, low_efficiency, step, interval, stable_interval, tolerance, noise
+        )
+
+    def sharing(self, beliefs: Beliefs) -> "PerformanceSharing":
+        """Return the rule at work in a new run."""
+        return PerformanceSharing(beliefs, self.bounds)
+
+
+class PerformanceSharing(PlainSharing):
+    """Remembers how far each job's search has come.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    bounds : Bounds
+    """
+
+    def __init__(self, beliefs: Beliefs, bounds: Bounds) -> None:
+        super().__init__(beliefs)
+        self._bounds = bounds
+        self._searches: dict[int, Progress] = {}
+
+    def hold_back(self) -> float | None:
+        """Return when the search goes on, None if all are stable or one performs badly."""
+        running = self.view.running
+        self._searches = {job: s for job, s in self._searches.items() if job in running}
+        searched = [s.due for s in self._searches.values() if s.phase != "stable"]
+        if not searched or any(s.bad for s in self._searches.values()):
+            return None
+        until = min(searched)
+        return until if until > self.view.now else None
+
+    def wake(self) -> float | None:
+        """Return when the next measurement is due."""
+        return min((s.due for s in self._searches.values()), default=None)
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return each job's count by its own measurements, as far as there is room."""
+        now, bounds = self.view.now, self._bounds
+        shares = np.maximum(members.held, members.least)
+        wanted = shares.copy()
+        for place, (job, run) in enumerate(zip(members.job, members.run, strict=True)):
+            if run is None:
+                self._searches[job] = Progress(now + bounds.interval)
+                wanted[place] = self.view.requested_processors[job]
+            elif now >= self._searches[job].due:
+                wanted[place] = self._measure(run, self._searches[job])
+        wanted = np.clip(wanted, members.least, members.largest)
+        shares = np.minimum(shares, wanted)
+        worst = np.argsort([self._known(job) for job in members.job], kind="stable").tolist()
+        make_room(shares, members.least, total, worst)
+        left = total - int(shares.sum())
+        for place in reversed(range(len(members))):
+            taken = min(left, int(wanted[place] - shares[place]))
+            shares[place] += taken
+            left -= taken
+        self._note_changes(members, shares)
+        return shares
+
+    def _known(self, job: int) -> float:
+        return self._searches[job].efficiency
+
+    def _note_changes(self, members: Members, shares: IntArray) -> None:
+        """Measure changed runs after an interval; stop the search of those that cannot grow."""
+        now, bounds = self.view.now, self._bounds
+        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
+            search = self._searches[job]
+            if run is None:
+                continue
+            if share != run.processors:
+                search.due = now + bounds.interval
+            elif search.due <= now:
+                search.phase = "stable"
+                search.due = now + bounds.stable_interval
+
+    def _measure(self, run: Run, search: Progress) -> int:
+        """Take a measurement, move on to the next state, and return the wanted count."""
+        bounds, held = self._bounds, run.processors
+        sensor = self.view.sensor
+        if sensor is None:
+            return held
+        efficiency = sensor(run, bounds.noise, search.measurements)
+        search.measurements += 1
+        before, processors = search.efficiency, search.processors
+        search.efficiency, search.processors = efficiency, held
+        search.bad = efficiency < bounds.low
+        changed = before > 0 and abs(efficiency - before) > bounds.tolerance * before
+        if search.phase == "stable" and not (changed and processors == held):
+            return held
+        if search.phase == "increase" and held > processors > 0:
+            gained = (efficiency * held / (before * processors) - 1) / (held / processors - 1)
+            if efficiency < bounds.high or gained < bounds.high:
+                search.phase = "stable"
+                return processors
+        if efficiency >= bounds.high and search.phase != "decrease":
+            search.phase = "increase"
+            return held + bounds.step
+        if efficiency < bounds.low and held > 1:
+            search.phase = "decrease"
+            return held - bounds.step
+        search.phase = "stable"
+        return held

@@ -1,0 +1,144 @@
+"""Minimum, preferred and average pools (Posner, Hupfeld & Finnerty 2023; Zojer et al. 2026)."""
+
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.moves import hand_out, level, make_room
+
+Strategy = Literal["min", "pref", "average"]
+
+
+class Pools(Reallocation):
+    """Jobs have a minimum, a preferred and a maximum count, read off believed efficiencies.
+
+    Jobs start on the minimum. Running jobs shrink, down to their minimum, if
+    that lets waiting jobs start, all or nothing for each of them: ``min`` takes
+    from those most above their minimum, ``pref`` from those most above their
+    preferred count, ``average`` processor by processor from the highest
+    (n - min)/(max - min). What is still free is handed out: ``min`` to those
+    least above their minimum first, up to the maximum, ``pref`` to all up to the
+    preferred count and then up to the maximum, ``average`` processor by
+    processor to the lowest rank.
+
+    Changes take effect at once, so processors that are given up for a waiting
+    job are its own at the same instant: agreement, steal agreement and common
+    pool, which say who may use them until then, are the same rule here.
+
+    Parameters
+    ----------
+    cost, gain_factor, distance, reclaim
+        See `Reallocation`.
+    strategy : {"min", "pref", "average"}
+    min_efficiency, preferred_efficiency, max_efficiency : float
+        A job's three counts are the largest whose believed efficiency is above
+        these; all within its feasible range.
+    """
+
+    def __init__(
+        self,
+        cost: CostModel | None = None,
+        gain_factor: float = 1.0,
+        distance: float = 0.0,
+        reclaim: bool = True,
+        strategy: Strategy = "average",
+        min_efficiency: float = 0.95,
+        preferred_efficiency: float = 0.8,
+        max_efficiency: float = 0.5,
+    ) -> None:
+        super().__init__(cost, gain_factor, distance, reclaim)
+        if strategy not in ("min", "pref", "average"):
+            raise ValueError(f"strategy must be 'min', 'pref' or 'average', got {strategy!r}")
+        if not 1 >= min_efficiency >= preferred_efficiency >= max_efficiency >= 0:
+            raise ValueError(
+                "efficiencies must fall from min over preferred to max, within 1 and 0, got "
+                f"{min_efficiency}, {preferred_efficiency}, {max_efficiency}"
+            )
+        self.strategy: Strategy = strategy
+        self.efficiencies = (min_efficiency, preferred_efficiency, max_efficiency)
+
+    def sharing(self, beliefs: Beliefs) -> "PoolSharing":
+        """Return the rule at work in a new run."""
+        return PoolSharing(beliefs, self.strategy, self.efficiencies)
+
+
+class PoolSharing(PlainSharing):
+    """Shrinks and expands between the three counts.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    strategy : {"min", "pref", "average"}
+    efficiencies : tuple of float
+        Of the minimum, the preferred and the maximum count.
+    """
+
+    def __init__(
+        self, beliefs: Beliefs, strategy: Strategy, efficiencies: tuple[float, float, float]
+    ) -> None:
+        super().__init__(beliefs)
+        self._strategy = strategy
+        self._efficiencies = efficiencies
+        self._counts: dict[int, tuple[FloatArray, tuple[int, int, int]]] = {}
+
+    def counts(self, job: int) -> tuple[int, int, int]:
+        """Return a job's minimum, preferred and maximum count."""
+        table = self.beliefs.table(job)
+        known = self._counts.get(job)
+        if known is None or known[0] is not table:
+            known = self._counts[job] = (table, self._read_off(job, table))
+        return known[1]
+
+    def _read_off(self, job: int, table: FloatArray) -> tuple[int, int, int]:
+        least, largest = self.view.extremes(job)
+        efficiency = 1.0 / (table[1:] * np.arange(1, table.size))
+        found = []
+        for bound in self._efficiencies:
+            enough = np.flatnonzero(efficiency > bound)
+            count = int(enough[-1]) + 1 if enough.size else 1
+            found.append(min(max(count, least), largest))
+        return found[0], found[1], found[2]
+
+    def queue_count(self, job: int) -> int:
+        """Return the largest feasible count up to the job's minimum."""
+        wanted = self.counts(job)[0]
+        special = self.view.special(job)
+        if special is None:
+            return wanted
+        return int(special[max(int(np.searchsorted(special, wanted, side="right")) - 1, 0)])
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return what each holds after shrinking for starts and expanding into the rest."""
+        found = np.array([self.counts(job) for job in members.job])
+        preferred, largest = found[:, 1], np.clip(found[:, 2], members.least, members.largest)
+        preferred = np.clip(preferred, members.least, largest)
+        shares = np.maximum(members.held, members.least)
+        everyone = list(range(len(members)))
+        above = np.argsort(-(shares - members.least), kind="stable").tolist()
+        if self._strategy == "average":
+            level(shares, members.least, np.maximum(largest, shares), total)
+            return shares
+        if self._strategy == "pref":
+            self._prefer(shares, preferred, members, total)
+        make_room(shares, members.least, total, above)
+        if self._strategy == "pref":
+            hand_out(shares, preferred, total, everyone)
+            hand_out(shares, largest, total, everyone)
+        else:
+            hand_out(shares, largest, total, np.argsort(shares - members.least, kind="stable"))
+        return shares
+
+    @staticmethod
+    def _prefer(shares: IntArray, preferred: IntArray, members: Members, total: int) -> None:
+        """Let starters have the preferred count where others can keep theirs; shrink to that."""
+        floor = np.minimum(shares, preferred)
+        starting = members.held == 0
+        if int(np.where(starting, preferred, floor).sum()) <= total:
+            shares[starting] = preferred[starting]
+        above = np.argsort(-(shares - preferred), kind="stable").tolist()
+        keep = np.where(starting, shares, floor)
+        make_room(shares, keep, total, above)

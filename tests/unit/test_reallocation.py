@@ -1,0 +1,278 @@
+"""Reallocation in composition: guard, reclaiming, reservations, learning, mixed jobs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from malleables import play, power_truth, stretches_of
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
+
+from predictors.amdahl import Amdahl
+from predictors.learned import CurvePerApplication
+from sim.checks import Checker
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.reallocation.base import ReallocatingScheduler
+from sim.policies.reallocation.costs import Constant, Phases, Redistribution
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
+from sim.policies.reallocation.expand import GreedyExpansion
+from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
+from sim.policies.reallocation.hesrpt import HeSrpt
+from sim.policies.reallocation.marginal import MarginalEfficiency
+from sim.policies.reallocation.pdpa import PerformanceDriven
+from sim.policies.reallocation.pools import Pools
+
+RULES = {
+    "equi": Equipartition,
+    "deq": DynamicEquipartition,
+    "hesrpt": HeSrpt,
+    "hell": Hell,
+    "knee": KneeFirst,
+    "pools": Pools,
+    "expand": GreedyExpansion,
+    "marginal": MarginalEfficiency,
+    "pdpa": PerformanceDriven,
+}
+COSTS = [None, Constant(2.0), Phases(1.0, 2.0, 3.0), Redistribution(0.5, 8.0, 1.0)]
+
+
+def mixed_truth(rows: list, largest: int, allowed: np.ndarray | None) -> ToyTruth:
+    """Jobs by thirds: rigid, moldable, malleable; T(n) = T(ref) (ref / n)^0.7."""
+    reference = np.array([row[1] for row in rows])
+    kind = np.arange(len(rows)) % 3
+    truth = ToyTruth(
+        lambda job, n: rows[job][2] * (reference[job] / n) ** 0.7,
+        reference,
+        np.where(kind == 0, reference, largest),
+        allowed,
+    )
+    truth.moldable = kind > 0
+    truth.malleable = kind == 2
+    truth.min_processors = np.where(kind == 0, reference, 1)
+    return truth
+
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 40).map(float),
+        st.sampled_from([1, 2, 4, 8]),
+        st.integers(1, 40).map(float),
+        st.integers(1, 80).map(float),
+    ),
+    min_size=1,
+    max_size=14,
+).map(sorted)
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(max_examples=40, deadline=None)
+@given(
+    jobs=rows,
+    backfill=st.sampled_from(sorted(BACKFILLS)),
+    cost=st.sampled_from(COSTS),
+    reclaim=st.booleans(),
+    powers=st.booleans(),
+    distance=st.sampled_from([0.0, 5.0]),
+    believed=st.sampled_from(["estimate", "oracle", "late"]),
+)
+def test_mixed_jobs_go_with_every_rule(
+    name: str,
+    jobs: list,
+    backfill: str,
+    cost: object,
+    reclaim: bool,
+    powers: bool,
+    distance: float,
+    believed: str,
+) -> None:
+    """Nothing breaks, the checker agrees, only malleable jobs change, on feasible counts."""
+    truth = mixed_truth(jobs, 8, np.array([1, 2, 4, 8]) if powers else None)
+    predictors = {
+        "estimate": lambda _: ToyEstimate(),
+        "oracle": ToyOracle,
+        "late": lambda t: ToyOracle(t, 0.4),
+    }
+    rule = RULES[name](cost, reclaim=reclaim, distance=distance)
+    records = play(
+        rule, jobs, truth, 8, BACKFILLS[backfill], predictors[believed], watchers=(Checker(),)
+    )
+    held = records.stretches
+    changed = np.flatnonzero(np.bincount(held.job, minlength=len(jobs)) > 1)
+    assert truth.malleable[changed].all()
+    assert set(records.status) == {"completed"}
+    if powers:
+        assert set(held.processors[truth.moldable[held.job]]) <= {1, 2, 4, 8}
+    seconds = held.end_time - held.start_time
+    share = np.bincount(held.job, seconds / truth.runtimes_at(held.job, held.processors), len(jobs))
+    if cost is None:
+        np.testing.assert_allclose(share, 1.0, rtol=1e-9)
+    else:
+        assert (share >= 1 - 1e-9).all()
+
+
+# The guard
+
+LINEAR = power_truth([800.0, 80.0], [1.0, 1.0], 8)
+TWO = [(0, 1, 800.0), (50, 1, 80.0)]
+
+
+def test_a_growth_must_pay() -> None:
+    """At 70 the first has 320 s left on 4, 160 on 8: a growth saves as much as it may cost."""
+    one = play(Equipartition(Constant(20.0)), TWO, LINEAR, 8)
+    assert [n for _, n in stretches_of(one, 0)] == [8, 4, 8]
+    other = play(Equipartition(Constant(20.0), gain_factor=100.0), TWO, LINEAR, 8)
+    assert [n for _, n in stretches_of(other, 0)] == [8, 4]
+    assert other.counters["reallocation_time"] == 20.0
+
+
+def test_changes_keep_their_distance() -> None:
+    """The first makes room at 50; the second ends at 70; the first may grow again at 90."""
+    records = play(Equipartition(distance=40.0), TWO, LINEAR, 8, watchers=(Checker(),))
+    assert stretches_of(records, 0) == [(0.0, 8), (50.0, 4), (90.0, 8)]
+
+
+def test_costs_are_paid_by_all_processors_held() -> None:
+    records = play(Equipartition(Phases(5.0, 10.0, 0.0)), TWO, LINEAR, 8, watchers=(Checker(),))
+    lost = np.bincount(
+        records.stretches.job,
+        (records.stretches.end_time - records.stretches.start_time) * records.stretches.processors,
+    ) - np.array([800.0, 80.0])
+    assert lost.sum() == pytest.approx(records.counters["reallocation_area"])
+    assert records.counters["reallocation_time"] == 5.0 + 5.0 + 10.0 + 10.0
+
+
+# Reservations
+
+HEAD = [(0, 1, 160.0), (0, 4, 100.0), (1, 6, 10.0), (2, 2, 60.0)]
+"""A malleable job, a rigid one on half the machine, a rigid head for 6, and a filler."""
+
+
+def head_truth() -> ToyTruth:
+    runtimes = [row[2] for row in HEAD]
+    reference = np.array([row[1] for row in HEAD])
+    largest = reference.copy()
+    largest[0] = 8
+    truth = ToyTruth(
+        lambda job, n: runtimes[job] / n if job == 0 else runtimes[job], reference, largest
+    )
+    truth.moldable = truth.malleable = np.array([True, False, False, False])
+    truth.min_processors = np.where(truth.moldable, 1, reference)
+    return truth
+
+
+def test_what_jobs_could_give_up_counts_for_starts_where_the_policy_says_so() -> None:
+    """With reclaiming the malleable job keeps 1 of the 8 processors: the filler fits in before
+    the head's reservation. Without, it holds its 4 until 40, and the filler waits for them.
+    """
+    shared = play(GreedyExpansion(), HEAD, head_truth(), 8, watchers=(Checker(),))
+    assert shared.start_time.tolist() == [0.0, 0.0, 100.0, 2.0]
+    kept = play(GreedyExpansion(reclaim=False), HEAD, head_truth(), 8, watchers=(Checker(),))
+    assert kept.start_time.tolist() == [0.0, 0.0, 100.0, 40.0]
+    assert stretches_of(shared, 0)[:2] == [(0.0, 4), (2.0, 2)]
+    assert stretches_of(kept, 0) == [(0.0, 4)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(jobs=rows)
+def test_reservations_kept_from_arrival_are_kept_under_reallocation(jobs: list) -> None:
+    """Conservative, free changes, right beliefs: no reservation ever moves later."""
+    truth = mixed_truth(jobs, 8, None)
+    promised: dict[int, float] = {}
+
+    class Promises:
+        def looked(self, engine: object, decisions: object) -> None:
+            queue = engine.scheduler.inner.queue
+            for place in queue.places().tolist():
+                job, start = queue.job.item(place), queue.start.item(place)
+                assert start <= promised.get(job, np.inf) + 1e-6
+                promised[job] = start
+
+        def finished(self, engine: object) -> None:
+            pass
+
+    records = play(
+        Equipartition(), jobs, truth, 8, BACKFILLS["conservative"], watchers=(Promises(),)
+    )
+    for job, start in promised.items():
+        assert records.start_time[job] <= start + 1e-6
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs=rows)
+def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
+    """The shadow time of a head, once promised by right beliefs, is never passed."""
+    truth = mixed_truth(jobs, 8, None)
+    promised: dict[int, float] = {}
+
+    class Promises:
+        def looked(self, engine: object, decisions: object) -> None:
+            scheduler = engine.scheduler
+            assert isinstance(scheduler, ReallocatingScheduler)
+            inner = scheduler.inner
+            assert isinstance(inner, EasyScheduler)
+            if inner.queue.waiting:
+                job = inner.queue.job.item(inner.queue.head())
+                promised.setdefault(job, inner._shadow)
+
+        def finished(self, engine: object) -> None:
+            pass
+
+    records = play(Equipartition(), jobs, truth, 8, watchers=(Promises(),))
+    for job, shadow in promised.items():
+        assert records.start_time[job] <= shadow + 1e-6
+
+
+# Learning and measuring
+
+
+def test_learned_curves_stay_right_under_reallocation() -> None:
+    """Amdahl's law is learned exactly from runs that never kept their count."""
+    rng = np.random.default_rng(2)
+    number = 40
+    submit = np.sort(rng.uniform(0, 900.0, number))
+    work = np.full(number, 300.0)
+    truth = ToyTruth(
+        lambda job, n: work[job] * (0.1 + 0.9 / n), np.ones(number, np.int64), np.full(number, 16)
+    )
+    learned = CurvePerApplication(Amdahl(), "amdahl", calibration=0, min_counts=2)
+    records = play(
+        Equipartition(),
+        [(s, 1, truth.runtime(0, 1)) for s in submit],
+        truth,
+        16,
+        predictor=lambda _: learned,
+    )
+    assert len(records.stretches.job) > 3 * number
+    counts = np.arange(1, 17)
+    np.testing.assert_allclose(learned.curve(0, counts), truth.runtimes(0, counts), rtol=1e-6)
+
+
+def test_pdpa_searches_the_efficient_count() -> None:
+    """E(n) = 1/(1 + (n - 1)/20) is 0.7 at 9.57: from 4 it grows to 8, tries 12, undoes that."""
+    truth = ToyTruth(
+        lambda job, n: 10_000.0 * (1 + (n - 1) / 20) / n,
+        np.array([4]),
+        np.array([32]),
+    )
+    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4)
+    records = play(rule, [(0, 4, truth.runtime(0, 4))], truth, 32, watchers=(Checker(),))
+    assert stretches_of(records, 0) == [(0.0, 4), (10.0, 8), (20.0, 12), (30.0, 8)]
+
+
+def test_pdpa_shrinks_the_inefficient_and_lets_others_in_when_stable() -> None:
+    """E(n) = 1/(1 + (n - 1)/8): 0.36 at 16, 0.5 or more up to 9."""
+    truth = ToyTruth(
+        lambda job, n: 1000.0 * (1 + (n - 1) / 8) / n, np.array([16, 4]), np.full(2, 16)
+    )
+    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4, stable_interval=1e6)
+    jobs = [(0, 16, truth.runtime(0, 16)), (5, 4, truth.runtime(0, 4))]
+    records = play(rule, jobs, truth, 16, BACKFILLS["none"], watchers=(Checker(),))
+    assert stretches_of(records, 0)[:3] == [(0.0, 16), (10.0, 12), (20.0, 8)]
+    assert records.start_time[1] == 20.0  # on what the first, performing badly, gave up at 10
+
+
+@pytest.mark.parametrize(
+    "options", [{"low_efficiency": 0.9}, {"step": 0}, {"interval": 0.0}, {"noise": -1.0}]
+)
+def test_bad_values_of_pdpa_are_named(options: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        PerformanceDriven(**options)

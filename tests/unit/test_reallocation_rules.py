@@ -1,0 +1,172 @@
+"""Each reallocation rule, worked by hand on a few jobs."""
+
+import numpy as np
+import pytest
+from malleables import beliefs_of, members_of, play, power_truth, stretches_of
+from toys import ToyEstimate, ToyTruth
+
+from sim.checks import Checker
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
+from sim.policies.reallocation.expand import GreedyExpansion
+from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
+from sim.policies.reallocation.hesrpt import HeSrpt
+from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains
+from sim.policies.reallocation.pools import Pools
+
+
+def share(rule, work, powers, held, total, largest=16, least=1):
+    beliefs = beliefs_of(power_truth(work, powers, largest), 64)
+    members = members_of(beliefs, held, least)
+    return rule.sharing(beliefs).share(members, total).tolist()
+
+
+def test_equi_fills_small_jobs_first() -> None:
+    truth = ToyTruth(lambda job, n: 100.0 / n, np.ones(3, np.int64), np.array([2, 16, 16]))
+    beliefs = beliefs_of(truth, 16)
+    assert Equipartition().sharing(beliefs).share(members_of(beliefs, [1, 1, 0]), 13).tolist() == [
+        2,
+        6,
+        5,
+    ]
+
+
+def test_deq_stops_at_the_believed_parallelism() -> None:
+    """S = min(n, 4) for the first job: it can use four processors."""
+    truth = ToyTruth(
+        lambda job, n: 100.0 / (min(n, 4) if job == 0 else n), np.ones(2, np.int64), np.full(2, 16)
+    )
+    beliefs = beliefs_of(truth, 16)
+    for parallelism in ("average", "useful"):
+        rule = DynamicEquipartition(parallelism=parallelism)
+        assert rule.sharing(beliefs).share(members_of(beliefs, [1, 1]), 16).tolist() == [4, 12]
+
+
+def test_hesrpt_reads_its_exponent_off_the_curves() -> None:
+    """θ(2, 1/2) = 1/4, 3/4: the shorter job gets 12 of 16."""
+    for rule in (HeSrpt(), HeSrpt(exponent=0.5)):
+        assert share(rule, [90.0, 30.0], [0.5, 0.5], [1, 1], 16) == [4, 12]
+    assert share(HeSrpt(exponent=0.5), [90.0, 30.0], [0.5, 0.5], [1, 1], 16, largest=9) == [7, 9]
+    slow = share(HeSrpt(exponent=0.5, objective="slowdown"), [4.0, 1.0], [0.5, 0.5], [1, 1], 25)
+    assert slow == [9, 16]  # (1/25, 24/25), where 16 is the job's largest
+
+
+def test_hell_prefers_efficient_and_short_jobs() -> None:
+    """S²/k grows with k for p = 0.8 and falls for p = 0.3: the flat job keeps its least."""
+    assert share(Hell(), [50.0, 50.0], [0.8, 0.3], [1, 1], 12) == [11, 1]
+    assert share(Hell(), [500.0, 50.0], [0.8, 0.8], [1, 1], 20) == [4, 16]
+
+
+def test_knee_gives_knees_in_order_of_work() -> None:
+    """60/n: the step to n saves 60/(n(n-1)) seconds: knees of 4 and, for 600/n, of 11."""
+    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 14) == [10, 4]
+    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 8) == [4, 4]
+    assert share(KneeFirst(threshold=4.9), [600.0, 60.0], [1, 1], [1, 1], 18) == [14, 4]
+
+
+def test_expansion_shrinks_the_oldest_and_feeds_starters() -> None:
+    assert share(GreedyExpansion(), [9.0] * 3, [1] * 3, [8, 8, 0], 16) == [7, 8, 1]
+    assert share(GreedyExpansion(victims="youngest"), [9.0] * 3, [1] * 3, [8, 8, 0], 16) == [
+        8,
+        7,
+        1,
+    ]
+    assert share(GreedyExpansion(), [9.0] * 3, [1] * 3, [2, 2, 0], 23) == [5, 2, 16]
+
+
+def test_marginal_gains_equalise() -> None:
+    """With S = sqrt(n) for both jobs equal shares maximise the sum; weights shift them."""
+    assert share(MarginalEfficiency(minimum=0.0), [90.0, 30.0], [0.5, 0.5], [1, 1], 16) == [8, 8]
+    shares = share(
+        MarginalEfficiency(minimum=0.0, weight="work"), [80.0, 40.0], [0.5, 0.5], [1, 1], 10
+    )
+    assert shares == [2, 8]  # d sqrt(n)/w equal where n falls with the square of w
+    bounded = share(MarginalEfficiency(minimum=0.2), [90.0], [0.5], [1], 16)
+    steps = np.diff(np.sqrt(np.arange(0, 17)))
+    assert bounded == [int((steps >= 0.2).sum())]
+
+
+def test_marginal_gains_see_beyond_a_flat_start() -> None:
+    assert concave_gains(np.array([1.0, 1.0, 1.0, 4.0])).tolist() == [1.0] * 4
+    assert concave_gains(np.array([1.0, 3.0, 2.0])).tolist() == [1.5, 1.5, 0.0]
+
+
+# Amdahl with one percent serial: E(n) > 0.95 up to 6, > 0.8 up to 25, > 0.5 up to 100
+def amdahl(number: int) -> ToyTruth:
+    return ToyTruth(lambda job, n: 1.0 + 99.0 / n, np.ones(number, np.int64), np.full(number, 128))
+
+
+def pool(strategy: str, held: list[int], total: int) -> list[int]:
+    beliefs = beliefs_of(amdahl(len(held)), 256)
+    sharing = Pools(strategy=strategy).sharing(beliefs)
+    assert sharing.counts(0) == (6, 25, 100)
+    assert sharing.queue_count(0) == 6
+    return sharing.share(members_of(beliefs, held, least=6), total).tolist()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "held", "total", "shares"),
+    [
+        ("min", [40, 20, 0], 60, [34, 20, 6]),  # the one most above its minimum gives
+        ("min", [40, 20, 0], 70, [40, 20, 10]),  # the one least above it grows
+        ("average", [40, 20, 0], 60, [34, 20, 6]),
+        ("average", [40, 20, 0], 70, [40, 20, 10]),
+        ("pref", [40, 30, 0], 90, [35, 30, 25]),  # the starter has 25, victims keep theirs
+        ("pref", [26, 25, 0], 60, [26, 25, 9]),  # there is room for the minimum, and for 3 more
+        ("pref", [27, 25, 0], 56, [25, 25, 6]),  # (minimum, preferred)
+        ("pref", [26, 25, 0], 50, [19, 25, 6]),  # (minimum, minimum)
+        ("pref", [10, 30, 0], 100, [45, 30, 25]),  # all to 25 first, then up to the maximum
+    ],
+)
+def test_pools(strategy: str, held: list[int], total: int, shares: list[int]) -> None:
+    assert pool(strategy, held, total) == shares
+
+
+def test_equal_shares_by_hand() -> None:
+    """8 processors, linear jobs of 80 and 24 s of work; the second comes at 2.
+
+    The first has 64 left then; both hold 4; the second ends at 8 with 40 left of the
+    first, which ends at 13.
+    """
+    truth = power_truth([80.0, 24.0], [1.0, 1.0], 8)
+    records = play(Equipartition(), [(0, 1, 80.0), (2, 1, 24.0)], truth, 8, watchers=(Checker(),))
+    assert records.end_time.tolist() == [13.0, 8.0]
+    assert stretches_of(records, 0) == [(0.0, 8), (2.0, 4), (8.0, 8)]
+    assert stretches_of(records, 1) == [(2.0, 4)]
+    assert records.counters["events"] == 4  # beliefs follow the changes: none expires
+
+
+def test_nothing_is_known_without_a_predictor() -> None:
+    """The requested time on the requested processors counts as work; jobs still end in full."""
+    truth = power_truth([80.0, 24.0], [1.0, 1.0], 8)
+    records = play(
+        HeSrpt(exponent=0.5),
+        [(0, 1, 80.0), (2, 1, 24.0)],
+        truth,
+        8,
+        predictor=lambda _: ToyEstimate(),
+        watchers=(Checker(),),
+    )
+    assert stretches_of(records, 0)[:2] == [(0.0, 8), (2.0, 2)]
+    assert records.end_time.tolist() == [13.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        (Equipartition, {"gain_factor": -1.0}),
+        (Equipartition, {"distance": -1.0}),
+        (DynamicEquipartition, {"parallelism": "all"}),
+        (HeSrpt, {"exponent": 1.0}),
+        (HeSrpt, {"objective": "wait"}),
+        (KneeFirst, {"threshold": 0.0}),
+        (GreedyExpansion, {"victims": "all"}),
+        (Pools, {"strategy": "all"}),
+        (Pools, {"max_efficiency": 0.9}),
+        (MarginalEfficiency, {"weight": "all"}),
+        (MarginalEfficiency, {"minimum": 2.0}),
+    ],
+)
+def test_bad_values_are_named(rule: type, options: dict) -> None:
+    name = next(iter(options)).replace("max_efficiency", "efficiencies")
+    with pytest.raises(ValueError, match=name):
+        rule(**options)
