@@ -109,8 +109,6 @@ class Engine:
         visible = _visible(trace, truth)
         self._refuse_misfits(visible.requested_processors)
         predictor.attach(visible)
-        for observation in known:
-            predictor.observe(observation)
         largest = np.minimum(truth.max_processors, machine.processors)
         self.view = View(
             machine.processors,
@@ -120,6 +118,9 @@ class Engine:
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(number) if luck is None else luck,
         )
+        for observation in known:
+            predictor.observe(observation)
+            self.view.note(observation.application, observation.nprocs)
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.arrived = 0
@@ -230,6 +231,7 @@ class Engine:
             now,
             job,
         )
+        self.view.note(application, run.processors)
         if self.predictor.observe(observation):
             self.view.revise(application)
 

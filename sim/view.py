@@ -1,11 +1,23 @@
 """What a policy sees of the machine: live, read-only, and never a true runtime."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from sim.records import Ranges
+
+
+class Support(NamedTuple):
+    """The counts of an application that a predictor has seen, and in how many runs."""
+
+    least: int
+    most: int
+    runs: int
+
+
+NOTHING_SEEN = Support(0, 0, 0)
 
 
 class Run:
@@ -62,6 +74,8 @@ class View:
     requested_processors : list of int
     luck : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
+    fitted : bool
+        Whether the predictor's curves are fitted to finished runs.
     """
 
     def __init__(
@@ -88,11 +102,13 @@ class View:
         self.requested_time: list[float] = jobs.requested_time.tolist()
         self.application: list[int] = jobs.application.tolist()
         self.luck = luck
+        self.fitted = predictor.learns
         self.queries = 0
         self._predictor = predictor
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
+        self._seen: dict[int, Support] = {}
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""
@@ -112,14 +128,18 @@ class View:
         known = self._believed[job]
         if known is not None and known[0] == processors:
             return known[1]
+        seconds = self.belief_at(job, processors)
+        self._believed[job] = (processors, seconds)
+        return seconds
+
+    def belief_at(self, job: int, processors: int) -> float:
+        """Return the believed runtime at any count, in seconds, and keep nothing of it."""
         self.queries += 1
         count = self._single.get(processors)
         if count is None:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
-        seconds = self.requested_time[job] if curve is None else float(curve[0])
-        self._believed[job] = (processors, seconds)
-        return seconds
+        return self.requested_time[job] if curve is None else float(curve[0])
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
@@ -128,6 +148,24 @@ class View:
     def revise(self, application: int) -> None:
         """Note that the predictor sees an application differently now."""
         self.revised.add(application)
+
+    def note(self, application: int, processors: int) -> None:
+        """Note that the predictor was told of a run of an application at a count."""
+        seen = self._seen.get(application)
+        if seen is None:
+            self._seen[application] = Support(processors, processors, 1)
+        else:
+            self._seen[application] = Support(
+                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
+            )
+
+    def support(self, job: int) -> Support:
+        """Return which counts of the job's application the predictor has seen."""
+        return self._seen.get(self.application[job], NOTHING_SEEN)
+
+    def reliability(self, job: int, processors: int) -> str:
+        """Return how the predictor grades its own belief."""
+        return self._predictor.explain(job, processors).reliability
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""

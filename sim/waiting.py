@@ -6,8 +6,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 
-_ARRAYS = ("job", "processors", "runtime", "start", "key")
-
 
 class WaitingQueue:
     """Waiting jobs by rank.
@@ -28,6 +26,9 @@ class WaitingQueue:
     key : numpy.ndarray of float
         Rank, ascending; ties in order of arrival.
     """
+
+    arrays: tuple[str, ...] = ("job", "processors", "runtime", "start", "key")
+    """The arrays that hold a value a place."""
 
     def __init__(self) -> None:
         self.job: IntArray = np.zeros(64, np.int64)
@@ -52,7 +53,7 @@ class WaitingQueue:
         elif self.last > self.first and key < self.key[self.last - 1]:
             ahead = np.searchsorted(self.key[self.first : self.last], key, side="right")
             place = self.first + int(ahead)
-            for name in _ARRAYS:
+            for name in self.arrays:
                 array = getattr(self, name)
                 array[place + 1 : self.last + 1] = array[place : self.last]
         self.job[place] = job
@@ -106,7 +107,7 @@ class WaitingQueue:
 
     def _keep(self, places: IntArray) -> None:
         number = len(places)
-        for name in _ARRAYS:
+        for name in self.arrays:
             array = getattr(self, name)
             array[:number] = array[places]
         self.first, self.last = 0, number
@@ -115,6 +116,6 @@ class WaitingQueue:
         if 2 * self.waiting < self.job.size:
             self._keep(self.places())
             return
-        for name in _ARRAYS:
+        for name in self.arrays:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
