@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from sim.decisions import Decision
 from sim.policies.order import Order
 from sim.view import View
 from sim.waiting import WaitingQueue
+
+if TYPE_CHECKING:
+    from sim.policies.molding.base import Molder
 
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
@@ -42,10 +45,19 @@ class Allocation(Protocol):
         ...
 
 
+@runtime_checkable
+class OpenAllocation(Protocol):
+    """How many processors a job gets, left open until it could start."""
+
+    def open(self, view: View) -> "Molder":
+        """Begin a run."""
+        ...
+
+
 class Backfill(Protocol):
     """Who may pass whom."""
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
         ...
 
@@ -58,12 +70,12 @@ class Policy:
     ----------
     order : Order
     backfill : Backfill
-    allocation : Allocation
+    allocation : Allocation or OpenAllocation
     """
 
     order: Order
     backfill: Backfill
-    allocation: Allocation
+    allocation: Allocation | OpenAllocation
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""

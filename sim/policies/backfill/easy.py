@@ -7,7 +7,8 @@ from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision, Start
 from sim.errors import PolicyError
 from sim.policies.backfill.outlook import DryRun
-from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.profile import Profile, reserve_first
 from sim.view import View
@@ -27,8 +28,10 @@ class Easy:
             raise ValueError(f"reservations must be at least 1, got {reservations}")
         self.reservations = reservations
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, self.reservations)
         if self.reservations == 1:
             return EasyScheduler(view, order, allocation)
         return ManyReservations(view, order, allocation, self.reservations)
