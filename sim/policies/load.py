@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from predictors.base import IntArray
 from sim.view import View
@@ -23,21 +23,44 @@ class Meter(Protocol):
         ...
 
 
-class LoadSignal(Protocol):
-    """A way to tell the load: about 0 on an idle machine, 1 on a full one, more beyond."""
-
-    def begin(self, view: View) -> Meter:
-        """Begin a run."""
-        ...
+Kind = Literal["queued", "smoothed", "forecast"]
 
 
 @dataclass(frozen=True)
-class QueuedLoad:
-    """Instantaneous: what the waiting jobs request over the machine's size, Q·n̄/P."""
+class Load:
+    """How to tell the load: about 0 on an idle machine, 1 on a full one, more beyond.
 
-    def begin(self, view: View) -> "QueueMeter":
+    Parameters
+    ----------
+    kind : {"queued", "smoothed", "forecast"}
+        ``queued``: what the waiting jobs request over the machine's size, Q·n̄/P.
+        ``smoothed``: the share of busy processors, exponentially smoothed.
+        ``forecast``: what arrivals of the recent past offer, λ·E[n·T(n)]/P.
+    time : float, seconds
+        ``smoothed``: what lies so far back counts 1/e; positive.
+    window : float, seconds
+        ``forecast``: how far back arrivals count; positive.
+    """
+
+    kind: Kind = "queued"
+    time: float = 3600.0
+    window: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("queued", "smoothed", "forecast"):
+            raise ValueError(f"kind must be 'queued', 'smoothed' or 'forecast', got {self.kind!r}")
+        if not self.time > 0:
+            raise ValueError(f"time must be positive, got {self.time}")
+        if not self.window > 0:
+            raise ValueError(f"window must be positive, got {self.window}")
+
+    def begin(self, view: View) -> Meter:
         """Begin a run."""
-        return QueueMeter(view)
+        if self.kind == "queued":
+            return QueueMeter(view)
+        if self.kind == "smoothed":
+            return UtilizationMeter(view, self.time)
+        return ForecastMeter(view, self.window)
 
 
 class QueueMeter:
@@ -50,27 +73,6 @@ class QueueMeter:
         """Return requested processors over processors."""
         requested = self._view.requested_processors
         return float(sum(requested[job] for job in waiting.tolist())) / self._view.processors
-
-
-@dataclass(frozen=True)
-class SmoothedUtilization:
-    """The share of busy processors, exponentially smoothed over time.
-
-    Parameters
-    ----------
-    time : float, seconds
-        What lies so far back counts 1/e; positive.
-    """
-
-    time: float = 3600.0
-
-    def __post_init__(self) -> None:
-        if not self.time > 0:
-            raise ValueError(f"time must be positive, got {self.time}")
-
-    def begin(self, view: View) -> "UtilizationMeter":
-        """Begin a run."""
-        return UtilizationMeter(view, self.time)
 
 
 class UtilizationMeter:
@@ -95,36 +97,21 @@ class UtilizationMeter:
         return self._level
 
 
-@dataclass(frozen=True)
-class ForecastLoad:
-    """The load that arrivals of the recent past offer: their rate times their mean area.
+class ForecastMeter:
+    """Remembers the areas that arrived within the window.
 
     Parameters
     ----------
+    view : View
     window : float, seconds
-        How far back arrivals count; positive.
+        What lies before the first arrival counts as idle time.
     """
-
-    window: float = 86_400.0
-
-    def __post_init__(self) -> None:
-        if not self.window > 0:
-            raise ValueError(f"window must be positive, got {self.window}")
-
-    def begin(self, view: View) -> "ForecastMeter":
-        """Begin a run."""
-        return ForecastMeter(view, self.window)
-
-
-class ForecastMeter:
-    """Remembers the areas that arrived within the window."""
 
     def __init__(self, view: View, window: float) -> None:
         self._view = view
         self._window = window
         self._areas: deque[tuple[float, float]] = deque()
         self._total = 0.0
-        self._first: float | None = None
         self._last: float | None = None
 
     def read(self, waiting: IntArray) -> float:
@@ -136,11 +123,6 @@ class ForecastMeter:
             self._areas.append((view.now, area))
             self._total += area
         self._last = view.now
-        if self._first is None:
-            self._first = view.now
         while self._areas and self._areas[0][0] < view.now - self._window:
             self._total -= self._areas.popleft()[1]
-        span = min(view.now - self._first, self._window)
-        if span <= 0:
-            return 0.0
-        return max(self._total, 0.0) / (span * view.processors)
+        return max(self._total, 0.0) / (self._window * view.processors)

@@ -7,7 +7,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient
-from sim.policies.load import ForecastLoad, LoadSignal, QueuedLoad
+from sim.policies.load import ForecastMeter, Load
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
 from sim.view import View
@@ -48,10 +48,10 @@ class LoadAdaptive(EfficiencyRange):
 
     Parameters
     ----------
-    load : LoadSignal
+    load : Load
     """
 
-    load: LoadSignal = field(default_factory=QueuedLoad)
+    load: Load = field(default_factory=Load)
 
     def open(self, view: View) -> Molder:
         """Begin a run."""
@@ -118,17 +118,19 @@ class LoadPredictive(EfficiencyRange):
     reference : float
         0 takes the user's request as n_ref; above, the largest n of at least
         this efficiency.
-    forecast : ForecastLoad
-        From what future arrivals are told.
+    window : float, seconds
+        Over which past arrivals tell the future ones; positive.
     """
 
     reference: float = 0.0
-    forecast: ForecastLoad = field(default_factory=ForecastLoad)
+    window: float = 86_400.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.reference <= 1:
             raise ValueError(f"reference must be in [0, 1], got {self.reference}")
+        if not self.window > 0:
+            raise ValueError(f"window must be positive, got {self.window}")
 
     def open(self, view: View) -> Molder:
         """Begin a run."""
@@ -141,7 +143,7 @@ class PredictiveMolder(TargetMolder):
     def __init__(self, view: View, rule: LoadPredictive) -> None:
         super().__init__(view, rule)
         self._rule = rule
-        self._meter = rule.forecast.begin(view)
+        self._meter = ForecastMeter(view, rule.window)
         number = len(view.submit_time)
         self._reference: FloatArray = np.zeros(number)
         self._runtime: FloatArray = np.zeros(number)

@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.policies.advice import Reading, round_down
-from sim.policies.load import LoadSignal, QueuedLoad
+from sim.policies.load import Load
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
 from sim.view import View
@@ -22,11 +22,11 @@ class LoadInterpolated(Menu):
 
     Parameters
     ----------
-    load : LoadSignal
+    load : Load
         What x is; the requests of the waiting jobs over the machine by default.
     """
 
-    load: LoadSignal = field(default_factory=QueuedLoad)
+    load: Load = field(default_factory=Load)
 
     def open(self, view: View) -> Molder:
         """Begin a run."""
