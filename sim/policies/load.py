@@ -12,6 +12,10 @@ from sim.view import View
 class Meter(Protocol):
     """A load signal at work in one run."""
 
+    def watch(self) -> None:
+        """Take in what happened since the last look; called once a look."""
+        ...
+
     def read(self, waiting: IntArray) -> float:
         """Return the load now; called at a look, any number of times.
 
@@ -69,6 +73,9 @@ class QueueMeter:
     def __init__(self, view: View) -> None:
         self._view = view
 
+    def watch(self) -> None:
+        """Remember nothing."""
+
     def read(self, waiting: IntArray) -> float:
         """Return requested processors over processors."""
         requested = self._view.requested_processors
@@ -82,18 +89,19 @@ class UtilizationMeter:
         self._view = view
         self._time = time
         self._since: float | None = None
-        self._busy = 0.0
         self._level = 0.0
+
+    def watch(self) -> None:
+        """Take in the time since the last look: what runs or has just ended was held in it."""
+        view = self._view
+        if self._since is not None and view.now > self._since:
+            held = sum(run.processors for run in (*view.running.values(), *view.ended))
+            kept = math.exp(-(view.now - self._since) / self._time)
+            self._level = kept * self._level + (1 - kept) * held / view.processors
+        self._since = view.now
 
     def read(self, waiting: IntArray) -> float:
         """Return the smoothed share of busy processors."""
-        view = self._view
-        if self._since is not None:
-            kept = math.exp(-(view.now - self._since) / self._time)
-            self._level = kept * self._level + (1 - kept) * self._busy
-        self._since = view.now
-        held = sum(run.processors for run in view.running.values())
-        self._busy = held / view.processors
         return self._level
 
 
@@ -112,17 +120,18 @@ class ForecastMeter:
         self._window = window
         self._areas: deque[tuple[float, float]] = deque()
         self._total = 0.0
-        self._last: float | None = None
 
-    def read(self, waiting: IntArray) -> float:
-        """Return λ·E[n·T(n)] / P, by requested counts and believed runtimes there."""
+    def watch(self) -> None:
+        """Take in the areas that have just arrived, by request and belief; forget old ones."""
         view = self._view
-        for job in view.arrived if view.now != self._last else ():
+        for job in view.arrived:
             count = view.requested_processors[job]
             area = count * view.belief_at(job, count)
             self._areas.append((view.now, area))
             self._total += area
-        self._last = view.now
         while self._areas and self._areas[0][0] < view.now - self._window:
             self._total -= self._areas.popleft()[1]
-        return max(self._total, 0.0) / (self._window * view.processors)
+
+    def read(self, waiting: IntArray) -> float:
+        """Return λ·E[n·T(n)] / P."""
+        return max(self._total, 0.0) / (self._window * self._view.processors)

@@ -92,6 +92,10 @@ class AdaptiveMolder(TargetMolder):
         self._rule = rule
         self._meter = rule.load.begin(view)
 
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
+
     def mold(self, queue: OpenQueue) -> None:
         """Aim at the efficiency for this load."""
         queue.allow_all()
@@ -175,6 +179,10 @@ class PredictiveMolder(TargetMolder):
         running = over / runtime + lasting
         waiting = self._reference[jobs].sum()
         return np.asarray((running + waiting) / view.processors + self._meter.read(jobs))
+
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
 
     def mold(self, queue: OpenQueue) -> None:
         """Aim at the efficient count for the load that each job will meet."""

@@ -71,6 +71,10 @@ class Interpolator(Molder):
         self._points[job] = fastest, min(average, fastest), menu.counts[0]
         return menu
 
+    def watch(self) -> None:
+        """Let the load signal take in what happened."""
+        self._meter.watch()
+
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at the one for this load."""
         queue.allow_all()

@@ -83,8 +83,8 @@ class BatchScheduler(OpenKeeper):
     def look(self) -> list[Decision]:
         """Begin a batch if nothing runs, then start its jobs whose time has come."""
         view, queue = self.view, self.queue
-        if view.revised:
-            self.refresh()
+        self.molder.watch()
+        self.refresh()
         for job in view.arrived:
             self.admit(job, no_outlook)
         if queue.waiting == 0:

@@ -46,6 +46,9 @@ class Molder:
             return Reading(np.array([least]), np.array([seconds]), least * seconds)
         return reading
 
+    def watch(self) -> None:
+        """Take in what happened since the last look; called once a look, before anything else."""
+
     def mold(self, queue: OpenQueue) -> None:
         """Say which dishes are allowed at this look; everything by default."""
         queue.allow_all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.decisions import Decision
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.molding.choice import best_dish, compress_menus
 from sim.policies.molding.scheduler import OpenKeeper
@@ -15,6 +16,11 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     if it then ends earlier; none ever ends later than it was promised, unless
     beliefs grow.
     """
+
+    def look(self) -> list[Decision]:
+        """Bring the profile up to date, compress with open counts, start who is due."""
+        self.molder.watch()
+        return super().look()
 
     def place(self, job: int) -> None:
         """Admit a job and reserve the hole in which it ends earliest."""

@@ -114,6 +114,7 @@ class OpenScheduler(OpenKeeper):
     def look(self) -> list[Decision]:
         """Let the rule narrow the menus, then start whoever can and should."""
         view, queue = self.view, self.queue
+        self.molder.watch()
         self.refresh()
         for job in view.arrived:
             self.admit(job, no_outlook)
@@ -121,7 +122,7 @@ class OpenScheduler(OpenKeeper):
             return []
         self.rank()
         self.molder.mold(queue)
-        if view.free == 0:
+        if view.free == 0 and self.molder.slack < 0:
             return []
         return [self.start(place) for place in self._plan()]
 
