@@ -118,8 +118,6 @@ class Engine:
         visible = _visible(trace, truth)
         self._refuse_misfits(visible.requested_processors)
         predictor.attach(visible)
-        for observation in known:
-            predictor.observe(observation)
         largest = np.minimum(truth.max_processors, machine.processors)
         self.view = View(
             machine.processors,
@@ -131,6 +129,9 @@ class Engine:
             np.asarray(truth.malleable, bool).tolist(),
             EfficiencySensor(truth.serial_time, self.work.runtime, sensor_key),
         )
+        for observation in known:
+            predictor.observe(observation)
+            self.view.note(observation.application, observation.nprocs)
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.resizer = Resizer(self, limited=overrun == "kill")
@@ -248,6 +249,7 @@ class Engine:
                 job,
                 more,
             )
+            self.view.note(application, processors)
             if self.predictor.observe(observation):
                 self.view.revise(application)
 

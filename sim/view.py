@@ -1,6 +1,7 @@
 """What a policy sees of the machine: live, read-only, and never a true runtime."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,17 @@ from sim.records import Ranges
 
 _LISTED = 1 << 20
 """Largest count up to which feasible counts are views of one listed range."""
+
+
+class Support(NamedTuple):
+    """The counts of an application that a predictor has seen, and in how many runs."""
+
+    least: int
+    most: int
+    runs: int
+
+
+NOTHING_SEEN = Support(0, 0, 0)
 
 
 class Run:
@@ -88,6 +100,8 @@ class View:
     sensor : callable
         Run, noise and number of the measurement to the measured efficiency of
         the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
+    fitted : bool
+        Whether the predictor's curves are fitted to finished runs.
     """
 
     def __init__(
@@ -119,11 +133,13 @@ class View:
         self.luck = luck
         self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
         self.sensor = sensor
+        self.fitted = predictor.learns
         self.queries = 0
         self._predictor = predictor
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
+        self._seen: dict[int, Support] = {}
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""
@@ -147,14 +163,18 @@ class View:
         known = self._believed[job]
         if known is not None and known[0] == processors:
             return known[1]
+        seconds = self.belief_at(job, processors)
+        self._believed[job] = (processors, seconds)
+        return seconds
+
+    def belief_at(self, job: int, processors: int) -> float:
+        """Return the believed runtime at any count, in seconds, and keep nothing of it."""
         self.queries += 1
         count = self._single.get(processors)
         if count is None:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
-        seconds = self.requested_time[job] if curve is None else float(curve[0])
-        self._believed[job] = (processors, seconds)
-        return seconds
+        return self.requested_time[job] if curve is None else float(curve[0])
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""
@@ -196,6 +216,24 @@ class View:
     def revise(self, application: int) -> None:
         """Note that the predictor sees an application differently now."""
         self.revised.add(application)
+
+    def note(self, application: int, processors: int) -> None:
+        """Note that the predictor was told of a run of an application at a count."""
+        seen = self._seen.get(application)
+        if seen is None:
+            self._seen[application] = Support(processors, processors, 1)
+        else:
+            self._seen[application] = Support(
+                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
+            )
+
+    def support(self, job: int) -> Support:
+        """Return which counts of the job's application the predictor has seen."""
+        return self._seen.get(self.application[job], NOTHING_SEEN)
+
+    def reliability(self, job: int, processors: int) -> str:
+        """Return how the predictor grades its own belief."""
+        return self._predictor.explain(job, processors).reliability
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""

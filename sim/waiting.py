@@ -6,8 +6,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 
-_ARRAYS = ("job", "processors", "runtime", "start", "key")
-
 
 class WaitingQueue:
     """Waiting jobs by rank.
@@ -30,6 +28,9 @@ class WaitingQueue:
     layout : int
         Changes whenever waiting jobs have moved to other places.
     """
+
+    arrays: tuple[str, ...] = ("job", "processors", "runtime", "start", "key")
+    """The arrays that hold a value a place."""
 
     def __init__(self) -> None:
         self.job: IntArray = np.zeros(64, np.int64)
@@ -56,7 +57,7 @@ class WaitingQueue:
             ahead = np.searchsorted(self.key[self.first : self.last], key, side="right")
             place = self.first + int(ahead)
             self.layout += 1
-            for name in _ARRAYS:
+            for name in self.arrays:
                 array = getattr(self, name)
                 array[place + 1 : self.last + 1] = array[place : self.last]
         self.job[place] = job
@@ -116,7 +117,7 @@ class WaitingQueue:
 
     def _keep(self, places: IntArray) -> None:
         number = len(places)
-        for name in _ARRAYS:
+        for name in self.arrays:
             array = getattr(self, name)
             array[:number] = array[places]
         self.first, self.last = 0, number
@@ -126,7 +127,7 @@ class WaitingQueue:
         if 2 * self.waiting < self.job.size:
             self._keep(self.places())
             return
-        for name in _ARRAYS:
+        for name in self.arrays:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
         self.layout += 1

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision
+from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.view import View
 from sim.waiting import WaitingQueue
+
+if TYPE_CHECKING:
+    from sim.policies.molding.base import Molder
 
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
@@ -42,10 +46,19 @@ class Allocation(Protocol):
         ...
 
 
+@runtime_checkable
+class OpenAllocation(Protocol):
+    """How many processors a job gets, left open until it could start."""
+
+    def open(self, view: View) -> "Molder":
+        """Begin a run."""
+        ...
+
+
 class Backfill(Protocol):
     """Who may pass whom."""
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
         ...
 
@@ -68,19 +81,33 @@ class Policy:
     ----------
     order : Order
     backfill : Backfill
-    allocation : Allocation
+    allocation : Allocation or OpenAllocation
     reallocation : Reallocation or None
         None leaves malleable jobs on the processors they start on.
+
+    Raises
+    ------
+    PolicyError
+        If a reallocation meets an allocation that keeps counts open until the
+        start: both would choose the count of a waiting job.
     """
 
     order: Order
     backfill: Backfill
-    allocation: Allocation
+    allocation: Allocation | OpenAllocation
     reallocation: Reallocation | None = None
+
+    def __post_init__(self) -> None:
+        if self.reallocation is not None and isinstance(self.allocation, OpenAllocation):
+            raise PolicyError(
+                f"policy.reallocation={type(self.reallocation).__name__} does not go with "
+                f"policy.allocation={type(self.allocation).__name__}, which keeps counts open "
+                "until the start; choose an allocation that decides at submit, such as request"
+            )
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        if self.reallocation is not None:
+        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
             return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
         return self.backfill.begin(view, self.order, self.allocation)
 

@@ -1,10 +1,8 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman)."""
 
-from typing import Literal
-
 import numpy as np
 
-from predictors.base import IntArray
+from sim.policies.advice import Advice, Counts, tried
 from sim.policies.base import Outlook
 from sim.view import View
 
@@ -14,7 +12,9 @@ class SmallestTurnaround:
 
     The turnaround of a count is its predicted start, given everything that runs
     and waits, plus the predicted runtime. Then the job is rigid. Cirne & Berman,
-    JPDC 2002; TPDS 2003.
+    JPDC 2002; TPDS 2003. How starts are predicted is the backfilling rule's
+    matter: a conservative one asks its reservations, EASY lays out the queue or
+    runs it to the drain.
 
     Parameters
     ----------
@@ -22,38 +22,37 @@ class SmallestTurnaround:
         Which counts to try; the request and the job's largest are always among them.
     adopters : float
         Share of the jobs that choose so; the others keep their request.
+    advice : Advice, optional
+        How predicted curves are read.
     """
 
     def __init__(
-        self, counts: Literal["powers_of_two", "all"] = "powers_of_two", adopters: float = 1.0
+        self,
+        counts: Counts = "powers_of_two",
+        adopters: float = 1.0,
+        advice: Advice | None = None,
     ) -> None:
         if counts not in ("powers_of_two", "all"):
             raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
         if not 0 <= adopters <= 1:
             raise ValueError(f"adopters must be in [0, 1], got {adopters}")
-        self.counts = counts
+        self.counts: Counts = counts
         self.adopters = adopters
+        self.advice = advice or Advice()
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
         if view.luck[job] >= self.adopters:
             return request
-        counts = self.candidates(job, view)
+        counts = tried(job, view, self.counts)
         if counts.size == 1:
             return int(counts[0])
-        runtimes = view.curve(job, counts)
-        if runtimes is None:
+        reading = self.advice.read(job, view, counts)
+        if reading is None:
             return request
-        best = int(np.argmin(outlook(counts, runtimes) + runtimes))
-        view.believe(job, int(counts[best]), float(runtimes[best]))
-        return int(counts[best])
-
-    def candidates(self, job: int, view: View) -> IntArray:
-        """Return the counts to try, ascending."""
-        counts = view.counts(job)
-        if self.counts == "all" or counts.size == 1:
-            return counts
-        request = view.requested_processors[job]
-        tried: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-        return tried
+        ends = outlook(reading.counts, reading.runtimes) + reading.runtimes
+        best = int(np.argmin(ends))
+        count = int(reading.counts[best])
+        view.believe(job, count, float(reading.runtimes[best]))
+        return count

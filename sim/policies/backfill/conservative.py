@@ -6,7 +6,8 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision, Start, WakeAt
-from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.molding.scheduler import ALL, OpenScheduler
 from sim.policies.order import Order
 from sim.profile import Profile, compress, due, repair, replan
 from sim.view import View
@@ -25,8 +26,14 @@ class Conservative:
     def __init__(self, replan: bool = False) -> None:
         self.replan = replan
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
+        if isinstance(allocation, OpenAllocation):
+            if self.replan:
+                return OpenScheduler(view, order, allocation, ALL)
+            from sim.policies.molding.conservative import OpenConservativeScheduler
+
+            return OpenConservativeScheduler(view, order, allocation)
         if self.replan:
             return ReplanningScheduler(view, order, allocation)
         return ConservativeScheduler(view, order, allocation)
@@ -69,10 +76,16 @@ class _ReservationKeeper(QueueKeeper):
             queue.processors, queue.start, queue.first, queue.last, now, self._found
         )
         for place in self._found[:number].tolist():
-            decisions.append(Start(queue.job.item(place), queue.processors.item(place)))
-            queue.drop(place)
+            decisions.append(self.start(place))
         self._ask_to_wake(decisions)
         return decisions
+
+    def start(self, place: int) -> Start:
+        """Start the job at a place on its count."""
+        queue = self.queue
+        start = Start(queue.job.item(place), queue.processors.item(place))
+        queue.drop(place)
+        return start
 
     def _ask_to_wake(self, decisions: list[Decision]) -> None:
         """See to it that somebody looks when the next reservation begins.

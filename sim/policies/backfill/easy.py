@@ -1,5 +1,7 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
+from typing import Literal
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -7,8 +9,9 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision, Start
 from sim.errors import PolicyError
-from sim.policies.backfill.outlook import DryRun
-from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.backfill.outlook import DrainRun, DryRun
+from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.profile import Profile, reserve_first
 from sim.view import View
@@ -21,17 +24,33 @@ class Easy:
     ----------
     reservations : int
         How many blocked jobs hold a reservation; 1 is EASY as published.
+    outlook : {"reservations", "drain"}
+        How rules that choose at submit foresee starts: ``reservations`` gives
+        every waiting job one, in queue order; ``drain`` runs EASY on without
+        arrivals until nothing waits (one reservation alone), which costs more.
     """
 
-    def __init__(self, reservations: int = 1) -> None:
+    def __init__(
+        self, reservations: int = 1, outlook: Literal["reservations", "drain"] = "reservations"
+    ) -> None:
+        if outlook not in ("reservations", "drain"):
+            raise ValueError(f"outlook must be 'reservations' or 'drain', got {outlook!r}")
+        if outlook == "drain" and reservations != 1:
+            raise ValueError(f"outlook=drain goes with reservations=1 alone, got {reservations}")
+        self.outlook = outlook
         if reservations < 1:
             raise ValueError(f"reservations must be at least 1, got {reservations}")
         self.reservations = reservations
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, self.reservations)
         if self.reservations == 1:
-            return EasyScheduler(view, order, allocation)
+            scheduler = EasyScheduler(view, order, allocation)
+            if self.outlook == "drain":
+                scheduler.foresee(DrainRun(scheduler))
+            return scheduler
         return ManyReservations(view, order, allocation, self.reservations)
 
 
@@ -128,7 +147,7 @@ class EasyScheduler(QueueKeeper):
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
-        self._outlook = DryRun(self)
+        self._outlook: Outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
         self._shortest = np.zeros((2, _SIZES))
         self._summarised = np.zeros(2, np.bool_)
@@ -136,6 +155,10 @@ class EasyScheduler(QueueKeeper):
         self._shadow = -1.0
         self._spare = 0
         self.heads = 0
+
+    def foresee(self, outlook: Outlook) -> None:
+        """Predict starts in another way."""
+        self._outlook = outlook
 
     def look(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""

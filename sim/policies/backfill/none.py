@@ -2,7 +2,8 @@
 
 from sim.decisions import Decision, Start
 from sim.policies.backfill.outlook import DryRun
-from sim.policies.base import Allocation, QueueKeeper, Scheduler
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.view import View
 
@@ -10,16 +11,20 @@ from sim.view import View
 class NoBackfill:
     """Strict: nobody passes the head of the queue, not even when it is blocked."""
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, 1, strict=True)
         return StrictScheduler(view, order, allocation)
 
 
 class Skip:
     """First fit: blocked jobs are passed over and hold no reservation; wide ones may starve."""
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
+        if isinstance(allocation, OpenAllocation):
+            return OpenScheduler(view, order, allocation, 0)
         return SkipScheduler(view, order, allocation)
 
 

@@ -1,8 +1,116 @@
 """When would a job start? A dry run of the queue on the availability profile."""
 
+import numpy as np
+from numba import njit
+
 from predictors.base import FloatArray, IntArray
 from sim.policies.base import QueueKeeper
 from sim.profile import Profile, replan
+
+
+@njit(cache=True)
+def run_easy(
+    now: float,
+    free: int,
+    end: FloatArray,
+    held: IntArray,
+    counts: IntArray,
+    runtimes: FloatArray,
+) -> float:
+    """Run EASY on from now, without arrivals, until the last waiting job starts.
+
+    Parameters
+    ----------
+    now : float, seconds
+    free : int
+    end, held : numpy.ndarray of shape (r + n,)
+        Believed ends and processors of the r running jobs, and room for the
+        waiting ones; 0 processors mark room. Changed.
+    counts, runtimes : numpy.ndarray of shape (n,)
+        Waiting jobs in queue order. `counts` is changed.
+
+    Returns
+    -------
+    float
+        When the last of them starts, seconds.
+    """
+    waiting = counts.size
+    slot = held.size - waiting
+    head = 0
+    while True:
+        while head < waiting and (counts[head] == 0 or counts[head] <= free):
+            if counts[head] > 0:
+                if head == waiting - 1:
+                    return now
+                free -= counts[head]
+                end[slot], held[slot] = now + runtimes[head], counts[head]
+                slot += 1
+            head += 1
+        shadow, spare = now, free
+        order = np.argsort(end[:slot], kind="mergesort")
+        for k in order:
+            if held[k] == 0:
+                continue
+            if spare >= counts[head] and end[k] > shadow:
+                break
+            spare += held[k]
+            shadow = end[k]
+        spare -= counts[head]
+        for j in range(head + 1, waiting):
+            if free == 0:
+                break
+            wanted = counts[j]
+            if wanted == 0 or wanted > free:
+                continue
+            if now + runtimes[j] > shadow:
+                if wanted > spare:
+                    continue
+                spare -= wanted
+            if j == waiting - 1:
+                return now
+            free -= wanted
+            end[slot], held[slot] = now + runtimes[j], wanted
+            slot += 1
+            counts[j] = 0
+        following = np.inf
+        for k in range(slot):
+            if held[k] > 0:
+                following = min(following, end[k])
+        now = following
+        for k in range(slot):
+            if held[k] > 0 and end[k] <= now:
+                free += held[k]
+                held[k] = 0
+
+
+class DrainRun:
+    """Predicts starts by running EASY on until the queue has drained, once for each count.
+
+    Parameters
+    ----------
+    keeper : QueueKeeper
+        Whose queue to run.
+    """
+
+    def __init__(self, keeper: QueueKeeper) -> None:
+        self._keeper = keeper
+
+    def __call__(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the start of each (count, runtime) behind all that waits, in seconds."""
+        view, queue = self._keeper.view, self._keeper.queue
+        places = queue.places()
+        wanted = np.append(queue.processors[places], 0)
+        seconds = np.append(queue.runtime[places], 0.0)
+        room = np.zeros(wanted.size)
+        end = np.concatenate([[end for end, _, _ in view.believed_ends], room])
+        held = np.array([count for _, _, count in view.believed_ends] + [0] * wanted.size)
+        starts = np.empty(counts.size)
+        for i, (count, runtime) in enumerate(zip(counts.tolist(), runtimes.tolist(), strict=True)):
+            wanted[-1], seconds[-1] = count, runtime
+            starts[i] = run_easy(
+                view.now, view.free, end.copy(), held.copy(), wanted.copy(), seconds
+            )
+        return starts
 
 
 class DryRun:

@@ -1,0 +1,151 @@
+"""How every rule reads a predicted curve: repaired where fitted, and only as far as it reaches.
+
+The advice is ours (policies.md 3.16): a fitted curve may bend in ways that no
+application does, and it knows nothing far from the counts that were measured.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.view import View
+
+Repair = Literal["fitted", "always", "never"]
+Counts = Literal["powers_of_two", "all"]
+
+
+class Reading(NamedTuple):
+    """A job's predicted curve over the counts it may be given.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (n,), ascending
+    runtimes : numpy.ndarray of float, shape (n,), seconds
+    serial : float
+        The predicted T(1), seconds.
+    """
+
+    counts: IntArray
+    runtimes: FloatArray
+    serial: float
+
+
+def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    """Return the curve with non-increasing time and non-decreasing area.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of int, shape (n,), ascending
+    runtimes : numpy.ndarray of float, shape (n,), seconds
+
+    Examples
+    --------
+    >>> monotone(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0])).tolist()
+    [8.0, 4.0, 3.0]
+
+    Notes
+    -----
+    The running minimum of the times first, then the running maximum of the
+    areas; the second keeps what the first made, since an area that is raised to
+    its predecessor's still means less time on more processors.
+    """
+    time = np.minimum.accumulate(runtimes)
+    area = np.maximum.accumulate(counts * time)
+    return np.asarray(area / counts)
+
+
+def round_down(counts: IntArray, wanted: float) -> int:
+    """Return the place of the largest count up to `wanted`, else of the first.
+
+    A real number that misses an integer by a rounding error counts as that integer.
+    """
+    place = int(np.searchsorted(counts, wanted * (1 + 1e-12), side="right")) - 1
+    return max(place, 0)
+
+
+def tried(job: int, view: View, which: Counts) -> IntArray:
+    """Return the counts that a rule looks at: all, or powers of two and the request."""
+    counts = view.counts(job)
+    if which == "all" or counts.size <= 2:
+        return counts
+    request = view.requested_processors[job]
+    chosen: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
+    return chosen
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How far to trust a predicted curve.
+
+    Parameters
+    ----------
+    repair : {"fitted", "always", "never"}
+        Whether time is made non-increasing and area non-decreasing, and counts
+        beyond the fastest one are left out; ``fitted`` does so where the
+        predictor learns from runs, and leaves an oracle's curve as it is.
+    reach : float
+        A fitted curve is used up to so many times the largest count that was
+        seen, and down to the least one divided by it; besides, only the
+        request is left. At least 1.
+    observations : int
+        Runs of the application that a fitted curve must rest on; with fewer
+        the request stands.
+    distrust : bool
+        Whether the request stands where the predictor itself calls its belief
+        at the request unusable.
+    """
+
+    repair: Repair = "fitted"
+    reach: float = 2.0
+    observations: int = 3
+    distrust: bool = True
+
+    def __post_init__(self) -> None:
+        if self.repair not in ("fitted", "always", "never"):
+            raise ValueError(f"repair must be 'fitted', 'always' or 'never', got {self.repair!r}")
+        if not self.reach >= 1:
+            raise ValueError(f"reach must be at least 1, got {self.reach}")
+        if self.observations < 0:
+            raise ValueError(f"observations must be at least 0, got {self.observations}")
+
+    def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
+        """Return the curve of a moldable job, or None where the request stands.
+
+        Parameters
+        ----------
+        job : int
+            Job index.
+        view : View
+        counts : numpy.ndarray of int, shape (n,), ascending
+            Feasible counts.
+        """
+        if view.fitted:
+            counts = self._within_reach(job, view, counts)
+            if counts.size == 0:
+                return None
+        asked = counts if counts[0] == 1 else np.concatenate([[1], counts])
+        runtimes = view.curve(job, asked)
+        if runtimes is None:
+            return None
+        if view.fitted and self.distrust and self._is_unusable(job, view):
+            return None
+        own = runtimes[asked.size - counts.size :]
+        if self.repair == "always" or (view.fitted and self.repair == "fitted"):
+            runtimes = monotone(asked, runtimes)
+            own = runtimes[asked.size - counts.size :]
+            useful = int(np.argmin(own)) + 1
+            counts, own = counts[:useful], own[:useful]
+        return Reading(counts, own, float(runtimes[0]))
+
+    def _within_reach(self, job: int, view: View, counts: IntArray) -> IntArray:
+        seen = view.support(job)
+        if seen.runs < self.observations:
+            return counts[:0]
+        inside = (counts >= seen.least / self.reach) & (counts <= seen.most * self.reach)
+        kept: IntArray = counts[inside | (counts == view.requested_processors[job])]
+        return kept
+
+    def _is_unusable(self, job: int, view: View) -> bool:
+        return view.reliability(job, view.requested_processors[job]) == "unusable"

@@ -1,0 +1,98 @@
+"""Fair-share molding: nobody takes more than its share of the work (Srinivasan et al. 2002)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.advice import Reading
+from sim.policies.molding.base import Menu, Molder
+from sim.policies.molding.menus import OpenQueue
+from sim.view import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairShare(Menu):
+    """Limit each job to its share of the machine, then take the earliest predicted end.
+
+    The limit of job j is L_j = max(n_min, ceil(f·P·W_j / Σ W_i)), the sum over
+    all jobs that wait or run, W = T(1). Srinivasan, Subramani, Kettimuthu,
+    Holenarsipur & Sadayappan (HiPC 2002); formula from memory, our reading.
+    Sabin, Lang & Sadayappan (JSSPP 2006) weight the share by efficiency: W_j
+    times E_j(n_ref) to a power that must be tuned.
+
+    Parameters
+    ----------
+    factor : float
+        f, above 0.
+    efficiency : float
+        Power of the efficiency at the requested count, at least 0.
+    when : {"schedule", "submit"}
+        Whether the limit follows the queue until the job starts, or is fixed
+        when it arrives.
+    lazy, slack : bool, float
+        See `sim.policies.allocation.turnaround.BestTurnaround`.
+    """
+
+    factor: float = 1.0
+    efficiency: float = 0.0
+    when: Literal["schedule", "submit"] = "schedule"
+    lazy: bool = False
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.factor > 0:
+            raise ValueError(f"factor must be positive, got {self.factor}")
+        if not self.efficiency >= 0:
+            raise ValueError(f"efficiency must be at least 0, got {self.efficiency}")
+        if not self.slack >= 0:
+            raise ValueError(f"slack must be at least 0, got {self.slack}")
+        if self.when not in ("schedule", "submit"):
+            raise ValueError(f"when must be 'schedule' or 'submit', got {self.when!r}")
+
+    def open(self, view: View) -> Molder:
+        """Begin a run."""
+        return ShareLimit(view, self)
+
+
+class ShareLimit(Molder):
+    """Remembers the weights of all jobs that wait or run."""
+
+    def __init__(self, view: View, rule: FairShare) -> None:
+        super().__init__(view, rule.advice, rule.counts)
+        self.slack = rule.slack if rule.lazy else -1.0
+        self._rule = rule
+        self._weight: FloatArray = np.zeros(len(view.submit_time))
+        self._limit: FloatArray = np.full(len(view.submit_time), np.nan)
+
+    def menu(self, job: int) -> Reading:
+        """Return the job's menu, and remember what its share is reckoned by."""
+        menu = super().menu(job)
+        weight = menu.serial
+        if self._rule.efficiency > 0:
+            dish = np.abs(menu.counts - self.view.requested_processors[job]).argmin()
+            used = menu.serial / float(menu.counts[dish] * menu.runtimes[dish])
+            weight *= used**self._rule.efficiency
+        self._weight[job] = weight
+        return menu
+
+    def limits(self, jobs: IntArray) -> FloatArray:
+        """Return L_j of waiting jobs."""
+        running = sum(self._weight.item(job) for job in self.view.running)
+        weight = self._weight[jobs]
+        share = self._rule.factor * self.view.processors * weight / (weight.sum() + running)
+        return np.asarray(np.ceil(share * (1 - 1e-12)))
+
+    def mold(self, queue: OpenQueue) -> None:
+        """Cut every menu at the job's limit."""
+        queue.allow_all()
+        places = queue.places()
+        jobs = queue.job[places]
+        limits = self.limits(jobs)
+        if self._rule.when == "submit":
+            new = np.isnan(self._limit[jobs])
+            self._limit[jobs[new]] = limits[new]
+            limits = self._limit[jobs]
+        queue.allow_up_to(places, limits)

@@ -1,0 +1,167 @@
+"""Local allocation with a guarantee: LPA and FAIR (Benoit, Perotin, Sun et al.).
+
+The count depends on the job's own curve alone; then anything that fits starts,
+in queue order (``backfill=skip``). With t_min and a_min the least time and area,
+α(p) = a(p)/a_min, β(p) = T(p)/t_min. LPA: ICPP'22 and TOPC'24. FAIR is
+1/μ(R)-competitive for makespan, by the authors' code and tables.
+"""
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray
+from sim.policies.advice import Advice, Counts, Reading, round_down
+from sim.policies.allocation.curve import CurveRule
+from sim.policies.base import Outlook
+from sim.policies.molding.base import Menu, Molder
+from sim.policies.molding.menus import OpenQueue
+from sim.view import View
+
+Model = Literal["roofline", "communication", "amdahl", "general"]
+
+ICPP22: dict[str, float] = {
+    "roofline": (3 - sqrt(5)) / 2,
+    "communication": (3 - sqrt(5)) / 2,
+    "amdahl": 0.271,
+    "general": 0.211,
+}
+"""μ of LPA as published at ICPP'22, by model."""
+
+TOPC24: dict[str, tuple[float, float]] = {
+    "roofline": (1.0, (3 - sqrt(5)) / 2),
+    "communication": (4 / 3, (23 - sqrt(313)) / 18),
+    "amdahl": ((sqrt(2) + 1 + sqrt(2 * sqrt(2) - 1)) / 2, (1 - sqrt(8 * sqrt(2) - 11)) / 2),
+    "general": (2.0, (33 - sqrt(738)) / 27),
+}
+"""α_M and μ of LPA as published in TOPC'24, by model."""
+
+RATIO_ICPP22 = {"roofline": 2.62, "communication": 3.61, "amdahl": 4.74, "general": 5.72}
+RATIO_TOPC24 = {"roofline": 2.62, "communication": 3.40, "amdahl": 4.55, "general": 4.63}
+"""Competitive ratios for makespan, by model."""
+
+
+def delta(mu: float) -> float:
+    """Return δ(μ) = (1 - 2μ) / (μ(1 - μ)), how much longer than the fastest a job may run.
+
+    Examples
+    --------
+    >>> round(delta(0.211), 3)
+    3.472
+    """
+    return (1 - 2 * mu) / (mu * (1 - mu))
+
+
+def fair_mu(ratio: float) -> float:
+    """Return μ(R) = (2R + 1 - sqrt(4R² + 1)) / (2R).
+
+    Examples
+    --------
+    >>> [round(1 / fair_mu(r), 2) for r in (1, sqrt(2), 2)]
+    [2.62, 3.41, 4.56]
+    """
+    return (2 * ratio + 1 - sqrt(4 * ratio * ratio + 1)) / (2 * ratio)
+
+
+class LocalAllocation(CurveRule):
+    """LPA, with the constants of a class of curves.
+
+    Parameters
+    ----------
+    model : {"general", "roofline", "communication", "amdahl"}
+        Class of curves that the guarantee holds for.
+    version : {"topc24", "icpp22"}
+        ``icpp22``: the least p with β(p) <= δ(μ). ``topc24``: the largest p up
+        to the fastest with α(p) <= α_M. Both are cut at ceil(μP).
+    advice : Advice, optional
+    """
+
+    def __init__(
+        self,
+        model: Model = "general",
+        version: Literal["topc24", "icpp22"] = "topc24",
+        advice: Advice | None = None,
+    ) -> None:
+        super().__init__(advice)
+        if model not in TOPC24:
+            raise ValueError(f"model must be one of {', '.join(TOPC24)}; got {model!r}")
+        if version not in ("topc24", "icpp22"):
+            raise ValueError(f"version must be 'topc24' or 'icpp22', got {version!r}")
+        self.model = model
+        self.version = version
+
+    @property
+    def mu(self) -> float:
+        """The share of the machine that no job exceeds."""
+        return ICPP22[self.model] if self.version == "icpp22" else TOPC24[self.model][1]
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the rule's count for a job."""
+        self._limit = ceil(self.mu * view.processors * (1 - 1e-12))
+        return super().choose(job, view, outlook)
+
+    def pick(self, reading: Reading) -> int:
+        """Return the place of min(p, ceil(μP)), rounded down to a feasible count."""
+        return min(self._unlimited(reading), round_down(reading.counts, self._limit))
+
+    def _unlimited(self, reading: Reading) -> int:
+        counts, runtimes = reading.counts, reading.runtimes
+        if self.version == "icpp22":
+            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + 1e-12)
+            return int(np.argmax(fast))
+        areas = counts * runtimes
+        least = min(float(areas.min()), reading.serial)
+        fastest = int(np.argmin(runtimes))
+        lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + 1e-12))
+        return int(lean[-1]) if lean.size else 0
+
+
+def fair_place(reading: Reading) -> tuple[int, float]:
+    """Return FAIR's place, the least max(α, β) up to the fastest count, and that ratio."""
+    runtimes = reading.runtimes[: int(np.argmin(reading.runtimes)) + 1]
+    areas = reading.counts[: runtimes.size] * runtimes
+    ratio = np.maximum(areas / areas.min(), runtimes / runtimes.min())
+    place = int(np.argmin(ratio))
+    return place, float(ratio[place])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fair(Menu):
+    """FAIR: balance area against time, and cap by the worst balance seen so far.
+
+    p minimises max(α(p), β(p)); R is the largest such ratio of all jobs seen;
+    n = min(p, ceil(μ(R)·P)), also for jobs that wait when R grows. It needs no
+    class of curves. Benoit, Perotin, Sun et al.
+    """
+
+    counts: Counts = "all"
+
+    def open(self, view: View) -> Molder:
+        """Begin a run."""
+        return FairMolder(view, self.advice, self.counts)
+
+
+class FairMolder(Molder):
+    """Remembers R, and p of each waiting job."""
+
+    def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
+        super().__init__(view, advice, counts)
+        self.ratio = 1.0
+        self._balanced: FloatArray = np.zeros(len(view.submit_time))
+
+    def menu(self, job: int) -> Reading:
+        """Return the menu up to the job's p, and let R grow."""
+        menu = super().menu(job)
+        place, ratio = fair_place(menu)
+        self.ratio = max(self.ratio, ratio)
+        self._balanced[job] = menu.counts[place]
+        return menu
+
+    def mold(self, queue: OpenQueue) -> None:
+        """Fix every count at min(p, ceil(μ(R)·P))."""
+        queue.allow_all()
+        places = queue.places()
+        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - 1e-12))
+        queue.fix(places, np.minimum(self._balanced[queue.job[places]], limit))

@@ -1,0 +1,1 @@
+"""Molding at schedule time: counts stay open until a job could start."""

@@ -1,0 +1,74 @@
+"""What decides about open counts: a menu a job, and which of it is allowed now."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sim.policies.advice import Advice, Counts, Reading, tried
+from sim.policies.molding.menus import OpenQueue
+from sim.view import View
+
+
+class Molder:
+    """A rule for open counts at work in one run.
+
+    Parameters
+    ----------
+    view : View
+    advice : Advice
+    counts : {"powers_of_two", "all"}
+        Which counts are on the menus, besides the request.
+
+    Attributes
+    ----------
+    slack : float
+        0 or more: a job takes the least count that keeps its first predicted
+        end, the time until then stretched by 1 + slack, in place of the one
+        with the earliest end. Negative: it takes that one.
+    """
+
+    slack = -1.0
+
+    def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
+        self.view = view
+        self.advice = advice
+        self.counts = counts
+
+    def menu(self, job: int) -> Reading:
+        """Return the counts and runtimes that a job may choose from."""
+        view = self.view
+        request = view.requested_processors[job]
+        counts = tried(job, view, self.counts)
+        reading = None if counts.size == 1 else self.advice.read(job, view, counts)
+        if reading is None:
+            least = int(counts[0]) if counts.size == 1 else request
+            seconds = view.belief_at(job, least)
+            return Reading(np.array([least]), np.array([seconds]), least * seconds)
+        return reading
+
+    def watch(self) -> None:
+        """Take in what happened since the last look; called once a look, before anything else."""
+
+    def mold(self, queue: OpenQueue) -> None:
+        """Say which dishes are allowed at this look; everything by default."""
+        queue.allow_all()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Menu:
+    """What all rules for open counts have in common.
+
+    Parameters
+    ----------
+    counts : {"powers_of_two", "all"}
+        Which counts are on the menus; the request always is.
+    advice : Advice
+        How predicted curves are read.
+    """
+
+    counts: Counts = "powers_of_two"
+    advice: Advice = field(default_factory=Advice)
+
+    def __post_init__(self) -> None:
+        if self.counts not in ("powers_of_two", "all"):
+            raise ValueError(f"counts must be 'powers_of_two' or 'all', got {self.counts!r}")

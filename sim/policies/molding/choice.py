@@ -1,0 +1,196 @@
+"""Compiled choices on the availability profile: who starts now, on how many processors."""
+
+import numpy as np
+from numba import njit
+
+from predictors.base import FloatArray, IntArray
+from sim.profile import FIRST, earliest, most_free, occupy
+
+
+@njit(cache=True)
+def best_dish(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    low: int,
+    high: int,
+    limit: float,
+) -> tuple[int, float]:
+    """Return the dish with the earliest end, ties to the smaller count, and its start.
+
+    The dish is -1 where none can start before `limit`.
+    """
+    best, best_start, best_end = -1, np.inf, np.inf
+    for dish in range(low, high):
+        runtime = runtimes[dish]
+        if now + runtime >= best_end:
+            continue
+        latest = min(limit, best_end - runtime)
+        start = earliest(times, free, span, counts[dish], runtime, now, latest, np.inf)
+        if start + runtime < best_end:
+            best, best_start, best_end = dish, start, start + runtime
+    return best, best_start
+
+
+@njit(cache=True)
+def least_dish(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    low: int,
+    high: int,
+    end: float,
+) -> int:
+    """Return the dish of the least count that can start now and end by `end`, else -1."""
+    soon = np.nextafter(now, np.inf)
+    for dish in range(low, high):
+        if now + runtimes[dish] > end or counts[dish] > free[span[FIRST]]:
+            continue
+        if earliest(times, free, span, counts[dish], runtimes[dish], now, soon, np.inf) <= now:
+            return dish
+    return -1
+
+
+@njit(cache=True)
+def mold_first(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    processors: IntArray,
+    runtime: FloatArray,
+    starts: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    promise: FloatArray,
+    held: IntArray,
+    counts: IntArray,
+    runtimes: FloatArray,
+    first: int,
+    last: int,
+    reservations: int,
+    strict: bool,
+    slack: float,
+    found: IntArray,
+) -> int:
+    """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
+
+    Every job takes the allowed dish with the earliest end; once all
+    reservations are given away, the earliest end among dishes that can start
+    now without moving any of them. With a `slack` of 0 or more it takes the least count
+    that can start now and keeps the end that was first predicted for it, the
+    time until then stretched by 1 + slack. With
+    `strict` nobody passes a blocked job. The profile holds the running jobs
+    alone when this begins. Returns how many places were written to `found`.
+    """
+    number = reserved = 0
+    soon = np.nextafter(now, np.inf)
+    for k in range(first, last):
+        if processors[k] == 0 or held[k] != 0:
+            continue
+        may_reserve = reserved < reservations
+        if not may_reserve:
+            starts[k] = np.inf
+            if free[span[FIRST]] == 0:
+                break
+            if counts[low[k]] > free[span[FIRST]]:
+                continue
+        limit = np.inf if may_reserve else soon
+        dish, start = best_dish(times, free, span, now, counts, runtimes, low[k], high[k], limit)
+        if dish < 0:
+            continue
+        if slack >= 0.0:
+            end = start + runtimes[dish]
+            stretched = now + (1.0 + slack) * (end - now)
+            if may_reserve and promise[k] == np.inf:
+                promise[k] = stretched
+            end = max(end, promise[k] if promise[k] < np.inf else stretched)
+            least = least_dish(times, free, span, now, counts, runtimes, low[k], high[k], end)
+            if least >= 0:
+                dish, start = least, now
+        processors[k], runtime[k], starts[k] = counts[dish], runtimes[dish], start
+        occupy(times, free, span, start, start + runtime[k], processors[k])
+        if start <= now:
+            found[number] = k
+            number += 1
+            continue
+        reserved += 1
+        if strict:
+            break
+    return number
+
+
+@njit(cache=True)
+def compress_menus(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    processors: IntArray,
+    runtime: FloatArray,
+    starts: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    counts: IntArray,
+    runtimes: FloatArray,
+    first: int,
+    last: int,
+    freed: FloatArray,
+) -> None:
+    """Let every waiting job, in queue order, end earlier on any allowed dish if it can.
+
+    ``freed`` bounds the time in which processors became free since the jobs were
+    last tried, and on return what this pass freed: see `sim.profile.compress`.
+    """
+    begin, end = freed[0], freed[1]
+    freed[0], freed[1] = np.inf, -np.inf
+    if end <= now:
+        return
+    begin = max(begin, now)
+    most = most_free(times, free, span, begin, end)
+    for k in range(first, last):
+        own = processors[k]
+        if own == 0:
+            continue
+        old, old_end = starts[k], starts[k] + runtime[k]
+        if old_end <= begin:
+            continue
+        reach = most + own if old < end else most
+        best, best_start, best_end = -1, old, old_end
+        out = False
+        for dish in range(low[k], high[k]):
+            count, seconds = counts[dish], runtimes[dish]
+            if count > reach:
+                break
+            if max(now + seconds, begin) >= best_end:
+                continue
+            after = max(now, begin - seconds - 1.0)
+            limit = min(end, best_end - seconds)
+            if after >= limit:
+                continue
+            if count > own and not out:
+                occupy(times, free, span, old, old_end, -own)
+                out = True
+            mine = np.inf if out else old
+            start = earliest(times, free, span, count, seconds, after, limit, mine)
+            if start < limit and start + seconds < best_end:
+                best, best_start, best_end = dish, start, start + seconds
+        if best < 0:
+            if out:
+                occupy(times, free, span, old, old_end, own)
+            continue
+        if not out:
+            occupy(times, free, span, old, old_end, -own)
+        occupy(times, free, span, best_start, best_end, counts[best])
+        processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
+        begin = min(begin, old)
+        end = max(end, old_end)
+        most = max(most, most_free(times, free, span, old, old_end))
+        freed[0] = min(freed[0], old)
+        freed[1] = max(freed[1], old_end)

@@ -1,0 +1,139 @@
+"""Waiting jobs whose count is still open: each has a menu of counts and believed runtimes."""
+
+import numpy as np
+from numba import njit
+
+from predictors.base import FloatArray, IntArray
+from sim.waiting import WaitingQueue
+
+
+@njit(cache=True)
+def narrow(
+    counts: IntArray,
+    offer: IntArray,
+    size: IntArray,
+    floor: FloatArray,
+    ceiling: FloatArray,
+    places: IntArray,
+    low: IntArray,
+    high: IntArray,
+) -> None:
+    """Keep the dishes whose count lies from floor to ceiling; at least one stays.
+
+    Where none does, the largest count below the floor stays, else the first.
+    """
+    for i in range(places.size):
+        k = places[i]
+        begin, end = offer[k], offer[k] + size[k]
+        last = begin
+        while last < end and counts[last] <= ceiling[i]:
+            last += 1
+        last = max(last, begin + 1)
+        first = last - 1
+        while first > begin and counts[first - 1] >= floor[i]:
+            first -= 1
+        low[k], high[k] = first, last
+
+
+class OpenQueue(WaitingQueue):
+    """Waiting jobs by rank, each with a menu.
+
+    The menu of the job at place k is ``counts[offer[k] : offer[k] + size[k]]``
+    with ``runtimes`` alongside, counts ascending; ``low[k]`` to ``high[k]`` is
+    the part of it that a rule allows at this look. ``processors`` and
+    ``runtime`` hold what was chosen last.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int
+    runtimes : numpy.ndarray of float
+        Seconds.
+    serial : numpy.ndarray of float
+        Believed T(1) by place, seconds.
+    promise : numpy.ndarray of float
+        The end that was first predicted for a job, by place, seconds.
+    held : numpy.ndarray of int
+        1 where a job must not be considered at this look.
+    """
+
+    arrays = (
+        *WaitingQueue.arrays, "offer", "size", "low", "high", "serial", "promise", "held",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offer: IntArray = np.zeros(64, np.int64)
+        self.size: IntArray = np.zeros(64, np.int64)
+        self.low: IntArray = np.zeros(64, np.int64)
+        self.high: IntArray = np.zeros(64, np.int64)
+        self.serial: FloatArray = np.zeros(64)
+        self.promise: FloatArray = np.zeros(64)
+        self.held: IntArray = np.zeros(64, np.int64)
+        self.counts: IntArray = np.zeros(1024, np.int64)
+        self.runtimes: FloatArray = np.zeros(1024)
+        self._used = 0
+
+    def serve(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
+        """Give the job at a place its menu, all of it allowed."""
+        number = counts.size
+        self.size[place] = 0
+        if self._used + number > self.counts.size:
+            self._clear_away(number)
+        begin, end = self._used, self._used + number
+        self.counts[begin:end] = counts
+        self.runtimes[begin:end] = runtimes
+        self._used = end
+        self.offer[place], self.size[place] = begin, number
+        self.low[place], self.high[place] = begin, end
+        self.serial[place] = serial
+        self.promise[place] = np.inf
+        self.held[place] = 0
+
+    def menu(self, place: int) -> tuple[IntArray, FloatArray]:
+        """Return the whole menu at a place."""
+        dishes = slice(self.offer.item(place), self.offer.item(place) + self.size.item(place))
+        return self.counts[dishes], self.runtimes[dishes]
+
+    def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
+        """Return the part of the menu that is allowed at this look."""
+        dishes = slice(self.low.item(place), self.high.item(place))
+        return self.counts[dishes], self.runtimes[dishes]
+
+    def allow_all(self) -> None:
+        """Allow every waiting job its whole menu, and hold nobody."""
+        here = slice(self.first, self.last)
+        self.low[here] = self.offer[here]
+        self.high[here] = self.offer[here] + self.size[here]
+        self.held[here] = 0
+
+    def allow(self, places: IntArray, floor: FloatArray, ceiling: FloatArray) -> None:
+        """Allow the jobs at places only counts from floor to ceiling; at least one stays."""
+        narrow(self.counts, self.offer, self.size, floor, ceiling, places, self.low, self.high)
+
+    def allow_up_to(self, places: IntArray, ceiling: FloatArray) -> None:
+        """Allow the jobs at places only counts up to a ceiling; the least one stays."""
+        self.allow(places, np.zeros(places.size), ceiling)
+
+    def fix(self, places: IntArray, target: FloatArray) -> None:
+        """Allow each job one count: the largest up to its target, else the least one."""
+        self.allow(places, np.full(places.size, np.inf), target)
+
+    def choose(self, place: int, dish: int) -> None:
+        """Put down which dish a job takes."""
+        self.processors[place] = self.counts[dish]
+        self.runtime[place] = self.runtimes[dish]
+
+    def _clear_away(self, number: int) -> None:
+        """Make room: forget the menus of jobs that have started, or grow."""
+        places = self.places()
+        size = self.size[places]
+        kept = int(size.sum())
+        room = max(self.counts.size, 2 * (kept + number))
+        counts, runtimes = np.zeros(room, np.int64), np.zeros(room)
+        begins = np.cumsum(size) - size
+        take = np.repeat(self.offer[places] - begins, size) + np.arange(kept)
+        counts[:kept], runtimes[:kept] = self.counts[take], self.runtimes[take]
+        moved = begins - self.offer[places]
+        for array in (self.offer, self.low, self.high):
+            array[places] += moved
+        self.counts, self.runtimes, self._used = counts, runtimes, kept

@@ -1,0 +1,272 @@
+"""Compiled planning of many open counts at once, on the availability profile."""
+
+import numpy as np
+from numba import njit
+
+from predictors.base import FloatArray, IntArray
+from sim.profile import FIRST, LAST, place
+
+
+@njit(cache=True)
+def _copy(
+    times: FloatArray, free: IntArray, span: IntArray,
+    to_times: FloatArray, to_free: IntArray, to_span: IntArray,
+) -> None:  # fmt: skip
+    number = span[LAST] - span[FIRST]
+    for i in range(number):
+        to_times[i] = times[span[FIRST] + i]
+        to_free[i] = free[span[FIRST] + i]
+    to_span[FIRST], to_span[LAST] = 0, number
+
+
+@njit(cache=True)
+def _try_step(
+    times: FloatArray, free: IntArray, span: IntArray, now: float,
+    counts: IntArray, runtimes: FloatArray, dish: IntArray,
+    first: int, done: float, best: float,
+) -> float:  # fmt: skip
+    """Place the jobs from `first` on and return the sum of all ends, inf if not below `best`."""
+    total = done
+    left = 0.0
+    for i in range(first, dish.size):
+        left += now + runtimes[dish[i]]
+    for i in range(first, dish.size):
+        if total + left >= best:
+            return np.inf
+        seconds = runtimes[dish[i]]
+        total += place(times, free, span, now, counts[dish[i]], seconds) + seconds
+        left -= now + seconds
+    return total if total < best else np.inf
+
+
+@njit(cache=True)
+def iterate(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    serial: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    dish: IntArray,
+    by_time: bool,
+) -> int:
+    """Grow counts step by step while the mean turnaround of a conservative plan falls.
+
+    Parameters
+    ----------
+    times, free, span
+        The profile of the running jobs; unchanged on return.
+    serial, low, high : numpy.ndarray of shape (n,)
+        Believed T(1) and menu of each job, in queue order.
+    dish : numpy.ndarray of int, shape (n,)
+        On return the chosen dish of each job.
+    by_time : bool
+        Next is the job whose step gains most time, else the one whose step
+        loses least efficiency; ties go to the first in the queue.
+
+    Returns
+    -------
+    int
+        How many plans were made.
+    """
+    jobs = dish.size
+    room = span[LAST] - span[FIRST] + 2 * jobs + 4
+    kept_times = np.empty((jobs + 1, room))
+    kept_free = np.empty((jobs + 1, room), np.int64)
+    kept_span = np.empty((jobs + 1, 2), np.int64)
+    work_times, work_free = np.empty(room), np.empty(room, np.int64)
+    work_span = np.empty(2, np.int64)
+    done = np.zeros(jobs + 1)
+    may_grow = np.empty(jobs, np.bool_)
+    for i in range(jobs):
+        dish[i] = low[i]
+        may_grow[i] = low[i] + 1 < high[i]
+    _copy(times, free, span, kept_times[0], kept_free[0], kept_span[0])
+    first, plans = 0, 0
+    while True:
+        plans += 1
+        for i in range(first, jobs):
+            _copy(kept_times[i], kept_free[i], kept_span[i],
+                  kept_times[i + 1], kept_free[i + 1], kept_span[i + 1])  # fmt: skip
+            seconds = runtimes[dish[i]]
+            start = place(
+                kept_times[i + 1], kept_free[i + 1], kept_span[i + 1], now, counts[dish[i]], seconds
+            )
+            done[i + 1] = done[i] + start + seconds
+        improved = False
+        while not improved:
+            chosen, least = -1, np.inf
+            for i in range(jobs):
+                if may_grow[i]:
+                    at, to = dish[i], dish[i] + 1
+                    if by_time:
+                        loss = runtimes[to] - runtimes[at]
+                    else:
+                        loss = serial[i] / (counts[at] * runtimes[at])
+                        loss -= serial[i] / (counts[to] * runtimes[to])
+                    if loss < least:
+                        chosen, least = i, loss
+            if chosen < 0:
+                return plans
+            dish[chosen] += 1
+            _copy(kept_times[chosen], kept_free[chosen], kept_span[chosen],
+                  work_times, work_free, work_span)  # fmt: skip
+            plans += 1
+            total = _try_step(work_times, work_free, work_span, now, counts, runtimes, dish,
+                              chosen, done[chosen], done[jobs])  # fmt: skip
+            improved = total < np.inf
+            if not improved:
+                dish[chosen] -= 1
+                may_grow[chosen] = False
+        may_grow[chosen] = dish[chosen] + 1 < high[chosen]
+        first = chosen
+
+
+@njit(cache=True)
+def fill_idle(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    serial: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    dish: IntArray,
+) -> int:
+    """Hand out planned idle processors while the planned utilisation rises (UMS).
+
+    Parameters as of `iterate`; Σ T(n)·n·E(n) is Σ T(1), so that utilisation
+    rises where the latest planned end falls. Returns how many plans were made.
+    """
+    jobs = dish.size
+    room = span[LAST] - span[FIRST] + 2 * jobs + 4
+    work_times, work_free = np.empty(room), np.empty(room, np.int64)
+    work_span = np.empty(2, np.int64)
+    starts, best = np.empty(jobs), low.copy()
+    for i in range(jobs):
+        dish[i] = low[i]
+    latest, plans = np.inf, 0
+    while True:
+        _copy(times, free, span, work_times, work_free, work_span)
+        plans += 1
+        end, last = now, 0
+        for i in range(jobs):
+            seconds = runtimes[dish[i]]
+            starts[i] = place(work_times, work_free, work_span, now, counts[dish[i]], seconds)
+            if starts[i] + seconds > end:
+                end, last = starts[i] + seconds, i
+        if end >= latest:
+            dish[:] = best
+            return plans
+        latest = end
+        best[:] = dish
+        handed = False
+        for k in range(work_span[FIRST], work_span[LAST]):
+            idle = work_free[k]
+            while idle > 0:
+                chosen, most = -1, -1.0
+                for i in range(jobs):
+                    at = dish[i]
+                    if starts[i] != work_times[k] or at + 1 >= high[i]:
+                        continue
+                    if counts[at + 1] - counts[at] > idle:
+                        continue
+                    efficiency = serial[i] / (counts[at] * runtimes[at])
+                    if efficiency > most:
+                        chosen, most = i, efficiency
+                if chosen < 0:
+                    break
+                idle -= counts[dish[chosen] + 1] - counts[dish[chosen]]
+                dish[chosen] += 1
+                handed = True
+            if handed:
+                break
+        if not handed:
+            if dish[last] + 1 >= high[last]:
+                return plans
+            dish[last] += 1
+
+
+@njit(cache=True)
+def lean_dish(counts: IntArray, runtimes: FloatArray, low: int, high: int, deadline: float) -> int:
+    """Return the dish of least area among those that end within a deadline, else -1.
+
+    Where area does not fall this is the canonical number γ(d), the least count.
+    """
+    best, area = -1, np.inf
+    for dish in range(low, high):
+        if runtimes[dish] <= deadline and counts[dish] * runtimes[dish] < area:
+            best, area = dish, counts[dish] * runtimes[dish]
+    return best
+
+
+@njit(cache=True)
+def allot(
+    processors: int,
+    counts: IntArray,
+    runtimes: FloatArray,
+    low: IntArray,
+    high: IntArray,
+    dish: IntArray,
+) -> float:
+    """Choose counts that minimise max(longest time, area / P) over one deadline for all.
+
+    Returns
+    -------
+    float
+        ω = min over d of max(d, Σ a_j(γ_j(d)) / P), at most the least makespan.
+    """
+    jobs = dish.size
+    number = 0
+    for i in range(jobs):
+        number += high[i] - low[i]
+    deadlines = np.empty(number)
+    at = 0
+    least = 0.0
+    for i in range(jobs):
+        shortest = np.inf
+        for k in range(low[i], high[i]):
+            deadlines[at] = runtimes[k]
+            at += 1
+            shortest = min(shortest, runtimes[k])
+        least = max(least, shortest)
+    deadlines.sort()
+    begin = int(np.searchsorted(deadlines, least))
+    end = number - 1
+    while begin < end:
+        middle = (begin + end) // 2
+        if _area(counts, runtimes, low, high, deadlines[middle], dish) <= (
+            deadlines[middle] * processors
+        ):
+            end = middle
+        else:
+            begin = middle + 1
+    area = _area(counts, runtimes, low, high, deadlines[begin], dish)
+    bound = max(deadlines[begin], area / processors)
+    before = begin - 1
+    while before >= 0 and deadlines[before] == deadlines[begin]:
+        before -= 1
+    if before >= 0 and deadlines[before] >= least:
+        area = _area(counts, runtimes, low, high, deadlines[before], dish)
+        if max(deadlines[before], area / processors) < bound:
+            return float(max(deadlines[before], area / processors))
+        _area(counts, runtimes, low, high, deadlines[begin], dish)
+    return float(bound)
+
+
+@njit(cache=True)
+def _area(
+    counts: IntArray, runtimes: FloatArray, low: IntArray, high: IntArray,
+    deadline: float, dish: IntArray,
+) -> float:  # fmt: skip
+    """Choose the leanest dishes for a deadline and return their area."""
+    area = 0.0
+    for i in range(dish.size):
+        dish[i] = lean_dish(counts, runtimes, low[i], high[i], deadline)
+        area += counts[dish[i]] * runtimes[dish[i]]
+    return area

@@ -1,0 +1,158 @@
+"""Backfilling with open counts: the count is settled when a job could start."""
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from sim.decisions import Decision, Start
+from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
+from sim.policies.molding.base import Molder
+from sim.policies.molding.choice import mold_first
+from sim.policies.molding.menus import OpenQueue
+from sim.policies.order import Order
+from sim.profile import Profile
+from sim.view import View
+
+ALL = np.iinfo(np.int64).max
+"""As many reservations as there are jobs."""
+
+
+def no_outlook(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    """Stand in for an outlook, which open counts do not ask for."""
+    return np.zeros(counts.size)
+
+
+class OpenKeeper(QueueKeeper):
+    """What schedulers of open counts share: arrivals get a menu in place of a count."""
+
+    queue: OpenQueue
+
+    def __init__(self, view: View, order: Order, allocation: OpenAllocation) -> None:
+        self.molder: Molder = allocation.open(view)
+        self._unasked = _Unasked()
+        super().__init__(view, order, self._unasked)
+        self.queue = OpenQueue()
+
+    def admit(self, job: int, outlook: Outlook) -> int:
+        """Queue a job that has just arrived, with its menu, and return its place."""
+        menu = self.molder.menu(job)
+        dish = self._nearest(menu.counts, self.view.requested_processors[job])
+        self._unasked.count = int(menu.counts[dish])
+        self.view.believe(job, int(menu.counts[dish]), float(menu.runtimes[dish]))
+        place = super().admit(job, outlook)
+        self.queue.serve(place, *menu)
+        return place
+
+    def refresh(self) -> list[tuple[int, float]]:
+        """Write the menus of waiting jobs anew whose application is seen differently now."""
+        view, queue = self.view, self.queue
+        changed = []
+        for place in queue.places().tolist() if view.revised else ():
+            job = queue.job.item(place)
+            if view.application[job] not in view.revised:
+                continue
+            before, promise = queue.runtime.item(place), queue.promise.item(place)
+            queue.serve(place, *self.molder.menu(job))
+            queue.promise[place] = promise
+            counts, _ = queue.menu(place)
+            dish = self._nearest(counts, queue.processors.item(place))
+            queue.choose(place, queue.offer.item(place) + dish)
+            if queue.runtime.item(place) != before:
+                changed.append((place, before))
+        return changed
+
+    def start(self, place: int) -> Start:
+        """Start the job at a place on the count chosen for it."""
+        queue = self.queue
+        job, count = queue.job.item(place), queue.processors.item(place)
+        self.view.believe(job, count, queue.runtime.item(place))
+        queue.drop(place)
+        return Start(job, count)
+
+    @staticmethod
+    def _nearest(counts: IntArray, wanted: int) -> int:
+        return max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)
+
+
+class _Unasked:
+    """Stands in for the allocation of closed counts; gives what the menu's reader has put down."""
+
+    count = 0
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count put down."""
+        return self.count
+
+
+class OpenScheduler(OpenKeeper):
+    """Plans anew at every look: a number of reservations, and who may pass a blocked job.
+
+    Parameters
+    ----------
+    view : View
+    order : Order
+    allocation : OpenAllocation
+    reservations : int
+        0 is first fit, 1 is EASY, `ALL` is conservative.
+    strict : bool
+        Nobody passes a blocked job.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        order: Order,
+        allocation: OpenAllocation,
+        reservations: int,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(view, order, allocation)
+        self.reservations = reservations
+        self._strict = strict
+        self._profile = Profile(view.processors)
+        self._found = np.zeros(64, np.int64)
+
+    def look(self) -> list[Decision]:
+        """Let the rule narrow the menus, then start whoever can and should."""
+        view, queue = self.view, self.queue
+        self.molder.watch()
+        self.refresh()
+        for job in view.arrived:
+            self.admit(job, no_outlook)
+        if queue.waiting == 0:
+            return []
+        self.rank()
+        self.molder.mold(queue)
+        if view.free == 0 and self.molder.slack < 0:
+            return []
+        return [self.start(place) for place in self._plan()]
+
+    def _plan(self) -> list[int]:
+        view, queue, profile = self.view, self.queue, self._profile
+        reserved = min(queue.waiting, self.reservations)
+        profile.grow(len(view.running) + reserved + view.free)
+        profile.lay(view.now, view.believed_ends)
+        if self._found.size < queue.job.size:
+            self._found = np.zeros(queue.job.size, np.int64)
+        number = mold_first(
+            profile.times,
+            profile.free,
+            profile.span,
+            view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            queue.low,
+            queue.high,
+            queue.promise,
+            queue.held,
+            queue.counts,
+            queue.runtimes,
+            queue.first,
+            queue.last,
+            reserved,
+            self._strict,
+            self.molder.slack,
+            self._found,
+        )
+        places: list[int] = self._found[:number].tolist()
+        return places

@@ -1,0 +1,289 @@
+"""Moldable rules on three to six jobs, worked by hand.
+
+Eight processors. Moldable jobs run T(n) = 4 + 12/n seconds: 16, 10, 8, 7, 6.4,
+6, 5.71, 5.5 on 1 to 8 processors; efficiency 16 / (4n + 12): 1, 0.8, 0.667,
+0.571, 0.5 on 1 to 5. They request 2 processors (10 s).
+"""
+
+import numpy as np
+import pytest
+from moldable_toys import mold, policy, truth_of
+from toys import ToyOracle
+
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
+from sim.policies.allocation.fair_share import FairShare
+from sim.policies.allocation.iterative import Iterative, UtilizationBased
+from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
+from sim.policies.allocation.load_interpolated import LoadInterpolated
+from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.queue_time import QueueTimeAware
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
+from sim.policies.load import Load
+from sim.policies.order import FirstComeFirstServed
+
+
+def amdahl(n):
+    return 4 + 12 / n
+
+
+def quick(n):
+    """T(n) = 2 + 8/n: 10, 6, 4.67, 4 s."""
+    return 2 + 8 / n
+
+
+def linear(n):
+    return 24 / n
+
+
+def at(*submits):
+    """Moldable jobs at these times."""
+    return [(submit, 2, 10) for submit in submits]
+
+
+def outcome(records):
+    return records.allocated.tolist(), records.start_time.round(9).tolist()
+
+
+def test_greedy_takes_the_earliest_end_at_every_start():
+    # 8 until 5.5; then 8 (ends 11) beats 4 (12.5) for the second; so for the third.
+    for backfill in ("easy", "conservative", "replan", "none"):
+        records = mold(backfill, BestTurnaround(), at(0, 1, 2), [amdahl] * 3)
+        assert outcome(records) == ([8, 8, 8], [0, 5.5, 11])
+
+
+def test_a_backfilled_job_takes_the_count_that_fits_the_hole():
+    # Four free until 10, when the head needs all. The third runs 4 s on 4 (2 to 6);
+    # the fourth, at 3, finds nothing free; at 6 it fits on 4 (6 to 10), exactly.
+    rows = [(0, 4, 10), (1, 8, 5), (2, 2, 6), (3, 2, 6)]
+    for backfill in ("easy", "conservative", "replan"):
+        records = mold(backfill, BestTurnaround(), rows, [None, None, quick, quick])
+        assert outcome(records) == ([4, 8, 4, 4], [0, 10, 2, 6])
+
+
+def test_a_hole_that_is_too_short_for_few_processors_is_left():
+    # One is free until 8. On it the third would run 10 s, past the head's start.
+    rows = [(0, 7, 8), (1, 8, 5), (2, 2, 6)]
+    for backfill in ("easy", "conservative", "replan"):
+        records = mold(backfill, BestTurnaround(), rows, [None, None, quick])
+        assert outcome(records) == ([7, 8, 8], [0, 8, 13])
+
+
+def test_the_head_waits_for_a_count_that_ends_earlier():
+    # Two are free at 1; on them it would end at 11. On 8 from 3 it ends at 8.5.
+    records = mold("easy", BestTurnaround(), [(0, 6, 3), *at(1)], [None, amdahl])
+    assert outcome(records) == ([6, 8], [0, 3])
+
+
+def test_conservative_reservations_change_their_count_when_processors_come_free():
+    # Believed twice as long. Reserved: the second on 8 from 20 to 31. All are free at 10
+    # already: it moves there. The third, placed behind it at 31, follows to 15.5.
+    rows = [(0, 8, 10), *at(1, 2)]
+    records = mold("conservative", BestTurnaround(), rows, [None, amdahl, amdahl], factor=2.0)
+    assert outcome(records) == ([8, 8, 8], [0, 10, 15.5])
+    # Six of eight for 40 s by belief; the second takes 2 from 1 to 21. The third: 2 behind it
+    # from 21 to 41 beats 8 from 40. At 5 the six come free: it takes 4 now (ends 19).
+    rows = [(0, 6, 5, 5), *at(1, 2)]
+    curves = [None, amdahl, amdahl]
+    trace, truth = truth_of(rows, curves, 8)
+    believed = ToyOracle(truth, 2.0)
+    honest = believed.curve
+    believed.curve = lambda job, n: honest(job, n) if job else np.full(len(n), 40.0)
+    rule = policy("conservative", BestTurnaround())
+    records = simulate(trace, truth, rule, believed, Dedicated(8))
+    assert outcome(records) == ([6, 2, 4], [0, 1, 5])
+
+
+def test_lazy_takes_the_least_count_that_keeps_the_promise():
+    # Believed twice as long: promised 20 + 11 = 31. At 10, 2 processors believe in 20 s: 30.
+    rows = [(0, 8, 10), *at(1)]
+    for lazy, count in ((True, 2), (False, 8)):
+        rule = BestTurnaround(lazy=lazy)
+        records = mold("easy", rule, rows, [None, amdahl], factor=2.0)
+        assert outcome(records) == ([8, count], [0, 10])
+    # Slack: 5.5 s may become 7.15; 4 processors need 7.
+    records = mold("easy", BestTurnaround(lazy=True, slack=0.3), at(0), [amdahl])
+    assert outcome(records) == ([4], [0])
+
+
+def test_fair_share_limits_each_job_to_its_share_of_the_work():
+    # Alone: all 8. At 5.5 two wait, half the work each: 4, not 8.
+    records = mold("easy", FairShare(), at(0, 1, 2), [amdahl] * 3)
+    assert outcome(records) == ([8, 4, 4], [0, 5.5, 5.5])
+    # At submit: the second had half of the work then (4), the third a third: ceil(8/3) = 3, so 2.
+    records = mold("easy", FairShare(when="submit"), at(0, 1, 2), [amdahl] * 3)
+    assert outcome(records) == ([8, 4, 2], [0, 5.5, 5.5])
+    # Twice the share: everything again.
+    records = mold("easy", FairShare(factor=2.0), at(0, 1, 2), [amdahl] * 3)
+    assert outcome(records) == ([8, 8, 8], [0, 5.5, 11])
+
+
+def test_asp_shares_what_is_free():
+    # All 8; then three wait for 8: 2 each and the two left over to the first two.
+    records = mold("none", AdaptiveStatic(counts="all"), at(0, 1, 2, 3), [amdahl] * 4)
+    assert outcome(records) == ([8, 3, 3, 2], [0, 5.5, 5.5, 5.5])
+    # Knee of n·T²: 3. Two jobs leave two idle.
+    records = mold("none", AdaptiveStatic(counts="all", cap="knee"), at(0, 0), [amdahl] * 2)
+    assert outcome(records) == ([3, 3], [0, 0])
+
+
+def test_asp_gives_one_each_when_jobs_outnumber_processors():
+    records = mold("none", AdaptiveStatic(counts="all"), at(0, 0, 0), [amdahl] * 3, processors=2)
+    assert outcome(records) == ([1, 1, 2], [0, 0, 16])
+
+
+def test_aep_shares_the_machine():
+    # All 8. At 5.5 three wait: 8/3 rounds to 3; two start, the third finds 2 free and waits.
+    # At 13.5 it is alone: all 8.
+    records = mold("none", AdaptiveEqual(counts="all"), at(0, 1, 2, 3), [amdahl] * 4)
+    assert outcome(records) == ([8, 3, 3, 8], [0, 5.5, 5.5, 13.5])
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.0, ([3, 3, 2, 3], [0, 0, 0, 8])),  # ASP: the third takes the 2 that are left
+        (0.6, ([3, 3, 2, 3], [0, 0, 0, 8])),  # 2 of 3 is enough
+        (0.7, ([3, 3, 3, 3], [0, 0, 8, 8])),
+        (1.0, ([3, 3, 3, 3], [0, 0, 8, 8])),  # AVG waits for all of A = 16 / 5.5 = 3
+    ],
+)
+def test_downeys_strategies_wait_for_a_share_of_the_average_parallelism(share, expected):
+    rule = Available(counts="all", share=share)
+    assert outcome(mold("none", rule, at(0, 0, 0, 0), [amdahl] * 4)) == expected
+
+
+def test_a_plus_interpolates_by_load():
+    # M = 8, A = 3, m = 1. Alone x = 2/8: 8 - 0.5·5 = 5.5, so 5. At 1 three wait, x = 6/8:
+    # 3 - 0.5·2 = 2; 3 are free, one starts. At 6.4 two wait, x = 1/2: A.
+    records = mold("none", LoadInterpolated(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
+    assert outcome(records) == ([5, 2, 3, 3], [0, 1, 6.4, 6.4])
+
+
+def test_a_plus_by_smoothed_utilisation():
+    # Idle until 0: M = 8. At 5.5 the machine was busy for 5.5 s, x = 1 - exp(-5.5/τ).
+    # With τ = 5.5 / ln 2 that is 1/2: A.
+    load = Load("smoothed", time=5.5 / np.log(2))
+    records = mold("none", LoadInterpolated(counts="all", load=load), at(0, 5.5), [amdahl] * 2)
+    assert outcome(records) == ([8, 3], [0, 5.5])
+
+
+def test_queue_time_weighs_few_now_against_more_later():
+    # One is free at 1, the other 7 at 4: 16 s now against 3 + 8 s on A = 3.
+    rule = QueueTimeAware(counts="all")
+    records = mold("none", rule, [(0, 7, 4), *at(1)], [None, amdahl])
+    assert outcome(records) == ([7, 3], [0, 4])
+    # They come free at 20: now.
+    records = mold("none", rule, [(0, 7, 20), *at(1)], [None, amdahl])
+    assert outcome(records) == ([7, 1], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["median", "mean"])
+def test_queue_time_by_log_uniform_lifetimes(name):
+    # A job of age 1 ends, in the median, at an age of sqrt(1 · longest). With 36 s that is 5 s
+    # from now: 5 + 8 < 16. With 100 s it is 9 s: 9 + 8 > 16. The mean needs 2 of 7 processors,
+    # P(ended) = 2/7: 36^(2/7) - 1 = 1.8 s. With 10^6 s even 1/7 takes 6.2 s: 6.2 + 10 > 16.
+    longest = {"median": (36.0, 100.0), "mean": (36.0, 1e6)}[name]
+    for seconds, expected in zip(longest, (([7, 3], [0, 30]), ([7, 1], [0, 1])), strict=True):
+        rule = QueueTimeAware(counts="all", queue_time=name, longest=seconds)
+        records = mold("none", rule, [(0, 7, 30), *at(1)], [None, amdahl])
+        if expected[1][1] == 1:
+            assert outcome(records) == expected
+        else:
+            assert records.start_time[1] > 1
+
+
+def test_scojo_asks_for_more_efficiency_under_load():
+    # x = 2/8: E >= 0.575: 3. At 1 three wait, x = 6/8: E >= 0.725: 2; 5 are free, two start.
+    # At 8 one waits: 3 again.
+    records = mold("easy", LoadAdaptive(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
+    assert outcome(records) == ([3, 2, 2, 3], [0, 1, 1, 8])
+
+
+def test_scojo_p_looks_at_the_load_over_the_runtime():
+    # Alone: L = 2/8, light, E >= 0.5: 5 until 6.4. At 1 three more: over 10 s the first holds
+    # 5·5.4/10 = 2.7, the waiting ones ask for 6: L = 1.09: n <= 2/1.09, so 1.
+    records = mold("easy", LoadPredictive(counts="all"), at(0, 1, 1, 1), [amdahl] * 4)
+    assert outcome(records) == ([5, 1, 1, 1], [0, 1, 1, 1])
+    # Two more: L = 6.7/8, light: 5 each, one after the other.
+    records = mold("easy", LoadPredictive(counts="all"), at(0, 1, 1), [amdahl] * 3)
+    assert outcome(records) == ([5, 5, 5], [0, 6.4, 12.8])
+    # A tolerance lets one start on 3 (5/2 = 2.5 at least).
+    records = mold("easy", LoadPredictive(counts="all", tolerance=1.0), at(0, 1), [amdahl] * 2)
+    assert outcome(records) == ([8, 8], [0, 5.5])
+
+
+def test_lpa_by_its_tables():
+    # TOPC'24: area 4n + 12 <= 2·16 up to 5; cap ceil(0.216·8) = 2.
+    assert mold("skip", LocalAllocation(), at(0), [amdahl]).allocated.tolist() == [2]
+    # ICPP'22: T <= δ(0.211)·5.5 = 19.1 on 1 already.
+    rule = LocalAllocation(version="icpp22")
+    assert mold("skip", rule, at(0), [amdahl]).allocated.tolist() == [1]
+    # Roofline: all of the linear speedup, cap ceil(0.382·8) = 4.
+    rule = LocalAllocation("roofline")
+    assert mold("skip", rule, at(0), [linear]).allocated.tolist() == [4]
+
+
+def test_fair_balances_and_caps_waiting_jobs_when_the_ratio_grows():
+    # 4 + 12/n: max(area, time) over the least is 1.5 at 3. μ(1.5)·8 = 2.2, cap 3.
+    assert mold("skip", Fair(), at(0), [amdahl]).allocated.tolist() == [3]
+    # A linear job alone: R = 1, p = 8, cap ceil(0.382·8) = 4. Where 4 + 12/n arrives before it
+    # can start, R = 1.5 and its cap is 3.
+    assert mold("skip", Fair(), [(0, 2, 12)], [linear]).allocated.tolist() == [4]
+    rows = [(0, 8, 5), (1, 2, 12), *at(2)]
+    records = mold("skip", Fair(), rows, [None, linear, amdahl])
+    assert outcome(records) == ([8, 3, 3], [0, 5, 5])
+
+
+def test_iteration_stops_where_the_mean_turnaround_does_not_fall():
+    # At 4 three wait on 8. On 1 each: ends 20, 20, 20; on 2 each: 14, 14, 14; the first on 4:
+    # 11, 14, 14; the second on 4 would push the third to 21; the first on 8 both to 19.5.
+    rows = [(0, 8, 4), *at(1, 2, 3)]
+    records = mold("replan", Iterative(), rows, [None, amdahl, amdahl, amdahl])
+    assert outcome(records) == ([8, 4, 2, 2], [0, 4, 4, 4])
+    # By time gained: 6 s each for 2, then 3 s for the first to 4: the same.
+    records = mold("replan", Iterative(step="time"), rows, [None, amdahl, amdahl, amdahl])
+    assert outcome(records) == ([8, 4, 2, 2], [0, 4, 4, 4])
+    # Only the first is considered: 8 until 9.5, then the second.
+    records = mold("replan", Iterative(depth=1), rows, [None, amdahl, amdahl, amdahl])
+    assert outcome(records) == ([8, 8, 8, 8], [0, 4, 9.5, 15])
+
+
+def test_utilisation_hands_out_idle_processors_to_the_most_efficient():
+    # At 4 three wait on 1 each, 5 idle: the three take a second one, the first two more; ends
+    # 11, 14, 14. Nobody starts at 11; the second (of those that end last) on 4 would push the
+    # third to 21: stop.
+    rows = [(0, 8, 4), *at(1, 2, 3)]
+    records = mold("replan", UtilizationBased(), rows, [None, amdahl, amdahl, amdahl])
+    assert outcome(records) == ([8, 4, 2, 2], [0, 4, 4, 4])
+    # Two wait: 4 each ends at 11; the first on 8 would end the second at 16.5.
+    records = mold("replan", UtilizationBased(), rows[:3], [None, amdahl, amdahl])
+    assert outcome(records) == ([8, 4, 4], [0, 4, 4])
+
+
+def test_two_phase_minimises_the_larger_of_time_and_area():
+    # Two jobs: d = 7 on 4 each, area 2·28 / 8 = 7. The third waits for the batch to end.
+    for backfill in ("batches", "shelves"):
+        rule = BestTurnaround(counts="all")
+        records = mold(backfill, rule, at(0, 0, 1), [amdahl] * 3)
+        assert outcome(records) == ([4, 4, 8], [0, 0, 7])
+
+
+def test_sa_runs_easy_to_the_drain():
+    # Four processors: 2 are held until 10, the head needs 3 then, the next all 4 at 20. Job 4
+    # runs 18/n. Reservations for all put 1 processor at 25 (ends 43), 4 at 25 (29.5). EASY
+    # protects the head alone, which leaves one over: 1 processor now (21).
+    rows = [(0, 2, 10), (1, 3, 10), (2, 4, 5), (3, 1, 18)]
+    trace, truth = truth_of(rows, [None, None, None, lambda n: 18 / n], 4)
+    for outlook, expected in (
+        ("reservations", ([2, 3, 4, 4], [0, 10, 20, 25])),
+        ("drain", ([2, 3, 4, 1], [0, 10, 21, 3])),
+    ):
+        rule = SmallestTurnaround(counts="all")
+        easy = Policy(FirstComeFirstServed(), Easy(outlook=outlook), rule)
+        records = simulate(trace, truth, easy, ToyOracle(truth), Dedicated(4))
+        assert outcome(records) == expected

@@ -1,0 +1,123 @@
+"""Moldable jobs that tests compose, and the rules for open counts by name."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, trace_of
+
+from sim.checks import Checker
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.policies import Policy
+from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
+from sim.policies.allocation.fair_share import FairShare
+from sim.policies.allocation.iterative import Iterative, UtilizationBased
+from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
+from sim.policies.allocation.load_interpolated import LoadInterpolated
+from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.queue_time import QueueTimeAware
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.batches import Batches
+from sim.policies.load import Load
+from sim.policies.order import FirstComeFirstServed
+from sim.records import Records
+
+ALL_BACKFILLS = BACKFILLS | {
+    "batches": Batches(),
+    "shelves": Batches("mounie_rapine_trystram"),
+}
+
+POLICIES = {
+    "sa": ("conservative", SmallestTurnaround()),
+    "greedy": ("conservative", BestTurnaround()),
+    "greedy_replan": ("replan", BestTurnaround(counts="all")),
+    "aggressive": ("easy", BestTurnaround()),
+    "two_reserved": ("easy2", BestTurnaround()),
+    "lazy": ("easy", BestTurnaround(lazy=True, slack=0.2)),
+    "strict": ("none", BestTurnaround()),
+    "first_fit": ("skip", BestTurnaround()),
+    "fair_share": ("conservative", FairShare()),
+    "fair_share_submit": ("easy", FairShare(when="submit", efficiency=1.0)),
+    "asp": ("none", AdaptiveStatic(counts="all")),
+    "aep": ("none", AdaptiveEqual(counts="all", cap="knee")),
+    "avg": ("none", Available(counts="all", share=1.0)),
+    "downey_asp": ("none", Available(counts="all")),
+    "a_plus": ("none", LoadInterpolated(counts="all")),
+    "a_plus_smoothed": ("conservative", LoadInterpolated(load=Load("smoothed"))),
+    "queue_time": ("none", QueueTimeAware(counts="all")),
+    "queue_time_median": ("none", QueueTimeAware(counts="all", queue_time="median")),
+    "queue_time_mean": ("none", QueueTimeAware(counts="all", queue_time="mean")),
+    "scojo": ("easy", LoadAdaptive(counts="all")),
+    "scojo_p": ("easy", LoadPredictive(counts="all", tolerance=0.5)),
+    "lpa": ("skip", LocalAllocation()),
+    "fair": ("skip", Fair()),
+    "iterative": ("replan", Iterative()),
+    "iterative_time": ("replan", Iterative(step="time", depth=2)),
+    "utilization": ("replan", UtilizationBased()),
+    "two_phase": ("batches", BestTurnaround(counts="all")),
+    "two_shelves": ("shelves", BestTurnaround(counts="all")),
+}
+
+
+def policy(backfill: str, allocation: object) -> Policy:
+    """First come first served, with a backfilling rule by name."""
+    return Policy(FirstComeFirstServed(), ALL_BACKFILLS[backfill], allocation)
+
+
+def named(name: str) -> Policy:
+    """Return one of `POLICIES`."""
+    return policy(*POLICIES[name])
+
+
+def truth_of(
+    rows: Sequence[tuple[float, ...]],
+    curves: Sequence[Callable[[int], float] | None],
+    largest: int,
+) -> tuple[object, ToyTruth]:
+    """Make a trace of rows and a truth: a curve each, None for a rigid job."""
+    trace = trace_of(rows)
+    reference = trace.jobs["requested_processors"].to_numpy()
+    recorded = trace.jobs["reference_runtime"].tolist()
+    stiff = np.array([curve is None for curve in curves])
+
+    def runtime(job: int, n: int) -> float:
+        curve = curves[job]
+        return recorded[job] if curve is None else curve(n)
+
+    truth = ToyTruth(runtime, reference, np.where(stiff, reference, largest))
+    truth.moldable = ~stiff
+    truth.min_processors = np.where(stiff, reference, 1)
+    return trace, truth
+
+
+def mold(
+    backfill: str,
+    allocation: object,
+    rows: Sequence[tuple[float, ...]],
+    curves: Sequence[Callable[[int], float] | None],
+    processors: int = 8,
+    factor: float = 1.0,
+) -> Records:
+    """Replay jobs with curves of their own under a rule that knows them, or a multiple."""
+    trace, truth = truth_of(rows, curves, processors)
+    oracle = ToyOracle(truth, factor)
+    return simulate(
+        trace,
+        truth,
+        policy(backfill, allocation),
+        oracle,
+        Dedicated(processors),
+        watchers=(Checker(),),
+    )
+
+
+class Believer(ToyEstimate):
+    """Believes the requested time at the request, and 1/n of the work elsewhere."""
+
+    def attach(self, jobs: object) -> None:
+        self._jobs = jobs
+
+    def curve(self, job: int, counts: np.ndarray) -> np.ndarray:
+        area = self._jobs.requested_time[job] * self._jobs.requested_processors[job]
+        return area / counts

@@ -1,0 +1,106 @@
+"""What holds for every moldable rule on any instance."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moldable_toys import POLICIES, Believer, named, policy, truth_of
+from naive import NaiveScheduler
+from test_against_naive import traces
+from toys import ToyEstimate, ToyOracle, replay
+
+from sim.bounds import least_costs, makespan_bound, response_bounds
+from sim.checks import Checker
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.policies.allocation.turnaround import BestTurnaround
+
+MACHINE = 6
+
+
+@st.composite
+def moldable_traces(draw):
+    """Draw jobs with random curves, superlinear and declining ones among them, some rigid."""
+    number = draw(st.integers(1, 12))
+    rows, curves, clock = [], [], 0
+    for _ in range(number):
+        clock += draw(st.integers(0, 5))
+        count = draw(st.integers(1, MACHINE))
+        times = draw(st.lists(st.integers(1, 20), min_size=MACHINE, max_size=MACHINE))
+        curve = None if draw(st.booleans()) else (lambda n, times=times: float(times[n - 1]))
+        rows.append((float(clock), count, float(times[count - 1]), draw(st.integers(1, 30))))
+        curves.append(curve)
+    return rows, curves
+
+
+def play(name, rows, curves, predictor=None):
+    trace, truth = truth_of(rows, curves, MACHINE)
+    believed = predictor or ToyOracle(truth)
+    return (
+        trace,
+        truth,
+        simulate(trace, truth, named(name), believed, Dedicated(MACHINE), watchers=(Checker(),)),
+    )
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=20, deadline=None)
+@given(jobs=moldable_traces(), factor=st.sampled_from([0.3, 1.0, 1.0, 2.5]))
+def test_no_rule_beats_the_lower_bounds(name, jobs, factor):
+    rows, curves = jobs
+    trace, truth = truth_of(rows, curves, MACHINE)
+    oracle = ToyOracle(truth, factor)
+    records = simulate(trace, truth, named(name), oracle, Dedicated(MACHINE), watchers=(Checker(),))
+    least = least_costs(trace, truth, MACHINE)
+    submit = records.submit_time
+    length = records.end_time.max() - submit[0]
+    assert length >= makespan_bound(submit, least, MACHINE) - 1e-6
+    bounds = response_bounds(submit, least, MACHINE, fixed_allotment=True)
+    assert (records.end_time - submit).mean() >= max(bounds.values()) - 1e-6
+
+
+@pytest.mark.parametrize("rule", ["none", "skip", "easy", "easy2", "conservative", "replan"])
+@settings(max_examples=50, deadline=None)
+@given(rows=traces())
+def test_open_counts_of_rigid_jobs_give_the_rigid_schedule(rule, rows):
+    open_counts = replay(rows, MACHINE, policy(rule, BestTurnaround()), watchers=(Checker(),))
+    if rule == "easy2":
+        from toys import rigid
+
+        expected = replay(rows, MACHINE, rigid(rule)).start_time.tolist()
+    else:
+        expected = NaiveScheduler(rows, MACHINE, rule).run()
+    assert open_counts.start_time.tolist() == expected
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=12, deadline=None)
+@given(rows=traces(), data=st.data())
+def test_no_moldable_rule_foresees_an_end(name, rows, data):
+    job = data.draw(st.integers(0, len(rows) - 1))
+    other = float(data.draw(st.integers(1, 40)))
+
+    def run(runtimes):
+        curves = [
+            lambda n, seconds=seconds, row=row: seconds * row[1] / n
+            for seconds, row in zip(runtimes, rows, strict=True)
+        ]
+        trace, truth = truth_of(rows, curves, MACHINE)
+        return simulate(trace, truth, named(name), Believer(), Dedicated(MACHINE))
+
+    runtimes = [row[2] for row in rows]
+    one = run(runtimes)
+    two = run([*runtimes[:job], other, *runtimes[job + 1 :]])
+    lengths = [(r.end_time - r.start_time)[job] for r in (one, two)]
+    known = one.start_time[job] + min(lengths)
+    early = np.minimum(one.start_time, two.start_time) < known
+    assert one.start_time[early].tolist() == two.start_time[early].tolist()
+    assert one.allocated[early].tolist() == two.allocated[early].tolist()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_without_a_curve_every_request_stands(name):
+    rows = [(0, 2, 10), (1, 4, 5), (1, 1, 7), (3, 6, 2)]
+    curves = [lambda n: 20 / n, lambda n: 20 / n, lambda n: 7 / n, lambda n: 12 / n]
+    _, _, records = play(name, rows, curves, ToyEstimate())
+    assert records.allocated.tolist() == [2, 4, 1, 6]
