@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.loglog import LogLogModel
-from predictors.loglog_remarks import size_remarks, worst
+from predictors.loglog_remarks import size_remarks
 from predictors.model_choice import Choice
+from predictors.remarks import check_level, refuse_unusable
 from predictors.training_runs import TrainingRuns
 
 
@@ -143,14 +144,14 @@ class LogLogPredictor:
         """
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
         if strict:
-            refuse(self.reliability(nprocs, **inputs))
+            refuse_unusable(self.reliability(nprocs, **inputs))
         return self.model_.seconds(log_q, log_inputs).reshape(shape)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the prediction interval of a new run, in seconds."""
-        checked_level(level)
+        check_level(level)
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
         low, high = self.model_.interval(log_q, log_inputs, level)
         return low.reshape(shape), high.reshape(shape)
@@ -196,7 +197,7 @@ class LogLogPredictor:
         """
         log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
         if strict:
-            refuse(self.size_reliability(seconds, nprocs, **others))
+            refuse_unusable(self.size_reliability(seconds, nprocs, **others))
         column = self.model_.inputs.index("size")
         return np.exp2(self.model_.solve(log_t, log_q, log_inputs, column)).reshape(shape)
 
@@ -207,7 +208,7 @@ class LogLogPredictor:
 
         An end is 0 or infinite where the training runs do not bound it.
         """
-        checked_level(level)
+        check_level(level)
         log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
         column = self.model_.inputs.index("size")
         low, high = self.model_.solve_interval(log_t, log_q, log_inputs, column, level)
@@ -219,22 +220,3 @@ class LogLogPredictor:
         """Say how far to trust `solve_size` there, and what to measure."""
         log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, others)
         return size_remarks(self.model_, log_t, log_q, log_inputs)
-
-
-def checked_level(level: float) -> float:
-    """Return the level of a range, or say that it must lie between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise PredictorError(f"level must lie between 0 and 1, got {level}")
-    return level
-
-
-def refuse(remarks: list[Remark]) -> None:
-    """Raise the first unusable finding among `remarks`, if any.
-
-    Raises
-    ------
-    UndeterminedError
-        With the finding's text.
-    """
-    if worst(remarks) == "unusable":
-        raise UndeterminedError(next(r.text for r in remarks if r.grade == "unusable"))

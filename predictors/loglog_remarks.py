@@ -1,6 +1,6 @@
 """How far a log-log regression can be trusted: its findings in plain words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,9 @@ from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import PredictorError
 from predictors.loglog import LogLogModel
 from predictors.model_choice import Form, Split, choose_model, fit_part, levels_of
+from predictors.remarks import FAR_FACTOR, measure_between
 from predictors.training_runs import TrainingRuns
 
-GRADES: tuple[Grade, ...] = ("note", "warning", "unusable")
-FAR_COUNT = 4.0
 FAR_INPUT = 4.0
 FALLING_WORK = 0.05
 STRONG_FALL = 0.10
@@ -23,12 +22,6 @@ GOOD_ERROR = 0.10
 ACCEPTABLE_ERROR = 0.20
 HOPELESS_ERROR = 0.50
 SIGNIFICANT = 2.0
-
-
-def worst(remarks: Iterable[Remark]) -> Grade | None:
-    """Return the worst grade among `remarks`, None if there are none."""
-    ranks = [GRADES.index(remark.grade) for remark in remarks]
-    return GRADES[max(ranks)] if ranks else None
 
 
 @dataclass(frozen=True)
@@ -163,20 +156,20 @@ def range_remarks(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray)
     remarks = []
     largest, smallest = model.high[0], model.low[0]
     out = np.maximum(log_q - largest, smallest - log_q)
-    far = np.unique(log_q[out > np.log2(FAR_COUNT) + 1e-9])
+    far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
     for target in far:
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
         text = f"{2**target:g} processors is {factor:.3g} times beyond the training runs"
-        measure = round(2 ** (0.5 * (target + end)))
-        remarks.append(Remark("warning", "extrapolation", text, measure, float(2**target)))
+        measure = measure_between(2.0**end, 2.0**target)
+        remarks.append(Remark("warning", "far", text, measure, float(2**target)))
     for k, name in enumerate(model.inputs):
         beyond = np.maximum(
             log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
         )
         if beyond.size and beyond.max() > np.log2(FAR_INPUT) + 1e-9:
             text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
-            remarks.append(Remark("warning", "input_extrapolation", text))
+            remarks.append(Remark("warning", "far_input", text))
     return remarks
 
 
