@@ -41,6 +41,46 @@ def checked_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def target_rows(
+    wanted: tuple[str, ...],
+    constants: Mapping[str, float],
+    nprocs: ArrayLike,
+    inputs: Mapping[str, ArrayLike],
+) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    """Return log2 counts, log2 inputs in the order `wanted`, and the shape to answer in.
+
+    Raises
+    ------
+    PredictorError
+        If an input is missing or unknown, shapes do not match, or a value is not
+        finite and positive (a count: at least 1).
+    """
+    missing = [name for name in wanted if name not in inputs]
+    unknown = [name for name in inputs if name not in wanted and name not in constants]
+    if missing or unknown:
+        raise PredictorError(
+            f"inputs of this model are {list(wanted)} (with nprocs): "
+            f"missing {missing}, unknown {unknown}"
+        )
+    values = [np.asarray(nprocs, dtype=np.float64)]
+    values += [np.asarray(inputs[name], dtype=np.float64) for name in wanted]
+    try:
+        values = list(np.broadcast_arrays(*values))
+    except ValueError as error:
+        shapes = [value.shape for value in values]
+        raise PredictorError(f"nprocs and inputs of shapes {shapes} do not match") from error
+    for name, value in zip(("nprocs", *wanted), values, strict=True):
+        good = (value >= 1.0 if name == "nprocs" else value > 0.0) & (value < np.inf)
+        if not good.all():
+            least = "of at least 1" if name == "nprocs" else "above 0"
+            raise PredictorError(
+                f"{name}: expected finite values {least}, got {value[~good].flat[0]:g}"
+            )
+    logs = [np.log2(value.ravel()) for value in values]
+    stacked = np.column_stack(logs[1:]) if wanted else np.empty((logs[0].size, 0))
+    return logs[0], stacked, values[0].shape
+
+
 class LogLogPredictor:
     """Predictions of a fitted log-log model; subclasses fit it.
 
@@ -105,30 +145,7 @@ class LogLogPredictor:
     def _rows(
         self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
-        """Return log2 counts, log2 inputs in model order, and the shape to answer in."""
-        wanted = self.model_.inputs
-        missing = [name for name in wanted if name not in inputs]
-        unknown = [n for n in inputs if n not in wanted and n not in self.runs_.constants]
-        if missing or unknown:
-            raise PredictorError(
-                f"inputs of this model are {list(wanted)} (with nprocs): "
-                f"missing {missing}, unknown {unknown}"
-            )
-        values = [np.asarray(nprocs, dtype=np.float64)]
-        values += [np.asarray(inputs[name], dtype=np.float64) for name in wanted]
-        try:
-            values = list(np.broadcast_arrays(*values))
-        except ValueError as error:
-            shapes = [v.shape for v in values]
-            raise PredictorError(f"nprocs and inputs of shapes {shapes} do not match") from error
-        shape = values[0].shape
-        for name, value, least in zip(("nprocs", *wanted), values, (1.0, *[0.0] * 9), strict=False):
-            if not (value < np.inf).all() or not (value >= least).all() or (value == 0.0).any():
-                raise PredictorError(f"{name}: expected finite positive values, got {value}")
-        logs = [np.log2(value.ravel()) for value in values]
-        rows = logs[0].size
-        stacked = np.column_stack(logs[1:]) if wanted else np.empty((rows, 0))
-        return logs[0], stacked, shape
+        return target_rows(self.model_.inputs, self.runs_.constants, nprocs, inputs)
 
     def predict(
         self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike

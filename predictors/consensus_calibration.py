@@ -1,0 +1,28 @@
+"""The consensus' constants, from measured strong-scaling curves."""
+
+from predictors.consensus_rule import ConsensusRule, RangeModel
+
+RULE = ConsensusRule(
+    weights={
+        "adept": 1.0,
+        "linear": 3.0,
+        "quadratic": 2.0,
+        "amdahl": 2.0,
+        "usl": 1.0,
+        "focused": 3.0,
+        "between": 2.0,
+    },
+    line_share=0.35,
+    steepest=-1.1,
+    flattest=0.15,
+    typical_exponent=-0.7,
+    typical_information=0.06,
+)
+
+RANGES = RangeModel(
+    base=(0.05, 0.05, 0.05, 0.05),
+    reach=(0.3, 0.3, 0.3, 0.3),
+    disagreement=0.5,
+    levels=(0.0, 0.1, 0.5, 0.9, 1.0),
+    quantiles=(-3.0, -1.3, 0.0, 1.3, 3.0),
+)
