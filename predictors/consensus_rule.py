@@ -104,7 +104,7 @@ def damped_growth(
     distance: FloatArray,
     weights: FloatArray,
     line: int | None,
-    information: float,
+    information: float | FloatArray,
 ) -> FloatArray:
     """Return the consensus' change of ln T from the nearest measured end.
 
