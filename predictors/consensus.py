@@ -41,8 +41,8 @@ class Consensus:
     so that one going astray moves it little; a method weighs less where it grades itself
     unusable and where it has been off before, on this application or on others. Beyond
     the measured counts each method's exponent is kept within what is seen in practice,
-    the straight log-log line decides a third of the growth alone, and the fewer counts
-    there are, the more the answer leans to the growth that is typical. The range is as
+    the straight log-log line decides more of the growth the farther the target is, and
+    where the counts say little the answer leans to the growth that is typical. The range is as
     wide as errors on measured curves have been with as many counts, at that distance
     and with that disagreement among the methods.
 
@@ -168,24 +168,34 @@ class Consensus:
         runs = self.members_.runs
         return target_rows(runs.inputs, runs.constants, nprocs, inputs)
 
-    def _weights(self) -> FloatArray:
-        """Return each method's weight: the rule's, times what its past errors say."""
+    def _weights(self, log_q: FloatArray) -> FloatArray:
+        """Return each method's weight at each target, shape (methods, m).
+
+        The rule's, times what its past errors say, times what ADEPT's grades say.
+        """
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
-        names = self.members_.methods
-        return np.array([self.rule.weights[n] * factors.get(n, 1.0) for n in names])
+        names = list(self.members_.methods)
+        own = np.array([self.rule.weights[name] * factors.get(name, 1.0) for name in names])
+        weights = np.repeat(own[:, None], log_q.size, axis=1)
+        grades = self.members_.adept_grades(log_q)
+        weights[names.index("adept")] *= [self.rule.grades.get(grade, 1.0) for grade in grades]
+        return weights
 
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return ln seconds and the scale of their error at each target."""
-        members, weights = self.members_, self._weights()
+        members, weights = self.members_, self._weights(log_q)
         counts = np.log2(members.curve.nprocs)
         end = np.clip(log_q, counts[0], counts[-1])
-        voices = members.log_seconds(log_q, log_inputs)
-        at_end = members.log_seconds(end, log_inputs) if (end != log_q).any() else voices
-        between = members.between(end, log_inputs)
-        votes = np.append(weights, self.rule.weights[BETWEEN])
-        middle = weighted_median(np.vstack([at_end, between]), votes)
+        both = members.log_seconds(
+            np.concatenate([log_q, end]), np.concatenate([log_inputs, log_inputs])
+        )
+        voices, at_end = both[:, : log_q.size], both[:, log_q.size :]
+        between = np.full((1, log_q.size), self.rule.weights[BETWEEN])
+        middle = weighted_median(
+            np.vstack([at_end, members.between(end, log_inputs)]), np.vstack([weights, between])
+        )
         distance = (log_q - end) * np.log(2.0)
         out = distance != 0.0
         if out.any():
@@ -194,11 +204,11 @@ class Consensus:
                 self.rule,
                 voices[:, out] - middle[out],
                 distance[out],
-                weights,
+                weights[:, out],
                 names.index(LINE) if LINE in names else None,
                 float(np.log(2.0) ** 2 * np.sum((counts - counts.mean()) ** 2)),
             )
-        apart = weights @ np.abs(voices - middle) / weights.sum()
+        apart = (weights * np.abs(voices - middle)).sum(axis=0) / weights.sum(axis=0)
         scale = self.ranges.scale(counts.size, np.abs(distance), apart)
         return middle, np.hypot(scale, members.scaling.scatter)
 

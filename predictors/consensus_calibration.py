@@ -4,19 +4,20 @@ from predictors.consensus_rule import ConsensusRule, RangeModel
 
 RULE = ConsensusRule(
     weights={
-        "adept": 1.0,
-        "linear": 3.0,
+        "adept": 2.0,
+        "linear": 4.0,
         "quadratic": 2.0,
-        "amdahl": 2.0,
-        "usl": 1.0,
-        "focused": 3.0,
+        "amdahl": 1.0,
+        "usl": 2.0,
+        "focused": 4.0,
         "between": 2.0,
     },
-    line_share=0.35,
+    grades={"warning": 0.5, "unusable": 0.25},
+    line_rate=0.3,
     steepest=-1.1,
     flattest=0.15,
     typical_exponent=-0.7,
-    typical_information=0.06,
+    typical_information=0.03,
 )
 
 RANGES = RangeModel(

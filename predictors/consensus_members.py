@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from predictors.adept import Adept
 from predictors.amdahl import Amdahl
-from predictors.base import FloatArray
+from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import PredictorError
 from predictors.focused import FocusedRegression
 from predictors.loglog import LogLogModel
@@ -22,6 +22,7 @@ from predictors.training_runs import TrainingRuns, runs_from_arrays
 from predictors.usl import UniversalScalability
 
 LINE = "linear"
+MOST_GRADED = 4
 FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
 SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
 
@@ -55,6 +56,13 @@ class InputScaling:
         return change
 
 
+def worst_grade(remarks: Sequence[Remark], target: float) -> Grade:
+    """Return the worst grade among the remarks that concern a target."""
+    order: tuple[Grade, ...] = ("note", "warning", "unusable")
+    about = [order.index(r.grade) for r in remarks if r.target is None or r.target == target]
+    return order[max(about, default=0)]
+
+
 NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
 
 
@@ -72,7 +80,7 @@ class Members:
         What was fitted, with the inputs that varied and those that did not.
     scaling : InputScaling
     adept : Adept
-        For its remarks.
+        For its remarks: the one method whose grades have been shown to go with errors.
     """
 
     methods: Mapping[str, LogSeconds]
@@ -85,6 +93,19 @@ class Members:
         """Return ln seconds of every method, shape (methods, m)."""
         return np.array([method(log_q, log_inputs) for method in self.methods.values()])
 
+    def adept_grades(self, log_q: FloatArray) -> list[Grade]:
+        """Return the worst grade of ADEPT's remarks on each target.
+
+        Of many targets four are judged, and the others take the nearest one's.
+        """
+        known, place = np.unique(log_q, return_inverse=True)
+        picks = np.unique(np.linspace(0, known.size - 1, MOST_GRADED).round().astype(int))
+        judged = np.exp2(known[picks])
+        remarks = self.adept.reliability(judged)
+        grades = [worst_grade(remarks, target) for target in judged.tolist()]
+        nearest = np.abs(known[:, None] - known[picks]).argmin(axis=1)
+        return [grades[k] for k in nearest[place].tolist()]
+
     def between(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds on the straight lines (in logs) between measured counts."""
         known = np.interp(log_q, np.log2(self.curve.nprocs), np.log(self.curve.runtime))
@@ -93,7 +114,9 @@ class Members:
 
 def _on_curve(model: Amdahl | UniversalScalability | Adept, scaling: InputScaling) -> LogSeconds:
     def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return np.log(model.predict(np.exp2(log_q))) + scaling.shift(log_inputs)
+        known, place = np.unique(log_q, return_inverse=True)
+        seconds: FloatArray = np.log(model.predict(np.exp2(known)))[place]
+        return seconds + scaling.shift(log_inputs)
 
     return log_seconds
 

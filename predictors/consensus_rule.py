@@ -19,9 +19,12 @@ class ConsensusRule:
     ----------
     weights : mapping of str to float
         Weight of each method in the median.
-    line_share : float
-        How much of the growth beyond the measurements the straight log-log line
-        decides on its own; the weighted median decides the rest.
+    grades : mapping of str to float
+        Factor on the weight of a method where it grades itself so.
+    line_rate : float
+        The straight log-log line decides a share 1 − exp(−line_rate·ln(n / end)) of
+        the growth beyond the measurements on its own, the weighted median the rest:
+        far out, bends seen in a few measurements say little.
     steepest, flattest : float
         Limits of the exponent d ln T / d ln n of any method beyond the measurements.
     typical_exponent, typical_information : float
@@ -30,7 +33,8 @@ class ConsensusRule:
     """
 
     weights: Mapping[str, float]
-    line_share: float
+    grades: Mapping[str, float]
+    line_rate: float
     steepest: float
     flattest: float
     typical_exponent: float
@@ -83,12 +87,12 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    values : numpy.ndarray, shape (k, m)
-    weights : numpy.ndarray, shape (k,), not negative, some positive
+    values, weights : numpy.ndarray, shape (k, m)
+        Weights are not negative, some in each column positive.
     """
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
-    below = np.cumsum(weights[order], axis=0)
+    below = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
     half = 0.5 * below[-1]
     slack = 1e-9 * below[-1]
     first = np.argmax(below >= half - slack, axis=0)[None, :]
@@ -114,7 +118,7 @@ def damped_growth(
         Each method's ln T minus the consensus at that end.
     distance : numpy.ndarray, shape (m,)
         ln(n / end): positive above the measurements, negative below, never 0.
-    weights : numpy.ndarray, shape (k,)
+    weights : numpy.ndarray, shape (k, m)
     line : int or None
         Which method is the straight line, if it could be fitted.
     information : float
@@ -123,7 +127,8 @@ def damped_growth(
     exponents = np.clip(growth / distance, rule.steepest, rule.flattest)
     exponent = weighted_median(exponents, weights)
     if line is not None:
-        exponent = exponent + rule.line_share * (exponents[line] - exponent)
+        share = 1.0 - np.exp(-rule.line_rate * np.abs(distance))
+        exponent = exponent + share * (exponents[line] - exponent)
     trust = information / (information + rule.typical_information)
     exponent = rule.typical_exponent + trust * (exponent - rule.typical_exponent)
     change: FloatArray = exponent * distance

@@ -8,9 +8,9 @@ import numpy as np
 from predictors.errors import PredictorError
 
 PRIOR_ERROR = 0.2
-PRIOR_WEIGHT = 4.0
-ELSEWHERE_AT_MOST = 8.0
-FADING = 0.9
+PRIOR_WEIGHT = 2.0
+ELSEWHERE_AT_MOST = 3.0
+FADING = 0.95
 STRONGEST = 4.0
 LARGEST_ERROR = 2.0
 
@@ -33,9 +33,9 @@ class ErrorMemory:
     """Past errors of every method, on each application and on all together.
 
     A method's expected error on an application is the mean of what it did there,
-    of what it did elsewhere, which weighs as at most 8 runs, and of a common prior
-    of 0.2, which weighs as 4. Errors are |ln(predicted / measured)|, at most 2,
-    and fade by 0.9 a run on the same application. Weights go with the inverse
+    of what it did elsewhere, which weighs as at most 3 runs, and of a common prior
+    of 0.2, which weighs as 2. Errors are |ln(predicted / measured)|, at most 2,
+    and fade by 0.95 a run on the same application. Weights go with the inverse
     square of the expected error, relative to the methods' median.
 
     Examples

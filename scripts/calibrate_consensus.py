@@ -16,6 +16,7 @@ import numpy as np
 from consensus_voices import Voices, combine, voices
 from scipy.optimize import linprog
 
+from predictors.consensus_calibration import RULE
 from predictors.consensus_rule import MOST_DISAGREEMENT, ConsensusRule, RangeModel
 from predictors.evaluation import source_weights, weighted_quantile
 
@@ -24,38 +25,23 @@ COUNTS = (1, 2, 3, 4, 5, 6)
 TAU = 0.8
 LEVELS = (0.005, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 ALL_LEVELS = tuple(sorted({*LEVELS, *(round(1 - level, 3) for level in LEVELS)}))
-START = ConsensusRule(
-    weights={
-        "adept": 1.0,
-        "linear": 3.0,
-        "quadratic": 2.0,
-        "amdahl": 2.0,
-        "usl": 1.0,
-        "focused": 3.0,
-        "between": 2.0,
-    },
-    line_share=0.35,
-    steepest=-1.1,
-    flattest=0.15,
-    typical_exponent=-0.7,
-    typical_information=0.06,
-)
 
 
 def candidate_rules() -> list[ConsensusRule]:
-    """Return the rules to choose from."""
+    """Return the rules to choose from: variations of the shipped one."""
     found = []
-    for adept, quadratic, amdahl, usl, share in itertools.product(
-        (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (0.5, 1.0), (0.2, 0.35, 0.5)
+    for adept, linear, amdahl, usl, rate in itertools.product(
+        (1.0, 2.0, 3.0), (3.0, 4.0), (1.0, 2.0), (1.0, 2.0), (0.2, 0.3, 0.4)
     ):
         weights = {
-            **START.weights,
+            **RULE.weights,
             "adept": adept,
-            "quadratic": quadratic,
+            "linear": linear,
+            "focused": linear,
             "amdahl": amdahl,
             "usl": usl,
         }
-        found.append(replace(START, weights=weights, line_share=share))
+        found.append(replace(RULE, weights=weights, line_rate=rate))
     return found
 
 
@@ -122,7 +108,8 @@ def show(rule: ConsensusRule, ranges: RangeModel) -> str:
         '"""\n\n'
         "from predictors.consensus_rule import ConsensusRule, RangeModel\n\n"
         f"RULE = ConsensusRule(\n    weights={{\n{weights}    }},\n"
-        f"    line_share={rule.line_share:g},\n    steepest={rule.steepest:g},\n"
+        f"    grades={dict(rule.grades)},\n"
+        f"    line_rate={rule.line_rate:g},\n    steepest={rule.steepest:g},\n"
         f"    flattest={rule.flattest:g},\n    typical_exponent={rule.typical_exponent:g},\n"
         f"    typical_information={rule.typical_information:g},\n)\n\n"
         f"RANGES = RangeModel(\n    base={listed(ranges.base)},\n"

@@ -32,6 +32,8 @@ class Voices:
     reach : numpy.ndarray, shape (c,)
         ln(target / end), 0 inside.
     information : numpy.ndarray, shape (c,)
+    grade : numpy.ndarray of str, shape (c,)
+        ADEPT's own, at the target.
     """
 
     source: np.ndarray
@@ -44,13 +46,14 @@ class Voices:
     between: np.ndarray
     reach: np.ndarray
     information: np.ndarray
+    grade: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Voices":
         """Return the cases at these rows."""
         return Voices(**{f.name: getattr(self, f.name)[..., rows] for f in fields(self)})
 
 
-def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float]:
+def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, str]:
     members = fit_members((), case.nprocs, case.runtime)
     log_q = np.log2([case.target])
     end = np.clip(log_q, np.log2(case.nprocs[0]), np.log2(case.nprocs[-1]))
@@ -66,6 +69,7 @@ def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float]:
         float(members.between(end, nothing)[0]),
         float((log_q - end)[0] * np.log(2.0)),
         float(((logs - logs.mean()) ** 2).sum()),
+        members.adept_grades(log_q)[0],
     )
 
 
@@ -74,7 +78,7 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
     curves: list[MeasuredCurve] = read_curves(folder)
     asked = [case for count in counts for case in cases(curves, count)]
     answers = [_answers(case) for case in asked]
-    target, at_end, between, reach, information = map(np.array, zip(*answers, strict=True))
+    target, at_end, between, reach, information, grade = map(np.array, zip(*answers, strict=True))
     return Voices(
         source=np.array([case.source for case in asked]),
         problem=np.array([f"{case.source}: {case.problem}" for case in asked]),
@@ -86,32 +90,36 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
         between=between,
         reach=reach,
         information=information,
+        grade=grade,
     )
 
 
 def combine(rule: ConsensusRule, said: Voices) -> tuple[np.ndarray, np.ndarray]:
     """Return the consensus' ln seconds and the disagreement, as `Consensus` computes them."""
     middle, apart = np.empty(said.actual.size), np.empty(said.actual.size)
-    weights = np.array([rule.weights[name] for name in METHODS])
+    weights = np.repeat([[rule.weights[name]] for name in METHODS], said.actual.size, axis=1)
+    weights[METHODS.index("adept")] *= [rule.grades.get(grade, 1.0) for grade in said.grade]
     silent = np.isnan(said.target)
     for pattern in np.unique(silent, axis=1).T:
         there, rows = ~pattern, np.flatnonzero((silent == pattern[:, None]).all(axis=0))
-        part, chosen = said.take(rows), weights[there]
-        votes = np.append(chosen, rule.weights[BETWEEN])
-        found = weighted_median(np.vstack([part.at_end[there], part.between]), votes)
+        part, chosen = said.take(rows), weights[there][:, rows]
+        between = np.full((1, rows.size), rule.weights[BETWEEN])
+        found = weighted_median(
+            np.vstack([part.at_end[there], part.between]), np.vstack([chosen, between])
+        )
         names = [name for name, speaks in zip(METHODS, there, strict=True) if speaks]
-        line = names.index(LINE) if LINE in names else None
         out = part.reach != 0.0
         found[out] += damped_growth(
             rule,
             part.target[there][:, out] - found[out],
             part.reach[out],
-            chosen,
-            line,
+            chosen[:, out],
+            names.index(LINE) if LINE in names else None,
             part.information[out],
         )
         middle[rows] = found
-        apart[rows] = chosen @ np.abs(part.target[there] - found) / chosen.sum()
+        distance = np.abs(part.target[there] - found)
+        apart[rows] = (chosen * distance).sum(axis=0) / chosen.sum(axis=0)
     return middle, apart
 
 

@@ -53,7 +53,7 @@ def cross_fitted(said: Voices) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
         errors[held] = np.abs(np.expm1(middle - part.actual))
         inside[held] = covered(ranges, part, middle, apart, LEVEL)
         names = ", ".join(f"{name} {rule.weights[name]:g}" for name in METHODS)
-        chosen[str(source)] = f"{names}, line share {rule.line_share:g}"
+        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}"
     return errors, inside, chosen
 
 
@@ -79,6 +79,8 @@ def quantiles(said: Voices, errors: dict[str, np.ndarray]) -> pd.DataFrame:
     table = {}
     for distance in ("inside", "near", "far"):
         rows = said.distance == distance
+        if not rows.any():
+            continue
         weights = source_weights(said.source[rows].tolist())
         for level, name in ((0.5, "median"), (0.9, "p90")):
             table[distance, name] = {
@@ -126,6 +128,8 @@ def coverage(said: Voices, inside: np.ndarray) -> pd.DataFrame:
     rows = []
     for distance in ("inside", "near", "far"):
         part = said.distance == distance
+        if not part.any():
+            continue
         weights = source_weights(said.source[part].tolist())
         rows.append((distance, 100 * float(weights @ inside[part]), 100 * inside[part].mean()))
     both = np.isin(said.distance, ("near", "far"))
