@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
+from predictors.leastsquares import collinear_column, factor
 
 WIDEN = 0.1
 SPARE_ROWS = 3
@@ -64,24 +65,43 @@ def within_bands(
     return inside
 
 
+def determined(design: FloatArray) -> bool:
+    """Say whether no column of the design is made up of the others.
+
+    Columns with one value in all rows are left out of a fit and do not count, except
+    the processor count's.
+    """
+    varies = (design != design[0]).any(axis=0)
+    varies[:2] = True
+    chosen = design[:, varies]
+    return collinear_column(factor(chosen, chosen[:, 1])) is None
+
+
 def focal_region(
     log_time: FloatArray,
-    log_q: FloatArray,
+    design: FloatArray,
     focal_time: float,
     half_width: float,
-    coefficients: int,
 ) -> FocalRegion:
-    """Return the runs near the focal time, widening by 0.1 until enough are in.
+    """Return the runs near the focal time, widening by 0.1 until they determine a fit.
 
-    Enough is three rows more than coefficients, at two processor counts or more.
-    If even all rows are fewer, all are taken.
+    They do with three rows more than coefficients, at two processor counts or more,
+    with no input collinear with the others (runs of equal time tend to have sizes in
+    proportion to their counts). If even all rows do not, all are taken.
+
+    Parameters
+    ----------
+    log_time : numpy.ndarray, shape (n,)
+    design : numpy.ndarray, shape (n, columns)
+        Intercept, log2 q, log2 inputs.
+    focal_time : float, seconds
+    half_width : float, log2 units
     """
-    levels = len(set(log_q.tolist()))
     for widened in range(MAX_WIDENINGS):
         width = half_width + widened * WIDEN
         rows = within_time(log_time, focal_time, width)
-        spread = len(set(log_q[rows].tolist())) >= min(2, levels)
-        if rows.all() or (spread and rows.sum() >= coefficients + SPARE_ROWS):
+        enough = rows.sum() >= design.shape[1] + SPARE_ROWS
+        if rows.all() or (enough and determined(design[rows])):
             return FocalRegion(rows, width, widened)
     return FocalRegion(np.ones(log_time.size, dtype=bool), np.inf, MAX_WIDENINGS)
 

@@ -57,8 +57,12 @@ def influential_rows(
     p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
     degree of freedom is left.
     """
+    check_determined(runs, len(levels_of(runs.log_q)), "linear")
     design = design_matrix(runs.log_q, runs.log_inputs, False)
     response = np.log2(runs.runtime)
+    error = collinearity(runs, design)
+    if error is not None:
+        raise error
     model = fit_least_squares(design, response, weights)
     distance = cooks_distance(model, design, response, weights)
     flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
@@ -238,9 +242,8 @@ class FocusedRegression(LogLogPredictor):
         if self.focus == "weights":
             weights = distance_weights(log_time, self.focal_time, self.tolerance)
             return FocalRegion(everything, self.tolerance), weights
-        coefficients = 2 + runs.log_inputs.shape[1]
-        found = focal_region(log_time, runs.log_q, self.focal_time, self.tolerance, coefficients)
-        return found, None
+        design = design_matrix(runs.log_q, runs.log_inputs, False)
+        return focal_region(log_time, design, self.focal_time, self.tolerance), None
 
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""

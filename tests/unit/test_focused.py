@@ -48,7 +48,8 @@ def test_region_is_the_rows_within_the_tolerance_in_log2() -> None:
 def test_region_widens_by_tenths_until_three_rows_more_than_coefficients() -> None:
     log_time = np.log2(100.0) + np.array([0.0, 0.05, 0.35, 0.42, 0.55, 0.9, 2.0])
     log_q = np.array([4.0, 5.0, 4.0, 5.0, 6.0, 4.0, 5.0])
-    found = focal_region(log_time, log_q, 100.0, 0.3, coefficients=2)
+    design = np.column_stack([np.ones(7), log_q])
+    found = focal_region(log_time, design, 100.0, 0.3)
     assert found.widened == 3
     assert found.half_width == pytest.approx(0.6)
     assert found.rows.sum() == 5
@@ -56,6 +57,16 @@ def test_region_widens_by_tenths_until_three_rows_more_than_coefficients() -> No
     model = FocusedRegression(focal_time=100.0, tolerance=0.02).fit(frame)
     assert model.region_.widened > 0
     assert codes(model, 512, size=1e7)["focus_widened"] == "warning"
+
+
+def test_region_widens_past_runs_whose_sizes_follow_their_counts() -> None:
+    levels = np.repeat([16.0, 32.0, 64.0], 3)
+    size = levels * np.tile([50.0, 100.0, 220.0], 3)
+    frame = pd.DataFrame({"nprocs": levels, "size": size, "runtime": size / levels})
+    frame = pd.concat([frame] * 2, ignore_index=True)  # six runs of exactly 100 s
+    model = FocusedRegression(focal_time=100.0, tolerance=0.3).fit(frame)
+    assert model.region_.half_width == pytest.approx(1.0)
+    assert model.coefficients_ == pytest.approx([0.0, -1.0, 1.0], abs=1e-9)
 
 
 def test_weights_are_one_at_the_focal_time_and_fall_with_distance() -> None:
