@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.accuracy import focal_tolerance
 from predictors.base import FloatArray, Remark
-from predictors.errors import PredictorError
+from predictors.errors import NotFittedError, PredictorError
 from predictors.focal_region import (
     FocalRegion,
     distance_weights,
@@ -17,7 +17,13 @@ from predictors.focal_region import (
     within_bands,
     within_time,
 )
-from predictors.leastsquares import cooks_distance, fit_least_squares
+from predictors.leastsquares import (
+    LeastSquares,
+    collinear_column,
+    cooks_distance,
+    factor,
+    from_factor,
+)
 from predictors.loglog import LogLogModel, PartName, TimePart, design_matrix
 from predictors.loglog_predictor import LogLogPredictor, checked_choice
 from predictors.loglog_remarks import (
@@ -30,9 +36,9 @@ from predictors.model_choice import (
     Choice,
     adding_up,
     check_determined,
-    collinearity,
     levels_of,
     logged_communication,
+    name_collinear,
     usable_ways,
 )
 from predictors.training_runs import (
@@ -49,6 +55,17 @@ Focus = Literal["region", "weights"]
 MUCH_COMMUNICATION = 0.5
 
 
+def _fitted(
+    runs: TrainingRuns, design: FloatArray, response: FloatArray, weights: FloatArray | None
+) -> LeastSquares:
+    """Fit the design; name the input that is collinear with others, if one is."""
+    upper = factor(design, response, weights)
+    which = collinear_column(upper)
+    if which is not None:
+        raise name_collinear(runs, which)
+    return from_factor(upper, *design.shape)
+
+
 def influential_rows(
     runs: TrainingRuns, weights: FloatArray | None = None
 ) -> tuple[np.ndarray, FloatArray]:
@@ -60,10 +77,7 @@ def influential_rows(
     check_determined(runs, len(levels_of(runs.log_q)), "linear")
     design = design_matrix(runs.log_q, runs.log_inputs, False)
     response = np.log2(runs.runtime)
-    error = collinearity(runs, design)
-    if error is not None:
-        raise error
-    model = fit_least_squares(design, response, weights)
+    model = _fitted(runs, design, response, weights)
     distance = cooks_distance(model, design, response, weights)
     flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
     return flagged, distance
@@ -93,11 +107,8 @@ def fit_linear(runs: TrainingRuns, weights: FloatArray | None, way: str | None) 
             "communication": logged_communication(communication),
         }
         why = "communication is more than half of the time at the largest count"
-    error = collinearity(runs, design)
-    if error is not None:
-        raise error
     parts = tuple(
-        TimePart(name, fit_least_squares(design, np.log2(seconds), weights), "linear")
+        TimePart(name, _fitted(runs, design, np.log2(seconds), weights), "linear")
         for name, seconds in times.items()
     )
     return Choice(LogLogModel(parts, runs.inputs, design[:, 1:]), way or "total", why, note)
@@ -148,6 +159,10 @@ class FocusedRegression(LogLogPredictor):
     >>> model.solve_size(100.0, [512]).round().tolist()
     [51200000.0]
     """
+
+    region_: FocalRegion
+    _in_focus: tuple[TrainingRuns, FloatArray | None]
+    _influence: tuple[np.ndarray, FloatArray] | None
 
     def __init__(
         self,
@@ -201,15 +216,32 @@ class FocusedRegression(LogLogPredictor):
         region, weights = self._region(runs)
         if not region.rows.all():
             runs = without_constants(runs.take(region.rows))
-        flagged, distance = influential_rows(runs, weights)
-        if self.influence == "drop" and flagged.any():
-            keep = ~flagged
+        self._in_focus, self._influence = (runs, weights), None
+        if self.influence == "drop" and self.influential_.any():
+            keep = ~self.influential_
             runs = without_constants(runs.take(keep))
             weights = None if weights is None else weights[keep]
         self.choice_ = fit_linear(runs, weights, communication_way(runs))
         self.runs_, self.region_ = runs, region
-        self.influential_, self.cooks_distance_ = flagged, distance
         return self
+
+    @property
+    def influential_(self) -> np.ndarray:
+        """Which runs in focus have a Cook's D above 2p/n."""
+        return self._judged()[0]
+
+    @property
+    def cooks_distance_(self) -> FloatArray:
+        """Cook's D of the runs in focus."""
+        return self._judged()[1]
+
+    def _judged(self) -> tuple[np.ndarray, FloatArray]:
+        """Return influence, computed when first asked for."""
+        if not hasattr(self, "_in_focus"):
+            raise NotFittedError("FocusedRegression was asked before it was fitted")
+        if self._influence is None:
+            self._influence = influential_rows(*self._in_focus)
+        return self._influence
 
     def focal_rows(self, observations: pd.DataFrame) -> np.ndarray:
         """Return which rows of a table meet the rule by which the training runs were chosen.

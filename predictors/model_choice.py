@@ -65,12 +65,6 @@ def name_collinear(runs: TrainingRuns, column: int) -> PredictorError:
     )
 
 
-def collinearity(runs: TrainingRuns, design: FloatArray) -> PredictorError | None:
-    """Return the error that names a collinear column of the design, if there is one."""
-    which = collinear_column(factor(design, runs.log_q))
-    return None if which is None else name_collinear(runs, which)
-
-
 def middle_error(model: LeastSquares, design: FloatArray, response: FloatArray) -> float:
     """Return the median of 2^|e| − 1 over the log2 errors e (BARNES section 2.2)."""
     errors = np.sort(np.abs(model.predict(design) - response))

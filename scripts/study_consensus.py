@@ -19,6 +19,7 @@ from calibrate_consensus import (
     candidate_rules,
     choose_rule,
     fit_ranges,
+    headline,
     try_rules,
 )
 from consensus_voices import METHODS, Voices, combine, covered, voices
@@ -40,13 +41,16 @@ RESAMPLES = 2000
 def cross_fitted(said: Voices) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
     """Return relative errors, coverage at 80 % and each file's chosen rule."""
     rules = candidate_rules()
-    tried = try_rules(said, rules)
+    shown = headline(said)
+    chooser = said.take(shown)
+    tried = try_rules(chooser, rules)
     errors, inside = np.empty(said.actual.size), np.empty(said.actual.size, dtype=bool)
     chosen = {}
     for source in np.unique(said.source):
         held = said.source == source
         others = np.flatnonzero(~held)
-        rule = choose_rule(said, tried, rules, others)
+        rows = np.flatnonzero(chooser.source != source)
+        rule = choose_rule(chooser.take(rows), tried[:, rows], rules)
         rest, part = said.take(others), said.take(np.flatnonzero(held))
         ranges = fit_ranges(rest, *combine(rule, rest))
         middle, apart = combine(rule, part)
