@@ -87,7 +87,10 @@ def test_focal_procedure_by_way_of_a_file(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--method", "regression", "--inputs", "width"], "no column width for --inputs"),
+        (
+            ["--method", "regression", "--inputs", "width", "--where", "size=1000000.0"],
+            "no column width for --inputs",
+        ),
         (["--method", "regression", "--at", "width=3"], "expected NAME=NUMBER with an input of"),
         (["--method", "regression", "--at", "size=big"], "expected NAME=NUMBER"),
         (
