@@ -23,7 +23,7 @@ from calibrate_consensus import (
     try_rules,
 )
 from consensus_voices import METHODS, Voices, combine, covered, voices
-from grid_gaussian_process import gaussian_process
+from gaussian_process import gaussian_process
 
 from predictors.consensus_calibration import RANGES, RULE
 from predictors.evaluation import (
@@ -68,13 +68,9 @@ def all_errors(folder: Path, said: Voices) -> dict[str, np.ndarray]:
         for name, row in zip(METHODS, said.target, strict=True)
     }
     asked = [case for count in HEADLINE for case in cases(read_curves(folder), count)]
-    for name, trend in (("gaussian process", False), ("gaussian process, trend", True)):
-        errors[name] = np.array(
-            [
-                abs(gaussian_process(c.nprocs, c.runtime, c.target, trend) / c.actual - 1.0)
-                for c in asked
-            ]
-        )
+    errors["gaussian process"] = np.array(
+        [abs(gaussian_process(c.nprocs, c.runtime, c.target) / c.actual - 1.0) for c in asked]
+    )
     return errors
 
 
