@@ -168,12 +168,16 @@ class Consensus:
         runs = self.members_.runs
         return target_rows(runs.inputs, runs.constants, nprocs, inputs)
 
+    def _factors(self) -> dict[str, float]:
+        """Return what past errors say of each method's weight; empty without a memory."""
+        return {} if self.memory is None else self.memory.multipliers(self.application)
+
     def _weights(self, log_q: FloatArray) -> FloatArray:
         """Return each method's weight at each target, shape (methods, m).
 
         The rule's, times what its past errors say, times what ADEPT's grades say.
         """
-        factors = {} if self.memory is None else self.memory.multipliers(self.application)
+        factors = self._factors()
         names = list(self.members_.methods)
         own = np.array([self.rule.weights[name] * factors.get(name, 1.0) for name in names])
         weights = np.repeat(own[:, None], log_q.size, axis=1)
@@ -207,6 +211,7 @@ class Consensus:
                 weights[:, out],
                 names.index(LINE) if LINE in names else None,
                 float(np.log(2.0) ** 2 * np.sum((counts - counts.mean()) ** 2)),
+                min(self._factors().get(LINE, 1.0), 1.0),
             )
         apart = (weights * np.abs(voices - middle)).sum(axis=0) / weights.sum(axis=0)
         scale = self.ranges.scale(counts.size, np.abs(distance), apart)

@@ -109,6 +109,7 @@ def damped_growth(
     weights: FloatArray,
     line: int | None,
     information: float | FloatArray,
+    line_factor: float = 1.0,
 ) -> FloatArray:
     """Return the consensus' change of ln T from the nearest measured end.
 
@@ -123,11 +124,13 @@ def damped_growth(
         Which method is the straight line, if it could be fitted.
     information : float
         Squared deviations of the measured ln n from their mean.
+    line_factor : float
+        Factor on the line's rate: below 1 where it has been off before.
     """
     exponents = np.clip(growth / distance, rule.steepest, rule.flattest)
     exponent = weighted_median(exponents, weights)
     if line is not None:
-        share = 1.0 - np.exp(-rule.line_rate * np.abs(distance))
+        share = 1.0 - np.exp(-rule.line_rate * line_factor * np.abs(distance))
         exponent = exponent + share * (exponents[line] - exponent)
     trust = information / (information + rule.typical_information)
     exponent = rule.typical_exponent + trust * (exponent - rule.typical_exponent)

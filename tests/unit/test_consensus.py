@@ -166,9 +166,10 @@ def test_memory_moves_weight_to_the_method_that_has_been_right() -> None:
     for _ in range(30):
         memory.record("cfd", model.member_errors(256, truth))
     after = abs(np.log(model.predict([256])[0] / truth))
-    assert after < before
-    here, elsewhere = memory.multipliers("cfd"), memory.multipliers("other")
-    assert here[favourite] > elsewhere[favourite] > 1.0
+    assert after < 0.7 * before
+    here, elsewhere = memory.expected_errors("cfd"), memory.expected_errors("other")
+    assert here[favourite] < elsewhere[favourite] < 0.2
+    assert memory.multipliers("cfd")[favourite] > 1.0
 
 
 def test_memory_fades_and_keeps_applications_apart() -> None:
