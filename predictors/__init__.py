@@ -10,24 +10,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from predictors.adept import Adept as Adept
     from predictors.amdahl import Amdahl as Amdahl
+    from predictors.consensus import Consensus as Consensus
     from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.errors import NotFittedError as NotFittedError
     from predictors.errors import PredictorError as PredictorError
     from predictors.errors import UndeterminedError as UndeterminedError
+    from predictors.focused import FocusedRegression as FocusedRegression
     from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
     from predictors.offline_cycles import OfflineCyclePredictor as OfflineCyclePredictor
     from predictors.rational import RationalPolynomial as RationalPolynomial
+    from predictors.regression import LogLogRegression as LogLogRegression
     from predictors.usl import UniversalScalability as UniversalScalability
-
 _MODULES = {
     "Adept": "predictors.adept",
     "Amdahl": "predictors.amdahl",
+    "Consensus": "predictors.consensus",
+    "FocusedRegression": "predictors.focused",
     "LevenbergMarquardt": "predictors.levenberg",
+    "LogLogRegression": "predictors.regression",
+    "NotFittedError": "predictors.errors",
     "OfflineCyclePredictor": "predictors.offline_cycles",
     "OnlineCyclePredictor": "predictors.cycles",
-    "RationalPolynomial": "predictors.rational",
-    "NotFittedError": "predictors.errors",
     "PredictorError": "predictors.errors",
+    "RationalPolynomial": "predictors.rational",
     "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.usl",
 }

@@ -14,14 +14,25 @@ from predictors.base import FloatArray, Predictor
 from predictors.errors import PredictorError
 from predictors.measurements import read_measurements
 from predictors.report import build_report, default_targets
+from predictors.size_answers import AtInputs, answer_focal, answer_size, fixed_inputs, input_names
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
     "amdahl": lambda arguments: predictors.Amdahl(),
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
+    "regression": lambda arguments: predictors.LogLogRegression(
+        input_names(arguments), arguments.form, arguments.split
+    ),
+    "focused": lambda arguments: predictors.FocusedRegression(
+        input_names(arguments), arguments.focal_time, arguments.tolerance, arguments.influence
+    ),
+    "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
 """Name on the command line and how its model is made from the arguments."""
+
+WITH_INPUTS = ("regression", "focused", "consensus")
+"""Methods that also learn from inputs such as a size, so several curves can be one question."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="processor counts to predict, apart or as ranges such as 4-8",
     )
-    parser.add_argument("--method", choices=sorted(METHODS), default="adept")
+    parser.add_argument(
+        "--method", choices=sorted(METHODS), help="adept by default; focused for --size-for-time"
+    )
     parser.add_argument(
         "--where",
         action="append",
@@ -67,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COUNTS",
         help="counts the application runs on: 4,8,16 or a family such as 'powers of 2'",
     )
+    _add_regression_options(parser)
     parser.add_argument(
         "--level", type=float, default=0.8, help="share of runs a range should hold (0.8)"
     )
@@ -75,13 +89,66 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_regression_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("regressions and consensus")
+    group.add_argument(
+        "--inputs", metavar="NAME,...", help="columns to regress on (size, where there is one)"
+    )
+    group.add_argument(
+        "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
+    )
+    group.add_argument("--form", choices=("auto", "linear", "quadratic"), default="auto")
+    group.add_argument("--split", choices=("auto", "total", "separate"), default="auto")
+    group.add_argument(
+        "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
+    )
+    group.add_argument(
+        "--tolerance", type=float, default=0.3, help="how near, in log2 units (0.3: 23 %%)"
+    )
+    group.add_argument(
+        "--influence",
+        choices=("flag", "drop"),
+        default="flag",
+        help="what becomes of runs with a Cook's distance above 2p/n",
+    )
+    group.add_argument(
+        "--size-for-time",
+        type=float,
+        metavar="SECONDS",
+        help="which size takes this long on the --target counts",
+    )
+    group.add_argument(
+        "--focal-levels",
+        metavar="COUNTS",
+        help="smaller counts for a self-generated training set: names the runs to make, "
+        "then forecasts sizes for --target",
+    )
+
+
 def _answer(options: argparse.Namespace) -> None:
-    frame = read_measurements(options.measurements, options.where)
+    if options.method is None:
+        about_size = options.size_for_time is not None or options.focal_levels is not None
+        options.method = "focused" if about_size else "adept"
+    inputs = input_names(options) if options.method in WITH_INPUTS else ()
+    frame = read_measurements(options.measurements, options.where, inputs)
     observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
-    model = METHODS[options.method](options)
-    model.fit(_fitting_columns(frame))
     targets = _targets(options.target) if options.target else default_targets(observed)
-    report = build_report(options.method, model, observed, runtime, targets, options.level)
+    if options.focal_levels is not None:
+        answer_focal(options, frame)
+        return
+    if options.size_for_time is not None and options.focal_time is None:
+        options.focal_time = options.size_for_time
+    model = METHODS[options.method](options)
+    model.fit(_fitting_columns(frame, options))
+    if options.size_for_time is not None:
+        answer_size(options, model, targets)
+        return
+    at, note = fixed_inputs(options, frame) if inputs else ({}, "")
+    if at:
+        model = AtInputs(model, at, note)
+    report = build_report(
+        options.method, model, observed, runtime, targets, options.level, serial_known=not at
+    )
     if options.plot:
         from predictors.render import save_plot
 
@@ -97,9 +164,20 @@ def _answer(options: argparse.Namespace) -> None:
     print_report(report, Console(highlight=False, width=None if sys.stdout.isatty() else 100))
 
 
-def _fitting_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that the methods of one curve use."""
-    return frame[["nprocs", "runtime"]]
+def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.DataFrame:
+    """Return the columns that the method uses."""
+    names = ["nprocs", "runtime"]
+    if options.method in WITH_INPUTS:
+        named = input_names(options)
+        wanted = (*named, "computation", "communication", "computation_cp", "communication_cp")
+        absent = [name for name in named if name not in frame and name != "size"]
+        if absent:
+            raise PredictorError(
+                f"{options.measurements}: no column {', '.join(absent)} for --inputs; "
+                f"the columns are {', '.join(frame.columns)}"
+            )
+        names += [name for name in wanted if name in frame]
+    return frame[names]
 
 
 def _targets(words: Sequence[str]) -> FloatArray:

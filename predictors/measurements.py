@@ -29,7 +29,9 @@ _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 
-def read_measurements(path: Path, where: Sequence[str] = ()) -> pd.DataFrame:
+def read_measurements(
+    path: Path, where: Sequence[str] = (), inputs: Sequence[str] = ()
+) -> pd.DataFrame:
     """Read a CSV of runs, a row a run.
 
     Parameters
@@ -39,6 +41,9 @@ def read_measurements(path: Path, where: Sequence[str] = ()) -> pd.DataFrame:
         commas are read too, unless they could be thousands.
     where : sequence of str
         Conditions ``column=value`` that choose rows.
+    inputs : sequence of str
+        Columns, such as a size, that tell several problems of one application
+        apart; with all of them in the file it may hold several problems.
 
     Returns
     -------
@@ -60,7 +65,8 @@ def read_measurements(path: Path, where: Sequence[str] = ()) -> pd.DataFrame:
     frame.index = pd.Index([line for line, _ in rows], name="line")
     for condition in where:
         frame = _chosen(path, frame, condition)
-    _check_single(path, frame)
+    told_apart = bool(inputs) and all(name in frame.columns for name in inputs)
+    _check_single(path, frame, ("application",) if told_apart else ("problem", "application"))
     comma = _decimal_comma(path, frame)
     for name in frame.columns:
         required = name in ("nprocs", "runtime")
@@ -151,9 +157,9 @@ def _equal(cell: str, value: str) -> bool:
     return cell == value
 
 
-def _check_single(path: Path, frame: pd.DataFrame) -> None:
-    """Refuse rows of several problems, which are several curves."""
-    for name in ("problem", "application"):
+def _check_single(path: Path, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse rows of several problems or applications, which are several curves."""
+    for name in columns:
         if name in frame.columns and frame[name].nunique() > 1:
             known = list(dict.fromkeys(frame[name]))
             listed = "; ".join(known[:5]) + ("; ..." if len(known) > 5 else "")

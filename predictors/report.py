@@ -91,6 +91,7 @@ def build_report(
     runtime: FloatArray,
     targets: FloatArray,
     level: float,
+    serial_known: bool = True,
 ) -> Report:
     """Ask a fitted model for everything that is reported.
 
@@ -103,9 +104,11 @@ def build_report(
     targets : numpy.ndarray of float, shape (t,)
     level : float
         Of the ranges.
+    serial_known : bool
+        Whether a run on one processor is one of the problem asked about.
     """
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
-    measured = bool((observed == 1.0).any())
+    measured = serial_known and bool((observed == 1.0).any())
     one = runtime[observed == 1.0].mean() if measured else model.predict([1.0])[0]
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)

@@ -1,0 +1,210 @@
+"""The methods a consensus asks, fitted to the same runs.
+
+Methods that know processors alone see times brought to one size with the exponents
+of the log-log line, and their answers are brought back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.adept import Adept
+from predictors.amdahl import Amdahl
+from predictors.base import FloatArray, Grade, Remark
+from predictors.errors import PredictorError
+from predictors.focused import FocusedRegression
+from predictors.loglog import LogLogModel
+from predictors.model_choice import choose_model
+from predictors.observations import ObservedCurve, observed_curve
+from predictors.training_runs import TrainingRuns, runs_from_arrays
+from predictors.usl import UniversalScalability
+
+LINE = "linear"
+MOST_GRADED = 4
+FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
+SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
+
+LogSeconds = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class InputScaling:
+    """How times are brought from one set of inputs to another.
+
+    Attributes
+    ----------
+    reference : numpy.ndarray, shape (k,)
+        log2 of the inputs that times are brought to.
+    exponents : numpy.ndarray, shape (k,)
+        Of each input.
+    scatter : float
+        Spread of ln T that the inputs leave; 0 where none vary.
+    learned : bool
+        False if the exponents are assumed: the runs do not tell size from count.
+    """
+
+    reference: FloatArray
+    exponents: FloatArray
+    scatter: float = 0.0
+    learned: bool = True
+
+    def shift(self, log_inputs: FloatArray) -> FloatArray:
+        """Return the change of ln T from the reference inputs to these."""
+        change: FloatArray = (log_inputs - self.reference) @ self.exponents * np.log(2.0)
+        return change
+
+
+def worst_grade(remarks: Sequence[Remark], target: float) -> Grade:
+    """Return the worst grade among the remarks that concern a target."""
+    order: tuple[Grade, ...] = ("note", "warning", "unusable")
+    about = [order.index(r.grade) for r in remarks if r.target is None or r.target == target]
+    return order[max(about, default=0)]
+
+
+NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Members:
+    """Fitted methods.
+
+    Attributes
+    ----------
+    methods : mapping of str to callable
+        From log2 counts, shape (m,), and log2 inputs, shape (m, k), to ln seconds.
+    curve : ObservedCurve
+        Measured times at the reference inputs, a mean a count.
+    runs : TrainingRuns
+        What was fitted, with the inputs that varied and those that did not.
+    scaling : InputScaling
+    adept : Adept
+        For its remarks: the one method whose grades have been shown to go with errors.
+    """
+
+    methods: Mapping[str, LogSeconds]
+    curve: ObservedCurve
+    runs: TrainingRuns
+    scaling: InputScaling
+    adept: Adept
+
+    def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds of every method, shape (methods, m)."""
+        return np.array([method(log_q, log_inputs) for method in self.methods.values()])
+
+    def adept_grades(self, log_q: FloatArray) -> list[Grade]:
+        """Return the worst grade of ADEPT's remarks on each target.
+
+        Of many targets four are judged, and the others take the nearest one's.
+        """
+        known, place = np.unique(log_q, return_inverse=True)
+        picks = np.unique(np.linspace(0, known.size - 1, MOST_GRADED).round().astype(int))
+        judged = np.exp2(known[picks])
+        remarks = self.adept.reliability(judged)
+        grades = [worst_grade(remarks, target) for target in judged.tolist()]
+        nearest = np.abs(known[:, None] - known[picks]).argmin(axis=1)
+        return [grades[k] for k in nearest[place].tolist()]
+
+    def between(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds on the straight lines (in logs) between measured counts."""
+        known = np.interp(log_q, np.log2(self.curve.nprocs), np.log(self.curve.runtime))
+        return known + self.scaling.shift(log_inputs)
+
+
+def _on_curve(model: Amdahl | UniversalScalability | Adept, scaling: InputScaling) -> LogSeconds:
+    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        known, place = np.unique(log_q, return_inverse=True)
+        seconds: FloatArray = np.log(model.predict(np.exp2(known)))[place]
+        return seconds + scaling.shift(log_inputs)
+
+    return log_seconds
+
+
+def _regression(model: LogLogModel) -> LogSeconds:
+    return lambda log_q, log_inputs: np.log(model.seconds(log_q, log_inputs))
+
+
+def _focused(runs: TrainingRuns, complete: LogLogModel) -> LogSeconds:
+    """Return focal predictions: T0 is what the complete fit says at each target."""
+    fits: dict[int, LogLogModel | None] = {}
+
+    def fitted(step: int) -> LogLogModel | None:
+        if step not in fits:
+            try:
+                model = FocusedRegression(runs.inputs, focal_time=2.0 ** (step * FOCAL_STEP))
+                found = model.fit_runs(runs).model_
+                fits[step] = found if found.inputs == runs.inputs else None
+            except PredictorError:
+                fits[step] = None
+        return fits[step]
+
+    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        seconds = np.log(complete.seconds(log_q, log_inputs))
+        steps = np.rint(seconds / np.log(2.0) / FOCAL_STEP).astype(int)
+        for step in set(steps.tolist()):
+            model, rows = fitted(step), steps == step
+            if model is not None:
+                seconds[rows] = np.log(model.seconds(log_q[rows], log_inputs[rows]))
+        return seconds
+
+    return log_seconds
+
+
+def _complete(runs: TrainingRuns, form: str) -> LogLogModel | None:
+    """Return the regression of that form on all runs, None if they do not determine it."""
+    try:
+        return choose_model(runs, "linear" if form == LINE else "quadratic", "total").model
+    except PredictorError:
+        return None
+
+
+def fit_members(
+    names: Sequence[str], nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+) -> Members:
+    """Fit every method that the runs allow; from one run up.
+
+    Raises
+    ------
+    PredictorError
+        If a count, time or input is not a finite positive number.
+    """
+    runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
+    if runs.inputs:
+        return _fit_with_inputs(runs)
+    curve = observed_curve(nprocs, runtime)
+    on_curve = runs_from_arrays((), curve.nprocs, curve.runtime)
+    return _assemble(runs, on_curve, curve, NO_INPUTS)
+
+
+def _fit_with_inputs(runs: TrainingRuns) -> Members:
+    """Fit where inputs vary: regressions see them, the others times at their medians."""
+    line = _complete(runs, LINE)
+    reference = np.median(runs.log_inputs, axis=0)
+    if line is None:
+        exponents = np.array([SIZE_EXPONENT if n == "size" else 0.0 for n in runs.inputs])
+        scaling = InputScaling(reference, exponents, learned=False)
+    else:
+        fit = line.parts[0].fit
+        scaling = InputScaling(reference, fit.coefficients[2:], float(np.log(2.0) * fit.spread))
+    scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
+    return _assemble(runs, runs, observed_curve(np.exp2(runs.log_q), scaled), scaling)
+
+
+def _assemble(
+    runs: TrainingRuns, regressed: TrainingRuns, curve: ObservedCurve, scaling: InputScaling
+) -> Members:
+    """Fit the curve's methods to the curve and the regressions to the runs."""
+    adept = Adept().fit_arrays(curve.nprocs, curve.runtime)
+    methods: dict[str, LogSeconds] = {
+        "adept": _on_curve(adept, scaling),
+        "amdahl": _on_curve(Amdahl().fit_arrays(curve.nprocs, curve.runtime), scaling),
+        "usl": _on_curve(UniversalScalability().fit_arrays(curve.nprocs, curve.runtime), scaling),
+    }
+    for form in (LINE, "quadratic"):
+        complete = _complete(regressed, form)
+        if complete is not None:
+            methods[form] = _regression(complete)
+            if form == LINE and runs.inputs:
+                methods["focused"] = _focused(runs, complete)
+    return Members(methods, curve, runs, scaling, adept)

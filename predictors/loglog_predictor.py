@@ -1,0 +1,239 @@
+"""What every fitted log-log regression answers: times, ranges and the size for a time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, Remark
+from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.loglog import LogLogModel
+from predictors.loglog_remarks import size_remarks
+from predictors.model_choice import Choice
+from predictors.remarks import check_level, refuse_unusable
+from predictors.training_runs import TrainingRuns
+
+
+def checked_names(inputs: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the inputs as a tuple.
+
+    Raises
+    ------
+    PredictorError
+        If `inputs` is a bare string, repeats a name or contains ``nprocs``.
+    """
+    if isinstance(inputs, str):
+        raise PredictorError(f"inputs must be a sequence of names, got the string {inputs!r}")
+    names = tuple(str(name) for name in inputs)
+    if len(set(names)) != len(names) or {"nprocs", "runtime"} & set(names):
+        raise PredictorError(
+            f"inputs must be distinct names other than nprocs and runtime: {names}"
+        )
+    return names
+
+
+def checked_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `allowed`; else say what is."""
+    if value not in allowed:
+        raise PredictorError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+    return value
+
+
+def target_rows(
+    wanted: tuple[str, ...],
+    constants: Mapping[str, float],
+    nprocs: ArrayLike,
+    inputs: Mapping[str, ArrayLike],
+) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    """Return log2 counts, log2 inputs in the order `wanted`, and the shape to answer in.
+
+    Raises
+    ------
+    PredictorError
+        If an input is missing or unknown, shapes do not match, or a value is not
+        finite and positive (a count: at least 1).
+    """
+    missing = [name for name in wanted if name not in inputs]
+    unknown = [name for name in inputs if name not in wanted and name not in constants]
+    if missing or unknown:
+        raise PredictorError(
+            f"inputs of this model are {list(wanted)} (with nprocs): "
+            f"missing {missing}, unknown {unknown}"
+        )
+    values = [np.asarray(nprocs, dtype=np.float64)]
+    values += [np.asarray(inputs[name], dtype=np.float64) for name in wanted]
+    try:
+        values = list(np.broadcast_arrays(*values))
+    except ValueError as error:
+        shapes = [value.shape for value in values]
+        raise PredictorError(f"nprocs and inputs of shapes {shapes} do not match") from error
+    for name, value in zip(("nprocs", *wanted), values, strict=True):
+        good = (value >= 1.0 if name == "nprocs" else value > 0.0) & (value < np.inf)
+        if not good.all():
+            least = "of at least 1" if name == "nprocs" else "above 0"
+            raise PredictorError(
+                f"{name}: expected finite values {least}, got {value[~good].flat[0]:g}"
+            )
+    logs = [np.log2(value.ravel()) for value in values]
+    stacked = np.column_stack(logs[1:]) if wanted else np.empty((logs[0].size, 0))
+    return logs[0], stacked, values[0].shape
+
+
+class LogLogPredictor:
+    """Predictions of a fitted log-log model; subclasses fit it.
+
+    Attributes
+    ----------
+    choice_ : Choice
+        The model, how it splits the time, and why.
+    runs_ : TrainingRuns
+        What it was fitted to.
+    """
+
+    inputs: tuple[str, ...]
+    choice_: Choice
+    runs_: TrainingRuns
+
+    def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
+        self.inputs = checked_names(inputs)
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Fit to a table of runs; subclasses say how."""
+        raise NotFittedError(f"{type(self).__name__} has no fit of its own")  # pragma: no cover
+
+    @property
+    def model_(self) -> LogLogModel:
+        """The fitted model."""
+        if not hasattr(self, "choice_"):
+            raise NotFittedError(f"{type(self).__name__} was asked before it was fitted")
+        return self.choice_.model
+
+    @property
+    def coefficients_(self) -> FloatArray:
+        """Coefficients of the first part: intercept, log2 nprocs, inputs, and its square."""
+        return self.model_.parts[0].fit.coefficients
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """Covariance of `coefficients_`."""
+        return self.model_.parts[0].fit.covariance
+
+    @property
+    def rmse_(self) -> float:
+        """RMSE of the fit in log2 units, over rows minus coefficients.
+
+        Where parts are separate: weighted by their shares at the largest count.
+        """
+        return self.model_.weighted_rmse(self._shares())
+
+    @property
+    def r_squared_(self) -> float:
+        """R² of the first part."""
+        return self.model_.parts[0].fit.r_squared
+
+    def _shares(self) -> tuple[float, ...]:
+        if len(self.model_.parts) == 1:
+            return (1.0,)
+        top = self.runs_.log_q == self.runs_.log_q.max()
+        runs = self.runs_.take(top)
+        first, second = self.model_.part_seconds(runs.log_q, runs.log_inputs)
+        share = float((first / (first + second)).mean())
+        return share, 1.0 - share
+
+    def _rows(
+        self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
+    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+        return target_rows(self.model_.inputs, self.runs_.constants, nprocs, inputs)
+
+    def predict(
+        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+    ) -> FloatArray:
+        """Return runtimes in seconds, in the shape of `nprocs` (and inputs, broadcast).
+
+        Raises
+        ------
+        PredictorError
+            If an input of the model is missing, unknown or not positive.
+        UndeterminedError
+            With ``strict=True``, if a target is graded unusable.
+        """
+        log_q, log_inputs, shape = self._rows(nprocs, inputs)
+        if strict:
+            refuse_unusable(self.reliability(nprocs, **inputs))
+        return self.model_.seconds(log_q, log_inputs).reshape(shape)
+
+    def predict_range(
+        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the prediction interval of a new run, in seconds."""
+        check_level(level)
+        log_q, log_inputs, shape = self._rows(nprocs, inputs)
+        low, high = self.model_.interval(log_q, log_inputs, level)
+        return low.reshape(shape), high.reshape(shape)
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust predictions; subclasses say it."""
+        raise NotFittedError(f"{type(self).__name__} has no remarks")  # pragma: no cover
+
+    def _size_rows(
+        self, seconds: ArrayLike, nprocs: ArrayLike, others: Mapping[str, ArrayLike]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[int, ...]]:
+        """Return log2 seconds, counts and inputs (the size's column is a filler)."""
+        if "size" not in self.model_.inputs:
+            constant = self.runs_.constants.get("size")
+            why = f"size was {constant:g} in every run" if constant else "no input named size"
+            raise UndeterminedError(f"no size can be solved for: {why}")
+        wanted = np.asarray(seconds, dtype=np.float64)
+        if not ((wanted > 0.0) & (wanted < np.inf)).all():
+            raise PredictorError(f"seconds must be positive and finite, got {wanted}")
+        times, counts = np.broadcast_arrays(wanted, np.asarray(nprocs, dtype=np.float64))
+        filler = 2.0 ** self.model_.low[1 + self.model_.inputs.index("size")]
+        log_q, log_inputs, shape = self._rows(counts, {**others, "size": filler})
+        return np.log2(times.ravel()), log_q, log_inputs, shape
+
+    def solve_size(
+        self, seconds: ArrayLike, nprocs: ArrayLike, *, strict: bool = False, **others: ArrayLike
+    ) -> FloatArray:
+        """Return the size at which a run on `nprocs` takes `seconds` (time-constrained scaling).
+
+        Parameters
+        ----------
+        seconds, nprocs : array_like
+            Broadcast against each other.
+        strict : bool
+            Refuse what `size_reliability` grades unusable.
+        **others : array_like
+            The model's other inputs.
+
+        Raises
+        ------
+        UndeterminedError
+            If size did not vary in training, or the time does not grow with it.
+        """
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
+        if strict:
+            refuse_unusable(self.size_reliability(seconds, nprocs, **others))
+        column = self.model_.inputs.index("size")
+        return np.exp2(self.model_.solve(log_t, log_q, log_inputs, column)).reshape(shape)
+
+    def size_range(
+        self, seconds: ArrayLike, nprocs: ArrayLike, level: float = 0.8, **others: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the sizes whose prediction intervals contain `seconds`.
+
+        An end is 0 or infinite where the training runs do not bound it.
+        """
+        check_level(level)
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
+        column = self.model_.inputs.index("size")
+        low, high = self.model_.solve_interval(log_t, log_q, log_inputs, column, level)
+        return np.exp2(low).reshape(shape), np.exp2(high).reshape(shape)
+
+    def size_reliability(
+        self, seconds: ArrayLike, nprocs: ArrayLike, **others: ArrayLike
+    ) -> list[Remark]:
+        """Say how far to trust `solve_size` there, and what to measure."""
+        log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, others)
+        return size_remarks(self.model_, log_t, log_q, log_inputs)

@@ -1,0 +1,198 @@
+"""How far a log-log regression can be trusted: its findings in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.accuracy import expected_mape
+from predictors.base import FloatArray, Grade, Remark
+from predictors.errors import PredictorError
+from predictors.loglog import LogLogModel
+from predictors.model_choice import Form, Split, choose_model, fit_part, levels_of
+from predictors.remarks import FAR_FACTOR, measure_between
+from predictors.training_runs import TrainingRuns
+
+FAR_INPUT = 4.0
+FALLING_WORK = 0.05
+STRONG_FALL = 0.10
+POOR_FIT = 0.10
+GOOD_ERROR = 0.10
+ACCEPTABLE_ERROR = 0.20
+HOPELESS_ERROR = 0.50
+SIGNIFICANT = 2.0
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What predicting within the training runs gave (BARNES section 4.4).
+
+    Attributes
+    ----------
+    error : float
+        Median relative error (2^|e| − 1) at the largest training count.
+    factor : float
+        How far that prediction reached: largest count over the largest fitted one.
+    largest : float
+        The largest training count.
+    """
+
+    error: float
+    factor: float
+    largest: float
+
+
+def validate_within(runs: TrainingRuns, form: Form, split: Split) -> Validation | None:
+    """Fit on counts up to p0/8 (else p0/4, p0/2) and predict p0; None if none can be fitted."""
+    top = float(runs.log_q.max())
+    for doublings in (3.0, 2.0, 1.0):
+        small = runs.log_q <= top - doublings + 1e-9
+        if not small.any():
+            continue
+        lower = runs.take(small)
+        try:
+            model = choose_model(lower, form, split).model
+        except PredictorError:
+            continue
+        held = runs.take(runs.log_q == top)
+        seconds = model.seconds(held.log_q, held.log_inputs)
+        errors = 2.0 ** np.abs(np.log2(seconds / held.runtime)) - 1.0
+        reach = 2.0 ** (top - float(lower.log_q.max()))
+        return Validation(float(np.median(errors)), reach, 2.0**top)
+    return None
+
+
+def validation_remark(validation: Validation | None) -> list[Remark]:
+    """Return the expected error as a graded remark."""
+    if validation is None:
+        text = "too few processor counts to check the model within the training runs"
+        return [Remark("note", "not_validated", text)]
+    error, factor = validation.error, validation.factor
+    grade: Grade = "note"
+    if error > ACCEPTABLE_ERROR:
+        grade = "unusable" if error > HOPELESS_ERROR else "warning"
+    quality = "good" if error <= GOOD_ERROR else "acceptable" if grade == "note" else "poor"
+    text = (
+        f"within the training runs, a prediction {factor:.3g} times up (to {validation.largest:g} "
+        f"processors) was off by {error:.1%} (median): expect as much again by the same factor "
+        f"({quality})"
+    )
+    measure = None if grade == "note" else round(2 * validation.largest)
+    return [Remark(grade, "expected_error", text, measure)]
+
+
+def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
+    """Return where work falls from one count to the next: (count, next count, fraction).
+
+    Times are first brought to equal inputs with the exponents of a linear fit.
+    """
+    part = fit_part("total", runs, runs.runtime, "linear", 2)
+    work = np.log2(runs.runtime) + runs.log_q - runs.log_inputs @ part.fit.coefficients[2:]
+    levels = levels_of(runs.log_q)
+    middles = [float(np.median(work[runs.log_q == level])) for level in levels]
+    steps = []
+    for i in range(len(levels) - 1):
+        fall = 1.0 - 2.0 ** (middles[i + 1] - middles[i])
+        if fall > FALLING_WORK:
+            steps.append((2.0 ** levels[i], 2.0 ** levels[i + 1], fall))
+    return steps
+
+
+def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
+    """Say where speedup is superlinear, as it is when the data come to fit in caches."""
+    steps = superlinear_steps(runs)
+    if not steps:
+        return []
+    grade: Grade = "warning" if max(fall for _, _, fall in steps) > STRONG_FALL else "note"
+    places = ", ".join(f"by {fall:.0%} from {a:g} to {b:g}" for a, b, fall in steps)
+    text = (
+        f"superlinear speedup: total work falls {places} processors, as when data come to fit in "
+        "caches; a fit through such a step predicts too much speedup beyond it"
+    )
+    last = steps[-1][1]
+    return [Remark(grade, "superlinear", text, round(2 * last))]
+
+
+def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Remark]:
+    """Say what the fit itself shows: rows, counts, spread, columns left out."""
+    remarks = []
+    freedom = min(part.fit.freedom for part in model.parts)
+    if freedom < 1:
+        text = f"{runs.rows} runs fix the coefficients exactly: nothing is left to judge the fit by"
+        remarks.append(Remark("warning", "no_freedom", text, round(2 ** (1 + runs.log_q.max()))))
+    elif expected_mape(rmse) > POOR_FIT:
+        text = (
+            f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
+        )
+        remarks.append(Remark("warning", "poor_fit", text))
+    if len(levels_of(runs.log_q)) < 3:
+        text = "fewer than three processor counts: curvature cannot be seen"
+        remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
+    if runs.ignored:
+        text = f"columns not read: {', '.join(runs.ignored)}"
+        remarks.append(Remark("note", "ignored_columns", text))
+    return remarks
+
+
+def constant_remarks(
+    constants: Mapping[str, float], inputs: Mapping[str, ArrayLike]
+) -> list[Remark]:
+    """Say which inputs were constant in training, and where a target differs in one."""
+    remarks = []
+    for name, value in constants.items():
+        asked = np.asarray(inputs.get(name, value), dtype=np.float64)
+        if np.allclose(asked, value, rtol=1e-9, atol=0.0):
+            text = f"{name} was {value:g} in every training run: predictions hold for it alone"
+            remarks.append(Remark("note", "constant_input", text))
+        else:
+            text = f"{name} was {value:g} in every training run: its effect is unknown"
+            remarks.append(Remark("unusable", "constant_input", text))
+    return remarks
+
+
+def range_remarks(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
+    """Say which targets lie far outside the training range."""
+    remarks = []
+    largest, smallest = model.high[0], model.low[0]
+    out = np.maximum(log_q - largest, smallest - log_q)
+    far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
+    for target in far:
+        factor = 2.0 ** max(target - largest, smallest - target)
+        end = largest if target > largest else smallest
+        text = f"{2**target:g} processors is {factor:.3g} times beyond the training runs"
+        measure = measure_between(2.0**end, 2.0**target)
+        remarks.append(Remark("warning", "far", text, measure, float(2**target)))
+    for k, name in enumerate(model.inputs):
+        beyond = np.maximum(
+            log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
+        )
+        if beyond.size and beyond.max() > np.log2(FAR_INPUT) + 1e-9:
+            text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
+            remarks.append(Remark("warning", "far_input", text))
+    return remarks
+
+
+def size_remarks(
+    model: LogLogModel, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray
+) -> list[Remark]:
+    """Say how far a solved size can be trusted.
+
+    It is unusable where the exponent of size is less than two standard errors from
+    zero: then the data do not say that time grows with size.
+    """
+    column = model.inputs.index("size")
+    remarks = []
+    main = max(model.parts, key=lambda part: float(part.fit.coefficients[2 + column]))
+    exponent = float(main.fit.coefficients[2 + column])
+    error = float(np.sqrt(main.fit.covariance[2 + column, 2 + column]))
+    if exponent < SIGNIFICANT * error:
+        text = (
+            f"the exponent of size, {exponent:.3g}, is within two standard errors ({error:.2g}) "
+            "of zero or below: these runs do not support a size for a wanted time"
+        )
+        remarks.append(Remark("unusable", "size_effect", text))
+        return remarks
+    sizes = log_inputs.copy()
+    sizes[:, column] = model.solve(log_seconds, log_q, log_inputs, column)
+    return remarks + range_remarks(model, log_q, sizes)

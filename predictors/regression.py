@@ -1,0 +1,145 @@
+"""Log-log regression on processor count and inputs (Barnes et al. 2008)."""
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, Remark
+from predictors.loglog_predictor import LogLogPredictor, checked_choice
+from predictors.loglog_remarks import (
+    Validation,
+    constant_remarks,
+    fit_remarks,
+    range_remarks,
+    superlinear_remarks,
+    validate_within,
+    validation_remark,
+)
+from predictors.model_choice import Choice, Form, Split, choose_model
+from predictors.training_runs import (
+    OPTIONAL_INPUT,
+    TrainingRuns,
+    runs_from_arrays,
+    runs_from_frame,
+)
+
+
+class LogLogRegression(LogLogPredictor):
+    """Predict runtimes by least squares of log2 time on log2 inputs and processors.
+
+    log2 T = Σ β_k·log2 x_k + g(q), g linear or quadratic in log2 q; one model for
+    the total time, or one each for computation and communication, by the rules of
+    the paper (BARNES sections 2.2, 2.3, 3 and 4.2; `predictors.model_choice`).
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Names of the input columns; ``size`` is used where the observations have it.
+    form : {"auto", "linear", "quadratic"}
+        Form of g. Automatic: the lower RMSE over rows minus coefficients, unless
+        the held-out largest count clearly prefers the other.
+    split : {"auto", "total", "separate"}
+        Whether to fit computation and communication apart. Automatic: where
+        computation is under 90 % at some count, or communication grows.
+
+    Attributes
+    ----------
+    coefficients_ : numpy.ndarray
+        Intercept, log2 nprocs, inputs in order, (log2 nprocs)² if quadratic.
+    rmse_, r_squared_, covariance_, form_, split_
+        The fit's spread in log2 units, R², covariance of the coefficients, and the
+        chosen form of each part and way of splitting.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"nprocs": [1, 2, 4, 8], "runtime": [80.0, 40.0, 20.0, 10.0]})
+    >>> LogLogRegression().fit(runs).predict([16, 32]).round(3).tolist()
+    [5.0, 2.5]
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str] = OPTIONAL_INPUT,
+        form: Form = "auto",
+        split: Split = "auto",
+    ) -> None:
+        super().__init__(inputs)
+        self.form = cast(Form, checked_choice("form", form, ("auto", "linear", "quadratic")))
+        self.split = cast(Split, checked_choice("split", split, ("auto", "total", "separate")))
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
+
+        Raises
+        ------
+        PredictorError
+            If columns are missing, values have no logarithm, inputs are collinear, or
+            there are too few counts or rows.
+        """
+        return self.fit_runs(runs_from_frame(observations, self.inputs))
+
+    def fit_arrays(
+        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+    ) -> Self:
+        """Fit to arrays: the fast entry, without a table.
+
+        Parameters
+        ----------
+        nprocs, runtime : array_like, shape (rows,)
+        inputs : sequence of array_like, each of shape (rows,)
+            One for each name in ``inputs``, or none.
+        """
+        names = self.inputs if len(inputs) else ()
+        return self.fit_runs(runs_from_arrays(names, nprocs, runtime, inputs))
+
+    def fit_runs(self, runs: TrainingRuns) -> Self:
+        """Fit to runs that are already checked."""
+        self._set(choose_model(runs, self.form, self.split), runs)
+        return self
+
+    def _set(self, choice: Choice, runs: TrainingRuns) -> None:
+        self.choice_, self.runs_ = choice, runs
+        self._validation: Validation | None = None
+        self._validated = False
+
+    @property
+    def form_(self) -> tuple[str, ...]:
+        """Chosen form of each part."""
+        return tuple(part.form for part in self.model_.parts)
+
+    @property
+    def split_(self) -> str:
+        """``total``, ``max`` or ``cp``."""
+        return self.choice_.split if self.model_ else ""
+
+    @property
+    def validation_(self) -> Validation | None:
+        """Prediction within the training runs, computed when first asked for."""
+        if not self._validated and self.model_:
+            self._validation = validate_within(self.runs_, self.form, self.split)
+            self._validated = True
+        return self._validation
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust predictions at these counts and inputs."""
+        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        remarks = fit_remarks(self.runs_, self.model_, self.rmse_)
+        if self.choice_.why:
+            text = f"computation and communication fitted apart: {self.choice_.why}"
+            remarks.append(Remark("note", "separate", text))
+        if self.choice_.note:
+            remarks.append(Remark("note", "split_mismatch", self.choice_.note))
+        remarks += constant_remarks(self.runs_.constants, inputs)
+        remarks += superlinear_remarks(self.runs_)
+        remarks += validation_remark(self.validation_)
+        return remarks + range_remarks(self.model_, log_q, log_inputs)
+
+
+def fit_seconds(
+    nprocs: FloatArray, runtime: FloatArray, targets: FloatArray, form: Form = "auto"
+) -> FloatArray:
+    """Return predictions at `targets` of a fit to one problem size: fit and forget."""
+    return LogLogRegression((), form, "total").fit_arrays(nprocs, runtime).predict(targets)

@@ -1,0 +1,111 @@
+"""The command line's regressions, consensus, sizes for a time and focal procedure."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from predictors.cli import main
+
+
+@pytest.fixture
+def sized(tmp_path: Path) -> Path:
+    rows = [(n, s, 1e-3 * s**1.2 / n) for n in (16, 32, 64) for s in (1e6, 2e6, 4e6)]
+    path = tmp_path / "runs.csv"
+    frame = pd.DataFrame(rows, columns=["nodes", "Size", "runtime_s"])
+    frame["problem"] = "size " + frame["Size"].astype(str)
+    frame.to_csv(path, index=False)
+    return path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, object]:
+    assert main([*map(str, words), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("method", ["regression", "focused", "consensus"])
+def test_methods_with_inputs_predict_at_a_size(
+    method: str, sized: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = answer(capsys, sized, "--method", method, "--at", "size=3e6", "--target", "128", "256")
+    expected = [1e-3 * 3e6**1.2 / n for n in (128, 256)]
+    assert [row["runtime"] for row in report["rows"]] == pytest.approx(expected, rel=0.05)
+
+
+def test_the_largest_size_is_the_default_and_is_said(
+    sized: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = answer(capsys, sized, "--method", "regression", "--target", "128")
+    assert report["rows"][0]["runtime"] == pytest.approx(1e-3 * 4e6**1.2 / 128)
+    assert "largest size = 4e+06" in report["remarks"][0]["text"]
+
+
+def test_size_for_a_wanted_time(sized: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = answer(capsys, sized, "--size-for-time", "600", "--target", "128", "--tolerance", "2")
+    row = report["rows"][0]
+    assert 1e-3 * row["size"] ** 1.2 / 128 == pytest.approx(600.0, rel=1e-6)
+    assert row["low"] <= row["size"] <= row["high"]
+
+
+def test_size_for_a_wanted_time_in_words(sized: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--method", "regression", "--size-for-time", "600", "--target", "128"]
+    assert main([str(sized), *words]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("size for 600 s (80% interval)")
+    assert "nprocs" in out
+
+
+def test_focal_procedure_by_way_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def seconds(nprocs: float, size: float) -> float:
+        return 2e-4 * size**1.5 / nprocs**0.9
+
+    path = tmp_path / "client.csv"
+    runs = [(1024, 4e4, seconds(1024, 4e4)), (512, 2.6e4, seconds(512, 2.6e4))]
+    command = [str(path), "--focal-levels", "32,64,128"]
+    asked = []
+    for _ in range(3):
+        pd.DataFrame(runs, columns=["nprocs", "size", "runtime"]).to_csv(path, index=False)
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        if not out.startswith("#"):
+            break
+        lines = [line.split(",") for line in out.splitlines()[2:]]
+        asked.append(len(lines))
+        runs += [(int(n), float(s), seconds(float(n), float(s))) for n, s, *_ in lines]
+    assert asked == [4, 9]
+    assert out.startswith("sizes on 2048 processors from 15 runs")
+    found = answer(capsys, *command, "--target", "4096")
+    sizes = np.array([row["size"] for row in found["rows"]])
+    wanted = np.array([row["seconds"] for row in found["rows"]])
+    assert seconds(4096, sizes) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--method", "regression", "--inputs", "width", "--where", "size=1000000.0"],
+            "no column width for --inputs",
+        ),
+        (["--method", "regression", "--at", "width=3"], "expected NAME=NUMBER with an input of"),
+        (["--method", "regression", "--at", "size=big"], "expected NAME=NUMBER"),
+        (
+            ["--method", "adept", "--size-for-time", "9", "--where", "size=1000000.0"],
+            "needs --method",
+        ),
+        (["--method", "focused", "--focal-time", "-1"], "focal_time must be positive"),
+        (["--focal-levels", "100"], "levels must lie in"),
+        (["--method", "adept"], "choose one with --where"),
+    ],
+)
+def test_wrong_words_are_one_clear_error(
+    words: list[str], message: str, sized: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(sized), *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
