@@ -140,6 +140,7 @@ class Engine:
         self.events = 0
         self._visible = visible
         self._learns = predictor.learns
+        self._wants_split = getattr(predictor, "wants_split", False)
         self._kill = overrun == "kill"
         self._completions: dict[int, Occurrence] = {}
         self._followers, self._independent = _followers(trace)
@@ -239,6 +240,8 @@ class Engine:
         visible, job = self._visible, run.job
         application = self.view.application[job]
         for processors, runtime, more in self.resizer.observed(run, now):
+            if self._wants_split and not more:
+                more = self.work.split(job, processors)
             observation = Observation(
                 application,
                 int(visible.size_class[job]),

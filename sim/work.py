@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.machine import Dedicated
 from sim.view import Run
-from workloads.base import GroundTruth, Trace
+from workloads.base import GroundTruth, Splitting, Trace
 
 
 class Work:
@@ -36,6 +36,16 @@ class Work:
         if processors == self._reference[job]:
             return self._reference_runtime[job]
         return float(self._truth.runtimes(job, np.array([processors]))[0])
+
+    def split(self, job: int, processors: int) -> dict[str, float]:
+        """Return a run's seconds of computation and communication, where the truth knows them."""
+        if not isinstance(self._truth, Splitting):
+            return {}
+        parts = self._truth.computation_communication(job, np.array([processors]))
+        computation, communication = (float(part[0]) for part in parts)
+        if np.isnan(computation):
+            return {}
+        return {"computation": computation, "communication": communication}
 
     def done(self, job: int) -> float:
         """Return the share of a job that was banked so far."""

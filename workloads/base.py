@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -140,6 +140,17 @@ class GroundTruth(Protocol):
 
         The reference count is always among them.
         """
+        ...
+
+
+@runtime_checkable
+class Splitting(Protocol):
+    """A ground truth that can split a runtime into computation and communication."""
+
+    def computation_communication(
+        self, job: int, counts: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the seconds of each part at each count; NaN where they are unknown."""
         ...
 
 

@@ -1,0 +1,219 @@
+"""Learning in the loop with the problem size as an input: regressions per application."""
+
+from collections.abc import Hashable
+from copy import copy
+from math import isnan, log2
+
+import numpy as np
+
+from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.errors import PredictorError
+from predictors.focused import FocusedRegression
+from predictors.grades import worst_grade
+from predictors.regression import LogLogRegression
+from predictors.training_runs import TrainingRuns, runs_from_arrays
+
+_KEPT_RUNS = 400
+_FOCI = 4.0
+"""Focal times are told apart by this many steps in a doubling."""
+
+_SPREAD = 4.0
+"""Sizes must differ by this factor before an exponent is fitted to them."""
+
+Regression = LogLogRegression | FocusedRegression
+
+
+class SizedHistory:
+    """The runs of one application with their sizes, and the regressions fitted to them.
+
+    Parameters
+    ----------
+    model : LogLogRegression or FocusedRegression
+        Where a fit begins; it is copied, never fitted itself.
+    growth : float
+        By which share the runs must have grown before a new fit.
+    """
+
+    def __init__(self, model: Regression, growth: float) -> None:
+        self._prototype = model
+        self._growth = growth
+        self._rows: list[tuple[float, float, float, float, float]] = []
+        self._counts: set[int] = set()
+        self._fitted_at = 0
+        self._runs: TrainingRuns | None = None
+        self._sizes = (1.0, 1.0)
+        self._by_proportion = False
+        self._models: dict[int | None, Regression] = {}
+        self._grades: dict[int, str] = {}
+        self.number = 0
+
+    def add(self, seen: Observation) -> bool:
+        """Add a run; True if what was last predicted no longer stands."""
+        parts = (seen.more.get(name, np.nan) for name in ("computation", "communication"))
+        self._rows.append((seen.nprocs, seen.runtime, seen.size, *parts))
+        del self._rows[:-_KEPT_RUNS]
+        self.number += 1
+        is_new = seen.nprocs not in self._counts
+        self._counts.add(seen.nprocs)
+        if not is_new and self.number < self._fitted_at * (1.0 + self._growth):
+            return False
+        was_asked = self._runs is not None
+        self._runs = None
+        return is_new or was_asked
+
+    def predict(self, counts: IntArray, size: float, reference: int) -> FloatArray | None:
+        """Return the runtimes of a job of that size at each count, None if nothing can be fitted.
+
+        `reference` is the count at whose complete prediction a focused
+        regression puts its focal time.
+        """
+        try:
+            model = self._model(None)
+            inputs, factor = self._inputs(size)
+            if isinstance(model, FocusedRegression):
+                centre = model.predict(np.array([reference]), strict=False, **inputs)
+                model = self._model(round(log2(float(centre[0])) * _FOCI))
+            return model.predict(counts, strict=False, **inputs) * factor
+        except PredictorError:
+            return None
+
+    def grade(self, nprocs: int, size: float) -> str:
+        """Return the worst grade of the remarks about a count; kept until the next fit."""
+        if nprocs not in self._grades:
+            inputs, _ = self._inputs(size)
+            remarks = self._model(None).reliability(np.array([nprocs]), **inputs)
+            self._grades[nprocs] = worst_grade(r.grade for r in remarks)
+        return self._grades[nprocs]
+
+    def _inputs(self, size: float) -> tuple[dict[str, float], float]:
+        """Return the inputs to ask for, and the factor that is left to proportion."""
+        if isnan(size):
+            return {}, 1.0
+        low, high = self._sizes
+        if self._by_proportion:
+            return {}, size
+        inside = min(max(size, low), high)
+        return {"size": inside}, size / inside
+
+    def _model(self, focus: int | None) -> Regression:
+        if self._runs is None:
+            self._runs = self._training_runs()
+            self._fitted_at = self.number
+            self._models.clear()
+            self._grades.clear()
+        if focus not in self._models:
+            model = copy(self._prototype)
+            if focus is not None and isinstance(model, FocusedRegression):
+                model.focal_time = 2.0 ** (focus / _FOCI)
+            self._models[focus] = model.fit_runs(self._runs)
+        return self._models[focus]
+
+    def _training_runs(self) -> TrainingRuns:
+        nprocs, runtime, size, computation, communication = np.array(self._rows).T
+        known = not np.isnan(size).any()
+        self._sizes = (float(size.min()), float(size.max()))
+        self._by_proportion = known and self._sizes[1] < _SPREAD * self._sizes[0]
+        if self._by_proportion:
+            runtime, computation, communication = (
+                part / size for part in (runtime, computation, communication)
+            )
+        names = ("size",) if known and not self._by_proportion else ()
+        split = {}
+        if np.isfinite(computation).all() and (communication > 0).any():
+            split = {"max": (computation, communication)}
+        columns = [size] if names else []
+        return runs_from_arrays(names, nprocs, runtime, columns, splits=split)
+
+
+class RegressionPerApplication:
+    """Learn one log-log regression per application, with the size where it is known.
+
+    Where sizes are hidden there is one per size class, or, without classes, one
+    for all runs of the application, on the processor count alone. With a
+    focused regression, T0 is the complete fit's prediction at the job's size and
+    reference count. A new fit is made when a new count appears or the runs have
+    grown by a tenth, and not before somebody asks. The last 400 runs are kept.
+    Where the sizes seen differ by less than a factor of 4, and beyond those seen,
+    time is taken to be in proportion to the size.
+    Where a regression cannot be fitted yet, the request stands.
+
+    Parameters
+    ----------
+    model : LogLogRegression or FocusedRegression
+    method : str
+        Its name in ``predictions.parquet``.
+    calibration : int
+        Runs per application before the start; 0 learns online alone.
+    charge : bool
+        Whether calibration runs are submitted as jobs.
+    growth : float
+        By which share the runs must have grown before a new fit.
+
+    Examples
+    --------
+    >>> predictor = RegressionPerApplication(LogLogRegression(), "regression")
+    >>> zero, unknown = np.array([0]), np.array([np.nan])
+    >>> predictor.attach(VisibleJobs(zero, zero - 1, unknown, zero, zero + 4, unknown))
+    >>> for n in (1, 2, 4, 8):
+    ...     changed = predictor.observe(Observation(0, -1, np.nan, n, 80.0 / n, 0.0))
+    >>> predictor.curve(0, np.array([1, 16])).round(6).tolist()
+    [80.0, 5.0]
+    """
+
+    learns = True
+    wants_split = True
+
+    def __init__(
+        self,
+        model: Regression,
+        method: str,
+        calibration: int = 3,
+        charge: bool = False,
+        growth: float = 0.1,
+    ) -> None:
+        if calibration < 0:
+            raise PredictorError(f"calibration must be at least 0, got {calibration}")
+        if not growth >= 0:
+            raise PredictorError(f"growth must be at least 0, got {growth}")
+        self.model = model
+        self.method = method
+        self.calibration = calibration
+        self.charge = charge
+        self.growth = growth
+        self._histories: dict[Hashable, SizedHistory] = {}
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self._histories = {}
+        self._application: list[int] = jobs.application.tolist()
+        self._size_class: list[int] = jobs.size_class.tolist()
+        self._size: list[float] = jobs.size.tolist()
+        self._reference: list[int] = jobs.requested_processors.tolist()
+
+    def observe(self, observation: Observation) -> bool:
+        """Take in a finished run; True if beliefs about its application changed."""
+        pool = self._pool(observation.application, observation.size_class, observation.size)
+        if pool not in self._histories:
+            self._histories[pool] = SizedHistory(self.model, self.growth)
+        return self._histories[pool].add(observation)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of a job at each count, None if too little was seen."""
+        history = self._history(job)
+        if history is None:
+            return None
+        return history.predict(counts, self._size[job], self._reference[job])
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say on how many runs a belief rests, and how the model grades it."""
+        history = self._history(job)
+        if history is None or self.curve(job, np.array([nprocs])) is None:
+            return Explanation("requested_time", 0, "")
+        return Explanation(self.method, history.number, history.grade(nprocs, self._size[job]))
+
+    def _history(self, job: int) -> SizedHistory | None:
+        pool = self._pool(self._application[job], self._size_class[job], self._size[job])
+        return self._histories.get(pool)
+
+    def _pool(self, application: int, size_class: int, size: float) -> Hashable:
+        return application if not isnan(size) else (application, size_class)

@@ -1,0 +1,116 @@
+"""Learning a regression per application, with sizes where they are known."""
+
+import numpy as np
+import pytest
+from toys import rigid, trace_of
+
+from predictors.base import Observation, VisibleJobs
+from predictors.focused import FocusedRegression
+from predictors.learned_sized import RegressionPerApplication
+from predictors.regression import LogLogRegression
+from sim.engine import simulate
+from sim.machine import Dedicated
+from workloads.shapes import General
+from workloads.streams import Streams
+from workloads.truth import build_truth
+
+
+def visible(sizes, classes=None) -> VisibleJobs:
+    number = len(sizes)
+    zero = np.zeros(number, np.int64)
+    labels = zero - 1 if classes is None else np.array(classes)
+    return VisibleJobs(zero, labels, np.array(sizes, float), zero, zero + 4, zero + 100.0)
+
+
+def seen(nprocs, runtime, size=np.nan, size_class=-1, **more) -> Observation:
+    return Observation(0, size_class, size, nprocs, runtime, 0.0, more=more)
+
+
+def law(nprocs, size):
+    return 3.0 * size**1.5 / nprocs**0.8
+
+
+@pytest.fixture
+def regression() -> RegressionPerApplication:
+    return RegressionPerApplication(LogLogRegression(), "regression")
+
+
+def test_recovers_a_power_law_in_size_and_count(regression) -> None:
+    regression.attach(visible([50.0, np.nan]))
+    for size in (10.0, 40.0, 160.0):
+        for nprocs in (1, 4, 16):
+            regression.observe(seen(nprocs, law(nprocs, size), size))
+    counts = np.array([2, 8, 64])
+    np.testing.assert_allclose(regression.curve(0, counts), law(counts, 50.0), rtol=1e-9)
+    method, observations, _ = regression.explain(0, 8)
+    assert (method, observations) == ("regression", 9)
+    assert regression.curve(1, counts) is None
+
+
+def test_beyond_the_sizes_seen_time_is_in_proportion(regression) -> None:
+    regression.attach(visible([320.0]))
+    for size in (10.0, 40.0, 160.0):
+        for nprocs in (1, 4, 16):
+            regression.observe(seen(nprocs, law(nprocs, size), size))
+    counts = np.array([4])
+    np.testing.assert_allclose(regression.curve(0, counts), 2 * law(4, 160.0), rtol=1e-9)
+
+
+def test_sizes_that_hardly_differ_get_no_exponent(regression) -> None:
+    regression.attach(visible([5.0]))
+    for nprocs, size in ((1, 1.0), (4, 1.1), (16, 0.9)):
+        regression.observe(seen(nprocs, size * 100.0 / nprocs, size))
+    np.testing.assert_allclose(regression.curve(0, np.array([2, 32])), [250.0, 500.0 / 32])
+
+
+def test_hidden_sizes_keep_classes_apart(regression) -> None:
+    regression.attach(visible([np.nan, np.nan], classes=[0, 1]))
+    for nprocs in (1, 2, 4):
+        regression.observe(seen(nprocs, 80.0 / nprocs, size_class=0))
+    np.testing.assert_allclose(regression.curve(0, np.array([8])), [10.0])
+    assert regression.curve(1, np.array([8])) is None
+
+
+def test_nothing_to_say_with_a_single_count(regression) -> None:
+    regression.attach(visible([1.0]))
+    regression.observe(seen(4, 10.0, 1.0))
+    assert regression.curve(0, np.array([4])) is None
+    assert regression.explain(0, 4).method == "requested_time"
+
+
+def test_a_focused_fit_looks_at_runs_near_the_jobs_own_time() -> None:
+    """Long runs scale well, short ones badly: one law cannot serve both."""
+    focused = RegressionPerApplication(FocusedRegression(), "focused")
+    complete = RegressionPerApplication(LogLogRegression(split="total"), "regression")
+    big = 1000.0
+    for predictor in (focused, complete):
+        predictor.attach(visible([big]))
+        for size in (1.0, 8.0, 64.0, 250.0, 1000.0, 1700.0, 2600.0):
+            for nprocs in (1, 2, 4, 8, 16):
+                runtime = size / nprocs + 3.0
+                predictor.observe(seen(nprocs, runtime, size))
+    target = np.array([4])
+    errors = [abs(p.curve(0, target)[0] / (big / 4 + 3.0) - 1.0) for p in (focused, complete)]
+    assert errors[0] < 0.03 < errors[1]
+
+
+def test_the_engine_splits_times_for_who_asks(regression) -> None:
+    streams = Streams(2)
+    trace = trace_of([(t, 8, 100.0) for t in range(5)])
+    family = General(model="communication")
+    truth = build_truth(trace, family, streams, 16, applications=1)
+    told = []
+    regression.observe = lambda observation: told.append(observation) or False
+    simulate(trace, truth, rigid("easy"), regression, Dedicated(16))
+    for observation in told:
+        parts = observation.more["computation"], observation.more["communication"]
+        assert sum(parts) == pytest.approx(observation.runtime)
+        assert min(parts) > 0
+    assert len({o.more["communication"] for o in told}) > 1  # noise of its own
+
+
+@pytest.mark.parametrize("bad", [{"calibration": -1}, {"growth": -0.1}])
+def test_refuses(bad: dict) -> None:
+    name, value = next(iter(bad.items()))
+    with pytest.raises(ValueError, match=f"{name} must be at least .*, got {value}"):
+        RegressionPerApplication(LogLogRegression(), "regression", **bad)
