@@ -221,19 +221,20 @@ class ReallocatingScheduler:
         self._strict = isinstance(self.inner, StrictScheduler)
         self._is_held_back = False
         self._waking = -np.inf
-        self._floors: dict[int, int] = {}
+        self._known_limits: dict[int, tuple[int, int]] = {}
 
-    def _floor(self, job: int) -> int:
-        """Return the count below which a job need not fall."""
-        known = self._floors.get(job)
+    def _limits(self, job: int) -> tuple[int, int]:
+        """Return the count below which a job need not fall, and its largest."""
+        known = self._known_limits.get(job)
         if known is None:
-            known = self._floors[job] = self.sharing.queue_count(job)
+            known = self.sharing.queue_count(job), self.view.extremes(job)[1]
+            self._known_limits[job] = known
         return known
 
     def _kept(self, run: Run) -> int:
         """Return the processors that a run cannot be asked to give up."""
         if self.rule.reclaim and self.view.malleable[run.job]:
-            return min(self._floor(run.job), run.processors)
+            return min(self._limits(run.job)[0], run.processors)
         return run.processors
 
     def look(self) -> list[Decision]:
@@ -241,14 +242,16 @@ class ReallocatingScheduler:
         view = self.view
         self.beliefs.refresh()
         if view.revised:
-            self._floors.clear()
+            self._known_limits.clear()
         for run in view.ended:
             self.beliefs.forget(run.job)
-            self._floors.pop(run.job, None)
-        decisions = self._starts()
+            self._known_limits.pop(run.job, None)
+        running = self._running()
+        lent = int((running.held - running.least).sum()) if self.rule.reclaim else 0
+        decisions = self._starts(lent)
         starts = [d for d in decisions if type(d) is Start]
         others: list[Decision] = [d for d in decisions if type(d) is not Start]
-        members = self._members(starts)
+        members = self._members(running, starts)
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
         if len(members):
@@ -259,11 +262,22 @@ class ReallocatingScheduler:
             return [*self._changes(members, shares, starts), *others]
         return [*starts, *others, *self._wakes(np.inf)]
 
-    def _starts(self) -> Iterable[Decision]:
+    def _running(self) -> Members:
+        """Return the malleable runs between what each keeps and the most it can use."""
+        malleable = self.view.malleable
+        runs = [run for run in self.view.running.values() if malleable[run.job]]
+        job = [run.job for run in runs]
+        held = np.array([run.processors for run in runs], np.int64)
+        limits = np.array([self._limits(j) for j in job], np.int64).reshape(-1, 2)
+        least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
+        return Members(job, [*runs], held, least, largest, 0)
+
+    def _starts(self, lent: int) -> Iterable[Decision]:
+        """Let backfilling decide on the view of what malleable jobs keep."""
         lending = self.lending
         until = self.sharing.hold_back()
         self._is_held_back = until is not None
-        lending.look(None if until is None else (until, 0))
+        lending.look(lent, until)
         if self._tracks_runs:
             lending.follow()
         decisions = self.inner.look()
@@ -275,32 +289,29 @@ class ReallocatingScheduler:
         lending.settle()
         return decisions
 
-    def _members(self, starts: list[Start]) -> Members:
-        """Return the malleable jobs and what each may hold now."""
-        view, rule = self.view, self.rule
-        malleable, extremes, keep = view.malleable, view.extremes, self._floor
-        runs: list[Run | None] = [run for run in view.running.values() if malleable[run.job]]
-        job = [run.job for run in runs if run is not None]
-        held = [run.processors for run in runs if run is not None]
+    def _members(self, running: Members, starts: list[Start]) -> Members:
+        """Return the malleable jobs, now with those that start, and what each may hold."""
+        view, rule, held = self.view, self.rule, running.held
         waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
         may_grow = rule.reclaim or not waiting or self._is_held_back
-        if rule.grows_only:
-            least = list(held)
-        else:
-            least = [min(keep(j), n) for j, n in zip(job, held, strict=True)]
-        largest = [
-            max(extremes(j)[1], n) if may_grow else n for j, n in zip(job, held, strict=True)
-        ]
+        least = held if rule.grows_only else running.least
+        largest = running.largest if may_grow else held
         may_grow = may_grow or (self._strict and not rule.grows_only)
-        for start in starts:
-            if malleable[start.job]:
-                job.append(start.job)
-                runs.append(None)
-                held.append(0)
-                least.append(start.processors)
-                most = max(extremes(start.job)[1], start.processors)
-                largest.append(most if may_grow else start.processors)
-        return Members(job, runs, np.array(held), np.array(least), np.array(largest), waiting)
+        new = [start for start in starts if view.malleable[start.job]]
+        if not new:
+            return Members(running.job, running.run, held, least, largest, waiting)
+        counts = np.array([start.processors for start in new])
+        most = counts
+        if may_grow:
+            most = np.maximum([view.extremes(start.job)[1] for start in new], counts)
+        return Members(
+            [*running.job, *(start.job for start in new)],
+            [*running.run, *(None for _ in new)],
+            np.concatenate([held, np.zeros_like(counts)]),
+            np.concatenate([least, counts]),
+            np.concatenate([largest, most]),
+            waiting,
+        )
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""

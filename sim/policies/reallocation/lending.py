@@ -46,14 +46,19 @@ class LendingView(View):
     def believed_ends(self, ends: Ends) -> None:
         self._ends = ends
 
-    def look(self, held_back: tuple[float, int] | None) -> None:
-        """Take in what has happened; free processors may be held back until a time."""
-        real = self._real
-        self.now = real.now
-        self.free = real.free
-        for run in real.running.values():
-            self.free += run.processors - self._kept(run)
-        self._held_back = None if held_back is None else (held_back[0], self.free)
+    def look(self, lent: int, held_back: float | None) -> None:
+        """Take in what has happened.
+
+        Parameters
+        ----------
+        lent : int
+            How many processors malleable runs hold beyond what they keep.
+        held_back : float or None
+            Until when nothing counts as free.
+        """
+        self.now = self._real.now
+        self.free = self._real.free + lent
+        self._held_back = None if held_back is None else (held_back, self.free)
         if held_back is not None:
             self.free = 0
         self.disturbed = True
