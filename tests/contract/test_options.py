@@ -26,6 +26,8 @@ EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
 FILLED = {
     "workload/swf": ["workload.path=log.swf"],
     "workload/archive": ["workload.name=SDSC-SP2"],
+    "workload/sacct": ["workload.path=jobs.txt"],
+    "workload/batsim": ["workload.path=workload.json"],
 }
 NEEDS_FILE = {"moldability/measured"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
