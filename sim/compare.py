@@ -135,7 +135,7 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
     shown = [row for row in SHOWN if row.key in table.columns]
     finished = table[table["status"] == "finished"]
     printed = Table(show_edge=False, pad_edge=False, box=None)
-    for name in ("run", *keys):
+    for name in ("", *keys) if keys else ("run",):
         printed.add_column(escape(name), overflow="fold")
     columns = []
     for row in shown:
@@ -143,7 +143,7 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
         values = [None if pd.isna(value) else value for value in finished[row.key]]
         columns.append(texts(values, row.kind))
     for position, (_, line) in enumerate(finished.iterrows()):
-        name = line["run"] if line["role"] == "run" else f"{line['run']} baseline"
+        name = line["role"] if keys else f"{line['run']} {line['role']}".removesuffix(" run")
         left = [escape(str(name)), *map(_cell, line.iloc[len(FIXED) : len(FIXED) + len(keys)])]
         printed.add_row(*left, *(column[position] for column in columns))
     return printed

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINES = 8
+MOST_BARS = 24
 MARKERS = "osD^vPX*"
 STYLES = ("-", "--", "-.", ":")
 LINE_COLOURS = (
@@ -162,6 +163,8 @@ def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]
             )  # fmt: skip
         axes.set_xscale("symlog", base=2, linthresh=1)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set(xlabel=label, ylabel="median error of prediction (%)")
         axes.set_ylim(bottom=0)
         _legend(axes)
@@ -213,6 +216,19 @@ def _waits(groups: Sequence[Group]) -> Callable[["Figure"], None]:
     return draw
 
 
+def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
+    """Return at most so many groups, one of each policy in turn, in their own order."""
+    if len(groups) <= most:
+        return list(groups)
+    queues: dict[str, list[Group]] = {}
+    for group in groups:
+        queues.setdefault(f"{group.role} {group.policy}", []).append(group)
+    turns = [(place, group) for queue in queues.values() for place, group in enumerate(queue)]
+    turns.sort(key=lambda turn: turn[0])
+    chosen = [id(group) for _, group in turns[:most]]
+    return [group for group in groups if id(group) in chosen]
+
+
 def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:
     """Return the plots of a comparison.
 
@@ -222,16 +238,17 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     found : mapping of str to Details
         By the groups' labels.
     """
-    drawn = [(group, found[group.label]) for group in groups if group.label in found][:MOST_LINES]
-    first = "" if len(groups) <= MOST_LINES else f" The first {MOST_LINES} of {len(groups)} groups."
+    chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
+    drawn = [(group, found[group.label]) for group in chosen]
+    first = f" {MOST_LINES} of {len(groups)} groups." if len(groups) > MOST_LINES else ""
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
              _bars(groups, "mean_response_time", "mean response time (h)", 3600.0)),
         Plot("efficiency", "System efficiency", f"Σ T(1) over held processor-seconds. {bars}",
              _bars(groups, "system_efficiency", "system efficiency (%)", 0.01)),
-        Plot("waiting", "Waiting and running", f"Parts of the mean response time.{first}",
-             _waits(groups[:MOST_LINES])),
+        Plot("waiting", "Waiting and running", "Parts of the mean response time.",
+             _waits(in_turn(groups, MOST_BARS))),
     ]  # fmt: skip
     if not drawn:
         return plots

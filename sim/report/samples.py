@@ -112,7 +112,7 @@ def estimate(values: np.ndarray) -> Estimate:
         return Estimate(np.nan, np.nan, 0)
     if number == 1:
         return Estimate(float(values[0]), np.nan, 1)
-    error = float(values.std(ddof=1)) / np.sqrt(number)
+    error = float(values.std(ddof=1) / np.sqrt(number))
     return Estimate(
         float(values.mean()), float(stdtrit(number - 1, (1 + LEVEL) / 2)) * error, number
     )
