@@ -113,6 +113,7 @@ def estimate(values: np.ndarray) -> Estimate:
     if number == 1:
         return Estimate(float(values[0]), np.nan, 1)
     error = float(values.std(ddof=1) / np.sqrt(number))
+    error = 0.0 if np.ptp(values) <= 1e-12 * np.abs(values).max() else error  # rounding alone
     return Estimate(
         float(values.mean()), float(stdtrit(number - 1, (1 + LEVEL) / 2)) * error, number
     )
