@@ -27,9 +27,9 @@ class Losses:
     inefficiency : float
         Held beyond that.
     held_back : float
-        Idle while a waiting job could have started on as few processors.
+        Idle while a waiting job could have started as requested.
     fragmentation : float
-        Idle while jobs wait, but too few processors for any of them.
+        Idle while jobs wait, but too few processors for any request.
     no_demand : float
         Idle while nothing waits.
     misprediction : float
@@ -138,7 +138,7 @@ def _losses(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -
     used = float(figures.get("utilization") or np.nan)
     useful = figures.get("useful_utilization")
     known = useful if isinstance(useful, float) else np.nan
-    lost = float(figures.get("loss_of_capacity") or 0.0)
+    lost = float(figures.get("loss_of_capacity_requested") or 0.0)
     wrong = (predictions["predicted"] - predictions["actual"]).abs() * predictions["nprocs"]
     return [
         known,

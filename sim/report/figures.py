@@ -33,8 +33,8 @@ LINE_COLOURS = (
 LOSSES = (
     ("useful", "useful work, Σ T(1)", "#009E73", ""),
     ("inefficiency", "inefficiency", "#E69F00", "//"),
-    ("held_back", "idle, a waiting job would fit", "#D55E00", "xx"),
-    ("fragmentation", "idle, no waiting job fits", "#CC79A7", "\\\\"),
+    ("held_back", "idle, a waiting job would fit as requested", "#D55E00", "xx"),
+    ("fragmentation", "idle, no waiting job fits as requested", "#CC79A7", "\\\\"),
     ("no_demand", "idle, nothing waits", "#E8E8E8", ""),
 )
 
@@ -64,6 +64,9 @@ def _bars(
     groups: Sequence[Group], key: str, label: str, scale: float
 ) -> Callable[["Figure"], None]:
     """Draw a figure by policy (place) and predictor (colour), with intervals."""
+
+    runs = {(group.policy, group.predictor) for group in groups if group.role == "run"}
+    groups = [g for g in groups if g.role == "run" or (g.policy, g.predictor) not in runs]
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
@@ -190,7 +193,7 @@ def _losses(drawn: Drawn) -> Callable[["Figure"], None]:
         wrong.barh(places, np.nan_to_num(error), color="#0072B2")
         wrong.set_xlabel("planned wrongly (%)")
         wrong.set_xlim(left=0)
-        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
+        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
         for each in (axes, wrong):
             _tidy(each)
 

@@ -28,7 +28,7 @@ def tables(folder, slowdown):
 
 
 FIGURES = {"processors": 4, "makespan": 40.0, "utilization": 0.5, "useful_utilization": 0.3,
-           "loss_of_capacity": 0.1, "mean_wait_time": 2.0, "system_efficiency": 0.6}  # fmt: skip
+           "loss_of_capacity_requested": 0.1, "mean_wait_time": 2.0, "system_efficiency": 0.6}  # fmt: skip
 
 
 @pytest.fixture
