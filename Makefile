@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-extra lint bench clean
+.PHONY: run test test-extra docs lint bench clean
 
 .venv/installed: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -15,11 +15,14 @@ run: .venv/installed
 test: .venv/installed
 	$(BIN)/python -m pytest
 
-# The same tests with everything that they would skip: real logs and measurements
-# in the folder that MOLDSIM_DATA names.
+# Everything that the plain tests leave out: real logs (MOLDSIM_DATA names their folder), a
+# browser, Slurm, evalys, documentation; skipped with a message where it cannot be installed.
 test-extra: .venv/installed
-	@test -d "$(MOLDSIM_DATA)" || { echo "set MOLDSIM_DATA to a folder with traces/ and scaling/"; exit 2; }
-	$(BIN)/python -m pytest -ra
+	scripts/test_extra.sh
+
+docs: .venv/installed
+	$(BIN)/python -m pip install --quiet mkdocs
+	$(BIN)/python -m mkdocs build
 
 lint: .venv/installed
 	$(BIN)/python -m ruff check .

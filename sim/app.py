@@ -89,6 +89,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], Non
 
     if multirun and is_finished_with(folder, digest):
         logger.info("already finished: %s", folder.name)
+        _mark(folder)
         return None
     _clear(folder)
     asked = config["sim"]["progress"]
@@ -96,7 +97,15 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], Non
     summaries = run(
         config, folder, digest, Show(not multirun if asked is None else asked, names[0])
     )
+    if multirun:
+        _mark(folder)
     return lambda: _show(*summaries, names, folder)
+
+
+def _mark(folder: Path) -> None:
+    from sim.sweeping import mark_finished
+
+    mark_finished(folder, [str(override) for override in HydraConfig.get().overrides.task])
 
 
 def _names(config: dict[str, Any]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
-FILES = (SUMMARY, FAILURE, "manifest.json", "schedule.png", *(f"{t}.parquet" for t in TABLES))
+EXPORTS = ("jobs.csv", "schedule.swf")
+FILES = (
+    *(SUMMARY, FAILURE, "manifest.json", "schedule.png", *EXPORTS),
+    *(f"{t}.parquet" for t in TABLES),
+)
 PARTIAL = ".partial"
 
 UNITS = {
@@ -48,12 +52,15 @@ class Artefacts:
         What `sim.metrics.summarise` returned.
     manifest : mapping
         What may differ between two runs of the same configuration.
+    export : callable, optional
+        Writes further files (`EXPORTS`) into the folder that it is given.
     """
 
     tables: Tables
     figure: "Figure"
     summary: Figures
     manifest: Mapping[str, object]
+    export: Callable[[Path], None] | None = None
 
 
 def is_finished(folder: Path) -> bool:
@@ -96,6 +103,8 @@ def _write_parts(folder: Path, run: Artefacts) -> None:
     for name in TABLES:
         write_table(getattr(run.tables, name), folder / f"{name}.parquet")
     run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
+    if run.export is not None:
+        run.export(folder)
     (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")
     (folder / SUMMARY).write_text(_json(run.summary), encoding="utf-8")
 

@@ -19,6 +19,8 @@ from sim.errors import SimError
 from sim.job_metrics import Figures
 
 COMPARISON = "comparison.csv"
+COMMON_RUNS = 200
+"""So many runs say which configuration all share."""
 SHOWN = (
     Row("mean_response_time", "mean response", "s"),
     Row("p95_response_time", "p95 response", "s"),
@@ -179,23 +181,59 @@ def print_comparison(console: Console, table: pd.DataFrame, keys: Sequence[str])
         )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare the runs below a folder; return the exit status."""
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.compare", description="One table of all runs below a folder."
+        prog="python -m sim.compare",
+        description="Tables, plots and one page of all runs below a folder.",
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
-    folder = parser.parse_args(arguments).folder
+    parser.add_argument("--table", action="store_true", help="tables only, no plots and no page")
+    parser.add_argument("--latex", action="store_true", help="write comparison.tex too")
+    parser.add_argument("--markdown", action="store_true", help="write comparison.md too")
+    parser.add_argument(
+        "--gantt", action="append", default=[], metavar="RUN",
+        help="show this run's schedule on the page (its folder below FOLDER); may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--detail", type=int, default=3, metavar="N",
+        help="simulations of each group whose tables are read for the plots (default 3)",
+    )  # fmt: skip
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Compare the runs below a folder; return the exit status."""
+    asked = arguments().parse_args(given)
+    folder: Path = asked.folder
     try:
         table, keys = gather(folder)
         path = write_comparison(table, folder)
+        written = _report(folder, table, keys, asked)
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
     console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
     print_comparison(console, table, keys)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
+    for one in written:
+        console.print(f"wrote {one}", highlight=False, soft_wrap=True)
     return 0
+
+
+def _report(
+    folder: Path, table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace
+) -> list[Path]:
+    from sim.report.write import Wanted, common_values, write_report
+
+    unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
+    if unknown:
+        raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
+    runs = find_runs(folder)[:COMMON_RUNS]
+    wanted = Wanted(
+        not asked.table, asked.latex, asked.markdown, tuple(asked.gantt), max(asked.detail, 1)
+    )
+    return write_report(folder, table, keys, common_values(map(read_configuration, runs)), wanted)
 
 
 if __name__ == "__main__":

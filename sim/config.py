@@ -51,6 +51,7 @@ class Config:
     seed: int = 1
     replications: int = 1
     overrun: str = "extend"
+    export: list[str] = field(default_factory=list)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     sim: SimConfig = field(default_factory=SimConfig)
 

@@ -5,6 +5,7 @@ import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sim.artefacts import Artefacts, mean_summary, replication_folder, write_mea
 from sim.build import accepted, build
 from sim.calibration import CalibrationRun, charge, observations, plan_calibration
 from sim.engine import Watcher, simulate
+from sim.formats import check_formats, write_formats
 from sim.job_metrics import Figures
 from sim.machine import Dedicated
 from sim.manifest import manifest
@@ -189,6 +191,7 @@ def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest:
             more={"seed": config["seed"]},
         ),
         manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
+        export=partial(write_formats, run=outcome, names=config["export"]),
     )
 
 
@@ -251,6 +254,7 @@ def run(
         The summary of the run and that of its baseline, if it has one.
     """
     Trim(**config["metrics"])
+    check_formats(config["export"])
     number = config["replications"]
     if number == 1:
         return replicate(config, 0, folder, digest, show)

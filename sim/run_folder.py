@@ -32,6 +32,7 @@ def clear_run(folder: Path) -> None:
 
     The run's own summary goes first, so that nothing looks finished on the way.
     """
+    (folder / ".hydra" / "finished.json").unlink(missing_ok=True)
     clear(folder)
     for part in list(_parts(folder)):
         clear(part)

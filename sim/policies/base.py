@@ -64,7 +64,15 @@ class Backfill(Protocol):
 
 
 class Reallocation(Protocol):
-    """How many processors malleable jobs hold while they run."""
+    """How many processors malleable jobs hold while they run.
+
+    Attributes
+    ----------
+    reallocates : bool
+        False for the rule that leaves every job on what it starts on.
+    """
+
+    reallocates: bool
 
     def begin(
         self, view: View, order: Order, backfill: Backfill, allocation: Allocation
@@ -97,8 +105,12 @@ class Policy:
     allocation: Allocation | OpenAllocation
     reallocation: Reallocation | None = None
 
+    @property
+    def _reallocates(self) -> bool:
+        return self.reallocation is not None and self.reallocation.reallocates
+
     def __post_init__(self) -> None:
-        if self.reallocation is not None and isinstance(self.allocation, OpenAllocation):
+        if self._reallocates and isinstance(self.allocation, OpenAllocation):
             raise PolicyError(
                 f"policy.reallocation={type(self.reallocation).__name__} does not go with "
                 f"policy.allocation={type(self.allocation).__name__}, which keeps counts open "
@@ -107,7 +119,11 @@ class Policy:
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        if self.reallocation is not None and not isinstance(self.allocation, OpenAllocation):
+        if (
+            self.reallocation is not None
+            and self._reallocates
+            and not isinstance(self.allocation, OpenAllocation)
+        ):
             return self.reallocation.begin(view, self.order, self.backfill, self.allocation)
         return self.backfill.begin(view, self.order, self.allocation)
 

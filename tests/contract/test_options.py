@@ -27,6 +27,8 @@ FILLED = {
     "workload/swf": ["workload.path=log.swf"],
     "workload/archive": ["workload.name=SDSC-SP2"],
     **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
+    "workload/sacct": ["workload.path=jobs.txt"],
+    "workload/batsim": ["workload.path=workload.json"],
 }
 NEEDS_FILE = {"moldability/measured"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")

@@ -138,6 +138,8 @@ class Reallocation:
 
     shrinks_unasked = False
 
+    reallocates = True
+
     def __init__(
         self,
         cost: CostModel | None = None,

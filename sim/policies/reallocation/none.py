@@ -8,6 +8,8 @@ from sim.view import View
 class NoReallocation:
     """Every job keeps what the allocation rule gave it."""
 
+    reallocates = False
+
     def begin(
         self, view: View, order: Order, backfill: Backfill, allocation: Allocation
     ) -> Scheduler:

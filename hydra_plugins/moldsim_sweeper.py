@@ -1,0 +1,69 @@
+"""Hydra's sweeper for moldsim: what is finished is left out before anything is composed.
+
+Hydra takes sweepers from this namespace alone; what is done lies in `sim.sweeping`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+
+
+@dataclass
+class MoldsimSweeperConf:
+    """Settings of the sweeper.
+
+    Attributes
+    ----------
+    max_batch_size : int or None
+        Most runs handed to the launcher at once; None: 500, or what Slurm's
+        ``MaxArraySize`` allows.
+    params : dict or None
+        Sweep values, as with Hydra's own sweeper.
+    """
+
+    _target_: str = "hydra_plugins.moldsim_sweeper.MoldsimSweeper"
+    max_batch_size: int | None = None
+    params: dict[str, str] | None = None
+
+
+ConfigStore.instance().store(
+    group="hydra/sweeper", name="moldsim", node=MoldsimSweeperConf, provider="moldsim"
+)
+
+
+class MoldsimSweeper(BasicSweeper):
+    """The basic sweeper for many runs: it restarts, splits, and goes on past crashes."""
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Run every combination that is not finished yet; return nothing."""
+        from sim.sweeping import Sweep, samples_to_validate
+
+        assert self.config is not None
+        assert self.launcher is not None
+        assert self.hydra_context is not None
+        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
+        overrides = parser.parse_overrides([*self._parse_config(), *arguments])
+        combinations = self.split_arguments(overrides, None)[0]
+        self.validate_batch_is_legal(samples_to_validate(combinations))
+        folder = Path(self.config.hydra.sweep.dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.config, folder / "multirun.yaml")
+        hydra: Any = OmegaConf.to_container(self.config.hydra, resolve=False)
+        Sweep(folder, hydra, combinations, self._launch()).run(self.max_batch_size)
+        return []
+
+    def _launch(self) -> Callable[[Sequence[Sequence[str]], int], None]:
+        launcher = self.launcher
+        assert launcher is not None
+
+        def launch(batch: Sequence[Sequence[str]], first: int) -> None:
+            for result in launcher.launch(batch, initial_job_idx=first):
+                _ = result.return_value  # raises what the job raised
+
+        return launch

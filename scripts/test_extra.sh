@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Everything that the plain tests leave out: real logs, a browser, Slurm, evalys, documentation.
+# What cannot be installed here is skipped with a message. MOLDSIM_DATA names the real logs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+python=$PWD/.venv/bin/python
+export OMP_NUM_THREADS=1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+echo "== programs"
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+    chromium chromium-driver slurmctld slurmd slurm-client munge) >"$scratch/apt.log" 2>&1 ||
+    echo "skipped: Chromium and Slurm could not be installed"
+fi
+"$python" -m pip install -q hydra-submitit-launcher mkdocs selenium ||
+  echo "skipped: some of hydra-submitit-launcher, mkdocs, selenium could not be installed"
+python3 -m venv "$scratch/evalys" && "$scratch/evalys/bin/pip" install -q evalys ||
+  echo "skipped: evalys could not be installed"
+
+echo "== tests, with real logs"
+if [ -d "${MOLDSIM_DATA:-}" ]; then
+  "$python" -m pytest -ra
+else
+  echo "skipped: MOLDSIM_DATA names no folder with traces/ and scaling/"
+fi
+
+echo "== the page of a comparison, in a browser"
+"$python" -m sim -m workload.jobs=80 policy=easy,sa predictor=oracle,noisy_oracle seed=1,2 \
+  hydra.sweep.dir="$scratch/sweep" >"$scratch/sweep.out"
+"$python" -m sim.compare "$scratch/sweep" >"$scratch/compare.out"
+"$python" scripts/check_page.py "$scratch/sweep/comparison.html"
+
+echo "== a schedule in evalys"
+"$python" -m sim workload.jobs=60 baseline=null "export=[csv]" hydra.run.dir="$scratch/run" >/dev/null
+"$scratch/evalys/bin/python" scripts/check_evalys.py "$scratch/run/jobs.csv" "$scratch/evalys.png"
+
+echo "== Slurm"
+scripts/check_slurm.sh "$python"
+
+echo "== a sweep that is killed and started again"
+"$python" scripts/check_restart.py 20 40
+
+echo "== documentation"
+"$python" scripts/check_docs.py
+if "$python" -c 'import mkdocs' 2>/dev/null; then "$python" -m mkdocs build -q; fi
+echo "== all extra checks done"

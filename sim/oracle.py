@@ -1,0 +1,300 @@
+"""For people who write schedulers: ``python -m sim.oracle write`` and ``check``.
+
+``write`` makes workloads with the schedules that the rules give them; ``check``
+says of any schedule which job breaks which rule.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from predictors.user_estimate import UserEstimate
+from sim.engine import simulate
+from sim.errors import SimError
+from sim.formats import batsim_table
+from sim.machine import Dedicated
+from sim.outcome import Outcome, outcome
+from sim.policies import Policy
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy
+from sim.policies.backfill.none import NoBackfill
+from sim.policies.order import FirstComeFirstServed
+from sim.referee import RULES, Breach, RigidJob, check_schedule
+from workloads.base import Trace
+from workloads.batsim import write_batsim
+from workloads.errors import WorkloadError
+from workloads.export import log_of_trace
+from workloads.logs import LogReplay
+from workloads.lublin import Lublin
+from workloads.reading import guess_format, read_log
+from workloads.shapes import NoMoldability
+from workloads.streams import Streams
+from workloads.swf import write_swf
+from workloads.truth import build_truth
+
+TINY = (
+    # submit, processors, runtime, estimate: the head waits, one may pass, one may not
+    *((0, 3, 10, 12), (1, 2, 5, 5), (2, 1, 9, 10), (3, 1, 20, 20)),
+    *((4, 4, 3, 3), (5, 1, 2, 8), (6, 2, 4, 2), (6, 1, 1, 1)),
+)
+PAGE = """# Schedules by the rules
+
+Each workload comes as SWF and as Batsim JSON, each schedule as a table in the columns of
+Batsim's jobs.csv. index.csv lists them. All times are whole seconds. Jobs are rigid; a job that
+outlives its estimate runs on, and the belief doubles (to at least the elapsed time plus 1 s).
+
+{rules}
+
+At one instant ends come first, then expired estimates, then arrivals; then the scheduler looks.
+
+Check a schedule of your own (Batsim's jobs.csv, or SWF with wait times):
+
+    python -m sim.oracle check --rule easy --workload crowded-1.swf --schedule mine.csv
+"""
+
+
+def rigid_trace(
+    rows: Sequence[Sequence[float]] | np.ndarray, processors: int, source: str
+) -> Trace:
+    """Return a trace of (submit, processors, runtime, estimate) rows."""
+    submit, width, runtime, estimate = np.asarray(rows, float).T
+    jobs = pd.DataFrame(
+        {
+            "job_id": np.arange(1, len(submit) + 1),
+            "submit_time": submit,
+            "requested_processors": width.astype(np.int64),
+            "reference_runtime": runtime,
+            "requested_time": estimate,
+            **dict.fromkeys(("user", "executable", "preceding_job"), -1),
+            "think_time": -1.0,
+        }
+    )
+    return Trace(jobs, processors, source)
+
+
+def crowded_rows(rng: np.random.Generator, jobs: int, processors: int) -> np.ndarray:
+    """Draw jobs of few instants and short estimates, so that much happens at once."""
+    submit = np.cumsum(rng.integers(0, 5, jobs))
+    runtime = rng.integers(1, 13, jobs)
+    estimate = np.where(rng.random(jobs) < 0.4, runtime, rng.integers(1, 31, jobs))
+    return np.column_stack([submit, rng.integers(1, processors + 1, jobs), runtime, estimate])
+
+
+def modelled(streams: Streams, estimates: str) -> Trace:
+    """Return 400 modelled jobs on 64 processors, all times whole seconds."""
+    trace = Lublin(jobs=400, load=0.9, estimates=estimates).trace(streams, 64)
+    times = ["submit_time", "reference_runtime", "requested_time"]
+    jobs = trace.jobs.assign(**{name: np.ceil(trace.jobs[name]) for name in times})
+    return Trace(jobs, 64, f"modelled-{estimates}")
+
+
+def pack_traces(seed: int) -> list[Trace]:
+    """Return the workloads of a pack."""
+    streams = Streams(seed)
+    traces = [rigid_trace(TINY, 4, "tiny")]
+    for number in range(1, 6):
+        rows = crowded_rows(streams(f"crowded {number}"), 60, 8)
+        traces.append(rigid_trace(rows, 8, f"crowded-{number}"))
+    return traces + [modelled(streams, estimates) for estimates in ("exact", "tsafrir")]
+
+
+def schedule(trace: Trace, rule: str) -> Outcome:
+    """Return the schedule of a rigid trace under one of `RULES`.
+
+    Raises
+    ------
+    SimError
+        If there is no such rule, or the trace names no machine.
+
+    Examples
+    --------
+    >>> trace = rigid_trace(TINY, 4, "tiny")
+    >>> schedule(trace, "easy").tables.jobs["start_time"].tolist()[:4]
+    [0.0, 10.0, 2.0, 10.0]
+    """
+    rules: Mapping[str, object] = {
+        "fcfs": NoBackfill(),
+        "easy": Easy(),
+        "conservative": Conservative(),
+        "replan": Conservative(replan=True),
+    }
+    if rule not in rules or trace.processors is None:
+        raise SimError(
+            f"rule {rule}: must be one of {', '.join(RULES)}, on a machine of known size"
+        )
+    truth = build_truth(trace, NoMoldability(), Streams(1), trace.processors)
+    policy = Policy(FirstComeFirstServed(), rules[rule], Request())  # type: ignore[arg-type]
+    records = simulate(trace, truth, policy, UserEstimate(), Dedicated(trace.processors))
+    return outcome(trace, truth, records)
+
+
+def write_pack(folder: Path, seed: int = 1) -> pd.DataFrame:
+    """Write a pack of workloads with their schedules, and return its index.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if missing.
+    seed : int
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for trace in pack_traces(seed):
+        write_swf(folder / f"{trace.source}.swf", log_of_trace(trace))
+        write_batsim(folder / f"{trace.source}.json", trace)
+        for rule in RULES:
+            tables = schedule(trace, rule).tables
+            name = f"{trace.source}.{rule}.csv"
+            table = batsim_table(tables.jobs, tables.allocations)
+            table.to_csv(folder / name, index=False, lineterminator="\n")
+            row: dict[str, object] = {
+                "workload": f"{trace.source}.swf",
+                "rule": rule,
+                "schedule": name,
+            }
+            row |= {"jobs": len(trace.jobs), "processors": trace.processors}
+            rows.append(row | {"mean_wait_time": float(tables.jobs["wait_time"].mean())})
+    index = pd.DataFrame(rows)
+    index.to_csv(folder / "index.csv", index=False, lineterminator="\n")
+    rules = "\n".join(f"- `{name}`: {text}" for name, text in RULES.items())
+    (folder / "README.md").write_text(PAGE.format(rules=rules), encoding="utf-8")
+    return index
+
+
+def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
+    """Return start and end of each job in a schedule.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        ``jobs.parquet`` of a run, Batsim's ``jobs.csv``, or SWF with wait times.
+
+    Raises
+    ------
+    SimError
+        If the file has no starts and ends by job number.
+    """
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+        spans = table[["job_id", "start_time", "end_time"]]
+    elif path.name.removesuffix(".gz").endswith(".csv"):
+        table = pd.read_csv(path, dtype={"job_id": str, "jobID": str})
+        table = table.rename(columns={"jobID": "job_id"})
+        lacking = [c for c in ("job_id", "starting_time", "finish_time") if c not in table.columns]
+        if lacking:
+            raise SimError(f"{path}: a schedule needs the columns {', '.join(lacking)}")
+        spans = table[["job_id", "starting_time", "finish_time"]]
+        spans = spans.assign(job_id=spans["job_id"].str.rpartition("!")[2])
+    else:
+        jobs = read_log(path, "swf").jobs
+        start = jobs["submit_time"] + jobs["wait_time"]
+        spans = pd.DataFrame({"job_id": jobs["job_number"], "a": start})
+        spans["b"] = start + jobs["run_time"]
+        spans = spans[jobs["wait_time"] >= 0]
+    return _by_job(spans, path)
+
+
+def _by_job(spans: pd.DataFrame, path: Path) -> dict[int, tuple[float, float]]:
+    try:
+        numbers = spans["job_id"].astype(int)
+        times = spans.iloc[:, 1:].astype(float)
+    except ValueError as error:
+        raise SimError(f"{path}: {error}") from None
+    if numbers.duplicated().any():
+        raise SimError(f"{path}: job {numbers[numbers.duplicated()].iloc[0]} appears twice")
+    if times.isna().to_numpy().any():
+        raise SimError(f"{path}: a start or end is missing")
+    return dict(zip(numbers.tolist(), map(tuple, times.to_numpy().tolist()), strict=True))
+
+
+def check_files(
+    workload: Path, schedule_file: Path, rule: str, processors: int | None = None
+) -> list[Breach]:
+    """Return every breach of a rule in another scheduler's schedule.
+
+    Parameters
+    ----------
+    workload : pathlib.Path
+        SWF or Batsim JSON.
+    schedule_file : pathlib.Path
+        As for `read_schedule`.
+    rule : str
+        One of `RULES`.
+    processors : int, optional
+        Size of the machine, where the workload does not say.
+
+    Raises
+    ------
+    SimError, WorkloadError
+        If a file cannot be read.
+    """
+    log = read_log(workload, guess_format(workload))
+    trace = LogReplay().apply(log, Streams(1), processors)
+    columns = ["job_id", "submit_time", "requested_processors", "reference_runtime"]
+    rows = trace.jobs[[*columns, "requested_time"]].itertuples(index=False, name=None)
+    jobs = [RigidJob(*row) for row in rows]
+    machine = processors or trace.processors or 1
+    return check_schedule(jobs, read_schedule(schedule_file), machine, rule)
+
+
+def _check(asked: argparse.Namespace) -> int:
+    breaches = check_files(asked.workload, asked.schedule, asked.rule, asked.processors)
+    for breach in breaches[: asked.most]:
+        line = f"job {breach.job_id} at {breach.time:.12g}: {breach.rule}: {breach.text}\n"
+        sys.stdout.write(line)
+    if len(breaches) > asked.most:
+        sys.stdout.write(f"and {len(breaches) - asked.most} more\n")
+    jobs = len({breach.job_id for breach in breaches})
+    end = f"{len(breaches)} breaches by {jobs} jobs" if breaches else "keeps the rule"
+    sys.stdout.write(f"{asked.schedule} under {asked.rule}: {end}\n")
+    return 1 if breaches else 0
+
+
+def _write(asked: argparse.Namespace) -> int:
+    index = write_pack(asked.folder, asked.seed)
+    sys.stdout.write(f"{len(index)} schedules in {asked.folder}\n")
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    rules = "\n".join(f"  {name}: {text}" for name, text in RULES.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.oracle",
+        description=f"Schedules by the rules, and whether another's keeps them.\n\n{rules}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    write = commands.add_parser("write", help="workloads with their schedules under every rule")
+    write.add_argument("folder", type=Path)
+    write.add_argument("--seed", type=int, default=1)
+    write.set_defaults(act=_write)
+    check = commands.add_parser("check", help="which job breaks which rule; status 1 if one does")
+    check.add_argument("--rule", required=True, choices=tuple(RULES))
+    check.add_argument("--workload", type=Path, required=True, help="SWF or Batsim JSON")
+    check.add_argument(
+        "--schedule", type=Path, required=True, help="Batsim's jobs.csv, jobs.parquet or SWF"
+    )
+    check.add_argument("--processors", type=int, help="size of the machine")
+    check.add_argument("--most", type=int, default=50, help="breaches to print (default 50)")
+    check.set_defaults(act=_check)
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    asked = arguments().parse_args(given)
+    try:
+        return int(asked.act(asked))
+    except (SimError, WorkloadError, OSError) as error:
+        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The comparison of many runs as tables, plots and one page."""

@@ -1,0 +1,287 @@
+"""The plots of a comparison, in one style, safe for the colour-blind, with units."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.plots import COLOURS, PALE
+from sim.report.details import QUANTILES, Details
+from sim.report.samples import Group, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_LINES = 8
+MOST_BARS = 24
+MARKERS = "osD^vPX*"
+STYLES = ("-", "--", "-.", ":")
+LINE_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#999999",
+)
+"""Okabe & Ito's palette, those first that stand out from white."""
+LOSSES = (
+    ("useful", "useful work, Σ T(1)", "#009E73", ""),
+    ("inefficiency", "inefficiency", "#E69F00", "//"),
+    ("held_back", "idle, a waiting job would fit as requested", "#D55E00", "xx"),
+    ("fragmentation", "idle, no waiting job fits as requested", "#CC79A7", "\\\\"),
+    ("no_demand", "idle, nothing waits", "#E8E8E8", ""),
+)
+
+Drawn = Sequence[tuple[Group, Details]]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One plot and what it says without a picture.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    title, caption : str
+    draw : callable
+        Draws it on a figure.
+    """
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[["Figure"], None]
+
+
+def _bars(
+    groups: Sequence[Group], key: str, label: str, scale: float
+) -> Callable[["Figure"], None]:
+    """Draw a figure by policy (place) and predictor (colour), with intervals."""
+    runs = {(group.policy, group.predictor) for group in groups if group.role == "run"}
+    groups = [g for g in groups if g.role == "run" or (g.policy, g.predictor) not in runs]
+
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        policies = list(dict.fromkeys(group.policy for group in groups))
+        predictors = list(dict.fromkeys(group.predictor for group in groups))
+        width = 0.8 / max(len(predictors), 1)
+        for number, predictor in enumerate(predictors):
+            where = [group for group in groups if group.predictor == predictor]
+            found = {
+                policy: estimate(
+                    np.concatenate([g.values(key) for g in where if g.policy == policy])
+                )
+                for policy in dict.fromkeys(group.policy for group in where)
+            }
+            x = [policies.index(policy) + (number + 0.5) * width - 0.4 for policy in found]
+            axes.bar(
+                x,
+                [value.mean / scale for value in found.values()],
+                width * 0.94,
+                yerr=[np.nan_to_num(value.half / scale) for value in found.values()],
+                color=COLOURS[number % len(COLOURS)],
+                edgecolor="#333333",
+                linewidth=0.5,
+                hatch=("", "//", "..", "xx")[number // len(COLOURS) % 4],
+                error_kw={"elinewidth": 1.0, "capsize": 2.5},
+                label=predictor or None,
+            )
+        axes.set_xticks(range(len(policies)), policies)
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0.0)
+        if any(predictors):
+            _legend(axes, "predictor")
+        _tidy(axes)
+
+    return draw
+
+
+def _legend(axes: "Axes", title: str = "") -> None:
+    axes.legend(
+        title=title or None, frameon=False, fontsize=8, title_fontsize=8,
+        loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
+    )  # fmt: skip
+
+
+def _tidy(axes: "Axes") -> None:
+    axes.grid(visible=True, color=PALE, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _line(number: int) -> dict[str, Any]:
+    return {
+        "color": LINE_COLOURS[number % len(LINE_COLOURS)],
+        "linestyle": STYLES[number % len(STYLES)],
+        "linewidth": 1.3,
+    }
+
+
+def _load(drawn: Drawn) -> Callable[["Figure"], None]:
+    def draw(figure: "Figure") -> None:
+        busy, queued = figure.subplots(2, 1, sharex=True)
+        for number, (group, found) in enumerate(drawn):
+            busy.plot(found.hours, 100 * found.busy, label=group.label, **_line(number))
+            queued.plot(found.hours, found.queued, **_line(number))
+        busy.set(ylabel="busy processors (%)", ylim=(0, 105))
+        queued.set(ylabel="waiting jobs", xlabel="time since the first submit (h)")
+        queued.set_ylim(bottom=0)
+        _legend(busy)
+        for axes in (busy, queued):
+            _tidy(axes)
+
+    return draw
+
+
+def _slowdowns(drawn: Drawn) -> Callable[["Figure"], None]:
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        for number, (group, found) in enumerate(drawn):
+            axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **_line(number))
+        axes.set_xscale("log")
+        axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
+        _legend(axes)
+        _tidy(axes)
+
+    return draw
+
+
+def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]:
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        for number, (group, found) in enumerate(drawn):
+            series = getattr(found, column)
+            axes.plot(
+                series.index, 100 * series.to_numpy(),
+                marker=MARKERS[number % len(MARKERS)], markersize=4,
+                label=group.label, **_line(number),
+            )  # fmt: skip
+        axes.set_xscale("symlog", base=2, linthresh=1)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set(xlabel=label, ylabel="median error of prediction (%)")
+        axes.set_ylim(bottom=0)
+        _legend(axes)
+        _tidy(axes)
+
+    return draw
+
+
+def _losses(drawn: Drawn) -> Callable[["Figure"], None]:
+    def draw(figure: "Figure") -> None:
+        axes, wrong = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
+        places = np.arange(len(drawn))
+        left = np.zeros(len(drawn))
+        for name, label, colour, hatch in LOSSES:
+            share = 100 * np.nan_to_num([getattr(found.losses, name) for _, found in drawn])
+            axes.barh(places, share, left=left, color=colour, hatch=hatch,
+                      edgecolor="white", linewidth=0.5, label=label)  # fmt: skip
+            left += share
+        axes.set_yticks(places, [group.label for group, _ in drawn])
+        axes.invert_yaxis()
+        axes.set(xlabel="share of processors x makespan (%)", xlim=(0, 100))
+        error = [100 * found.losses.misprediction for _, found in drawn]
+        wrong.barh(places, np.nan_to_num(error), color="#0072B2")
+        wrong.set_xlabel("planned wrongly (%)")
+        wrong.set_xlim(left=0)
+        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
+        for each in (axes, wrong):
+            _tidy(each)
+
+    return draw
+
+
+def _waits(groups: Sequence[Group]) -> Callable[["Figure"], None]:
+    def draw(figure: "Figure") -> None:
+        axes = figure.add_subplot()
+        places = np.arange(len(groups))
+        wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
+        whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
+        axes.barh(places, wait / 3600, color="#D55E00", hatch="//", edgecolor="white",
+                  label="waiting")  # fmt: skip
+        axes.barh(places, (whole - wait) / 3600, left=wait / 3600, color="#56B4E9",
+                  label="running")  # fmt: skip
+        axes.set_yticks(places, [group.label for group in groups])
+        axes.invert_yaxis()
+        axes.set_xlabel("mean response time (h)")
+        _legend(axes)
+        _tidy(axes)
+
+    return draw
+
+
+def in_turn(groups: Sequence[Group], most: int) -> list[Group]:
+    """Return at most so many groups, one of each policy in turn, in their own order."""
+    if len(groups) <= most:
+        return list(groups)
+    queues: dict[str, list[Group]] = {}
+    for group in groups:
+        queues.setdefault(f"{group.role} {group.policy}", []).append(group)
+    turns = [(place, group) for queue in queues.values() for place, group in enumerate(queue)]
+    turns.sort(key=lambda turn: turn[0])
+    chosen = [id(group) for _, group in turns[:most]]
+    return [group for group in groups if id(group) in chosen]
+
+
+def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot]:
+    """Return the plots of a comparison.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+    found : mapping of str to Details
+        By the groups' labels.
+    """
+    chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
+    drawn = [(group, found[group.label]) for group in chosen]
+    first = f" {MOST_LINES} of {len(groups)} groups." if len(groups) > MOST_LINES else ""
+    bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
+    plots = [
+        Plot("response_time", "Response time", bars,
+             _bars(groups, "mean_response_time", "mean response time (h)", 3600.0)),
+        Plot("efficiency", "System efficiency", f"Σ T(1) over held processor-seconds. {bars}",
+             _bars(groups, "system_efficiency", "system efficiency (%)", 0.01)),
+        Plot("waiting", "Waiting and running", "Parts of the mean response time.",
+             _waits(in_turn(groups, MOST_BARS))),
+    ]  # fmt: skip
+    if not drawn:
+        return plots
+    reads = "Of the first repetition of each group." + first
+    medians = "Median of |predicted − actual| / actual over completed runs." + first
+    return [
+        *plots,
+        Plot("load", "Load over time", reads, _load(drawn)),
+        Plot("slowdown", "Bounded slowdown", "Distribution over jobs." + first, _slowdowns(drawn)),
+        Plot("error_by_count", "Prediction error by processor count", medians,
+             _errors(drawn, "by_count", "processors (from this power of two on)")),
+        Plot("error_by_history", "Prediction error by history", medians,
+             _errors(drawn, "by_history", "observations behind the belief (from this many on)")),
+        Plot("losses", "Where time was lost",
+             "Left: the machine's time. Right: processor-seconds by which beliefs were wrong."
+             + first, _losses(drawn)),
+    ]  # fmt: skip
+
+
+def save(plot: Plot, folder: Path) -> str:
+    """Write a plot as PNG and SVG, and return the SVG's text."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"svg.hashsalt": plot.name, "font.size": 9})
+        figure = Figure(figsize=(7.4, 4.4), dpi=150, layout="constrained")
+        FigureCanvasAgg(figure)
+        plot.draw(figure)
+        figure.savefig(folder / f"{plot.name}.png", metadata={"Software": None})
+        figure.savefig(folder / f"{plot.name}.svg", metadata={"Date": None})
+    return (folder / f"{plot.name}.svg").read_text(encoding="utf-8")

@@ -1,0 +1,140 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_compare import fabricate, figures
+
+from sim.compare import gather, main
+from sim.report.details import COUNT_BINS, details
+from sim.report.figures import in_turn, plots_of
+from sim.report.samples import Group, Sample, estimate, groups_of
+from sim.report.tables import text_table
+
+
+def tables(folder, slowdown):
+    pd.DataFrame({"job_id": [-1, 1, 2], "bounded_slowdown": [99.0, *slowdown]}).to_parquet(
+        folder / "jobs.parquet"
+    )
+    pd.DataFrame(
+        {"time": [0.0, 10.0, 30.0, 40.0], "busy_processors": [4, 2, 1, 0],
+         "queued_jobs": [0, 1, 0, 0]}
+    ).to_parquet(folder / "timeline.parquet")  # fmt: skip
+    pd.DataFrame(
+        {"job_id": [1] * 6, "nprocs": [1] * 5 + [2], "observations": [0] * 6,
+         "predicted": [12.0] * 6, "actual": [10.0] * 5 + [np.nan]}
+    ).to_parquet(folder / "predictions.parquet")  # fmt: skip
+    return folder
+
+
+FIGURES = {
+    "processors": 4,
+    "makespan": 40.0,
+    "utilization": 0.5,
+    "useful_utilization": 0.3,
+    "loss_of_capacity_requested": 0.1,
+    "mean_wait_time": 2.0,
+    "system_efficiency": 0.6,
+}
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    for policy, times in (("easy", (30.0, 34.0)), ("sa", (10.0, 14.0))):
+        for seed, response in enumerate(times, start=1):
+            folder = fabricate(
+                tmp_path / f"policy={policy},seed={seed}",
+                [f"policy={policy}", f"seed={seed}", "workload.jobs=5"],
+                summary=figures(response, **FIGURES, seed=seed),
+                config={"seed": seed, "baseline": "easy", "workload": {"jobs": 5}},
+                choices={"policy": policy, "predictor": "oracle"},
+                baseline=figures(31.0, seed=seed),
+            )
+            tables(folder, (1.0, 3.0))
+    return tmp_path
+
+
+def test_groups_gather_seeds_and_count_a_baseline_once(sweep):
+    groups = groups_of(sweep, *gather(sweep))
+    assert [(g.label, len(g.samples)) for g in groups] == [
+        ("easy", 2), ("easy (baseline)", 2), ("sa", 2)
+    ]  # fmt: skip
+    found = estimate(groups[2].values("mean_response_time"))
+    assert (found.mean, found.count) == (12.0, 2)
+    assert found.half == pytest.approx(12.7062 * 2.0, rel=1e-4)
+
+
+def test_details_of_tables(tmp_path):
+    group = Group({}, "run", [Sample(tables(tmp_path, (1.0, 3.0)), ".", FIGURES)])
+    found = details(group, 3)
+    losses = found.losses
+    assert losses.useful == 0.3
+    assert losses.inefficiency == pytest.approx(0.2)
+    assert losses.held_back == 0.1
+    assert losses.fragmentation == pytest.approx(2 * 20 / 160 - 0.1)
+    assert losses.no_demand == pytest.approx(3 * 10 / 160)
+    assert losses.misprediction == pytest.approx(5 * 2 / 160)
+    assert found.by_count.to_dict() == {1: pytest.approx(0.2)}
+    assert found.by_history.to_dict() == {0: pytest.approx(0.2)}
+    assert (found.slowdown[0], found.slowdown[-1]) == (1.0, 3.0)
+    assert (found.busy * 4).mean() == pytest.approx((40 + 40 + 10) / 40)
+    assert COUNT_BINS[:3] == (1, 2, 4)
+
+
+def test_everything_is_written_and_safe_to_repeat(sweep):
+    asked = [str(sweep), "--latex", "--markdown"]
+    assert main(asked) == 0
+    first = {p.name: p.read_bytes() for p in [*sweep.glob("comparison.*"), *sweep.glob("plots/*")]}
+    assert len(first) == 5 + 16
+    assert main(asked) == 0
+    assert {p.name: p.read_bytes() for p in [*sweep.glob("comparison.*"), *sweep.glob("plots/*")]} \
+        == first  # fmt: skip
+    page = first["comparison.html"].decode()
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+    assert page.count("<tr>") > 3
+    assert "workload.jobs: 5" in page
+    parquet = pd.read_parquet(sweep / "comparison.parquet")
+    assert parquet["mean_response_time"].tolist() == [
+        30.0,
+        31.0,
+        34.0,
+        31.0,
+        10.0,
+        31.0,
+        14.0,
+        31.0,
+    ]
+    assert "seed." in parquet.columns
+    assert json.loads(json.dumps(parquet["seed"].tolist())) == [1, 1, 2, 2] * 2
+
+
+def test_tables_for_papers(sweep):
+    groups = groups_of(sweep, *gather(sweep))
+    latex, markdown = text_table(groups, "latex"), text_table(groups, "markdown")
+    assert latex.count(r"\\") == 4
+    assert r"utilisation (\%)" in latex
+    assert r"$\pm$" in latex
+    assert markdown.splitlines()[-1].startswith("| sa | 0.00333 ± 0.00706 | – |") is False
+    assert markdown.splitlines()[-1].startswith("| sa | 0.0033 ± 0.0071 | – |")
+
+
+def test_a_schedule_is_chosen_by_name(sweep, capsys):
+    (sweep / "policy=sa,seed=2" / "schedule.png").write_bytes(b"not really")
+    assert main([str(sweep), "--gantt", "policy=sa,seed=2"]) == 0
+    assert 'data-gantt="0"' in (sweep / "comparison.html").read_text()
+    assert main([str(sweep), "--gantt", "policy=no"]) == 2
+    assert "policy=no" in capsys.readouterr().err
+
+
+def test_many_groups_are_drawn_in_turn():
+    groups = [Group({"policy": p, "predictor": q}, "run") for p in "ab" for q in range(5)]
+    assert [(g.policy, g.predictor) for g in in_turn(groups, 4)] == [
+        ("a", "0"), ("a", "1"), ("b", "0"), ("b", "1")
+    ]  # fmt: skip
+    assert in_turn(groups, 10) == groups
+    assert [plot.name for plot in plots_of(groups, {})] == [
+        "response_time",
+        "efficiency",
+        "waiting",
+    ]

@@ -1,0 +1,112 @@
+import pytest
+
+from workloads.errors import WorkloadError
+from workloads.sacct import NEEDED, SACCT, SacctWorkload, read_sacct
+from workloads.streams import Streams
+
+# ruff: noqa: E501
+HEADER = "JobID|User|Submit|Start|End|Elapsed|Timelimit|ReqCPUS|NCPUS|NNodes|State|JobName"
+ROWS = (
+    "17|ann|2024-03-01T00:00:00|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00|1-00:00:00|4|8|2|COMPLETED|a|b",
+    "17.batch||2024-03-01T00:00:00|2024-03-01T00:00:10|2024-03-01T00:01:10|00:01:00||8|8|2|COMPLETED|batch",
+    "18_3|bob|2024-03-01T00:00:05|2024-03-01T00:00:05|2024-03-01T00:00:35|00:00:30|01:00:00|1|1|1|TIMEOUT|c",
+    "18_4|bob|2024-03-01T00:00:05|2024-03-01T00:00:05|2024-03-01T00:00:36|00:00:31|UNLIMITED|1|1|1|CANCELLED by 7|c",
+    "19|ann|2024-03-01T00:00:06|Unknown|Unknown|00:00:00|10:00|1|0|0|CANCELLED by 7|d",
+    "20|ann|2024-03-01T00:00:07|2024-03-01T00:00:10|Unknown|00:00:50|10:00|1|1|1|RUNNING|d",
+)
+
+
+def dump(tmp_path, header=HEADER, rows=ROWS):
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def test_fields_of_a_dump(tmp_path):
+    log = read_sacct(dump(tmp_path))
+    jobs = log.jobs
+    assert jobs["job_number"].tolist() == [17, 18, 18, 19, 20]
+    assert jobs["submit_time"].tolist() == [1709251200 + s for s in (0, 5, 5, 6, 7)]
+    assert jobs["wait_time"].tolist() == [10, 0, 0, -1, 3]
+    assert jobs["run_time"].tolist() == [60, 30, 31, 0, -1]
+    assert jobs["allocated_processors"].tolist() == [8, 1, 1, 0, 1]
+    assert jobs["requested_processors"].tolist() == [4, 1, 1, 1, 1]
+    assert jobs["requested_time"].tolist() == [86400, 3600, -1, 600, 600]
+    assert jobs["status"].tolist() == [1, 0, 5, 5, -1]
+    assert jobs["user"].tolist() == [1, 2, 2, 1, 1]
+    assert jobs["executable"].tolist() == [1, 2, 2, 3, 3]
+
+
+def test_jobs_of_a_dump(tmp_path):
+    trace = SacctWorkload(dump(tmp_path)).trace(Streams(1))
+    assert trace.jobs["job_id"].tolist() == [17, 18, 21]
+    assert trace.dropped == {"cancelled_before_start": 1, "unknown_runtime": 1}
+    assert trace.repaired["repeated_number"] == 1
+    assert trace.processors == 8
+
+
+def test_zone_unit_and_offsets(tmp_path):
+    rows = (ROWS[0], ROWS[0].replace("T00:00:00|", "T00:00:00-06:00|", 1))
+    log = read_sacct(dump(tmp_path, rows=rows), "America/Costa_Rica", "nodes")
+    assert log.jobs["submit_time"].tolist() == [1709251200 + 6 * 3600] * 2
+    assert log.jobs["allocated_processors"].tolist() == [2, 2]
+
+
+def test_raw_columns_are_preferred(tmp_path):
+    header = "JobIDRaw|Submit|Start|ElapsedRaw|TimelimitRaw|AllocCPUS|State|"
+    log = read_sacct(dump(tmp_path, header, ["5|100|110|7|Partition_Limit|3|NODE_FAIL|"]))
+    assert log.jobs["run_time"].tolist() == [7]
+    assert log.jobs["submit_time"].tolist() == [100]
+    assert log.jobs["requested_time"].tolist() == [-1]
+    assert log.jobs["status"].tolist() == [0]
+
+
+def test_runtime_from_start_and_end(tmp_path):
+    path = dump(tmp_path, "JobID|Submit|Start|End|NCPUS|State", ["5|100|110|150|3|COMPLETED"])
+    assert read_sacct(path).jobs["run_time"].tolist() == [40]
+
+
+def test_missing_columns_are_named_in_one_line(tmp_path):
+    with pytest.raises(WorkloadError) as refused:
+        read_sacct(dump(tmp_path, "Submit|State", ["1|COMPLETED"]))
+    message = str(refused.value)
+    assert "JobIDRaw or JobID, Start, ElapsedRaw or Elapsed or End, AllocCPUS or NCPUS" in message
+    assert "\n" not in message
+    assert SACCT in message
+
+
+def test_the_command_prints_every_preferred_column():
+    assert {names[0] for names in NEEDED.values()} <= set(SACCT.split("--format=")[1].split(","))
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        (ROWS[0].replace("00:01:00", "1:0:0:0:0"), "line 2, column Elapsed"),
+        (ROWS[0].replace("|8|", "|4K|"), "line 2, column NCPUS"),
+        (ROWS[0].replace("2024-03-01T00:00:00", "yesterday"), "line 2, column Submit"),
+        ("17|ann", "line 2: 2 fields, the header has 12"),
+    ],
+)
+def test_what_is_no_value_is_named(tmp_path, row, named):
+    with pytest.raises(WorkloadError, match=named):
+        read_sacct(dump(tmp_path, rows=[row]))
+
+
+def test_bad_arguments():
+    with pytest.raises(WorkloadError, match=r"workload\.path is not set"):
+        SacctWorkload(None)
+    with pytest.raises(WorkloadError, match=r"workload\.timezone=Nowhere"):
+        SacctWorkload("x", timezone="Nowhere")
+    with pytest.raises(WorkloadError, match=r"workload\.unit=cores"):
+        SacctWorkload("x", unit="cores")
+
+
+def test_a_real_dump_replays_and_an_incomplete_one_is_refused(traces):
+    trace = SacctWorkload(traces / "slurm-micro-sacct-2021.txt.gz").trace(Streams(1))
+    assert len(trace.jobs) == 444
+    assert trace.dropped == {"zero_runtime": 56}
+    assert trace.jobs["submit_time"][0] == 1613082979.0  # 2021-02-11T22:36:19Z
+    assert trace.jobs["requested_time"][0] == 420.0
+    with pytest.raises(WorkloadError, match="without the columns JobIDRaw or JobID, Start, Elaps"):
+        SacctWorkload(traces / "kabre-sacct-2024.csv.gz").trace(Streams(1))

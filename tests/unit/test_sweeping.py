@@ -1,0 +1,120 @@
+import re
+
+import pytest
+
+from sim.artefacts import FAILURE, SUMMARY, read_failure, write_failure
+from sim.run_folder import clear_run
+from sim.sweep_progress import State, SweepProgress
+from sim.sweeping import BATCH, Sweep, batch_size, fingerprint, is_marked, mark_finished
+
+HYDRA = {
+    "launcher": {"_target_": "basic"},
+    "sweep": {"subdir": "${moldsim.folder:${hydra.job.override_dirname}}"},
+    "job": {"config": {"override_dirname": {"exclude_keys": ["sim.progress"]}}},
+}
+RUNS = [[f"seed={number}"] for number in range(1, 8)]
+
+
+def finish(folder, combination):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).write_text("{}")
+    mark_finished(folder, combination)
+
+
+class Launcher:
+    """Finishes runs; breaks at those that are named."""
+
+    def __init__(self, folder, breaks=()):
+        self.folder = folder
+        self.breaks = breaks
+        self.launched = []
+
+    def __call__(self, batch, first):
+        for combination in batch:
+            self.launched.append(combination[0])
+            if combination[0] in self.breaks:
+                raise MemoryError("no more\nmemory")
+            finish(self.folder / combination[0], combination)
+
+
+def test_finished_runs_are_not_launched(tmp_path):
+    for combination in RUNS[:3]:
+        finish(tmp_path / combination[0], combination)
+    (tmp_path / "seed=2" / SUMMARY).unlink()
+    mark_finished(tmp_path / "seed=3", ["seed=3", "policy=easy"])
+    launcher = Launcher(tmp_path)
+    Sweep(tmp_path, HYDRA, RUNS, launcher).run(None)
+    assert launcher.launched == [f"seed={number}" for number in range(2, 8)]
+
+
+def test_runs_are_handed_over_in_parts(tmp_path):
+    sizes = []
+
+    def launch(batch, first):
+        sizes.append((first, len(batch)))
+        Launcher(tmp_path)(batch, first)
+
+    Sweep(tmp_path, HYDRA, RUNS, launch).run(3)
+    assert sizes == [(0, 3), (3, 3), (6, 1)]
+
+
+def test_a_run_that_kills_its_worker_is_marked_and_the_others_go_on(tmp_path):
+    launcher = Launcher(tmp_path, breaks=("seed=3", "seed=6"))
+    Sweep(tmp_path, HYDRA, RUNS, launcher).run(None)
+    failed = sorted(path.parent.name for path in tmp_path.rglob(FAILURE))
+    assert failed == ["seed=3", "seed=6"]
+    assert read_failure(tmp_path / "seed=3") == "MemoryError: no more memory"
+    assert len(list(tmp_path.rglob(SUMMARY))) == 5
+
+
+def test_an_interrupt_is_passed_on(tmp_path):
+    def launch(batch, first):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Sweep(tmp_path, HYDRA, RUNS, launch).run(None)
+
+
+def test_names_of_the_users_own_are_left_to_hydra(tmp_path):
+    for combination in RUNS:
+        finish(tmp_path / combination[0], combination)
+    launcher = Launcher(tmp_path)
+    own = HYDRA | {"sweep": {"subdir": "${hydra.job.num}"}}
+    Sweep(tmp_path, own, RUNS, launcher).run(None)
+    assert len(launcher.launched) == len(RUNS)
+
+
+def test_a_mark_is_of_one_configuration_and_goes_with_the_run(tmp_path):
+    finish(tmp_path, ["a=1", "b=2"])
+    assert is_marked(tmp_path, ["b=2", "a=1"])
+    assert not is_marked(tmp_path, ["a=1"])
+    assert fingerprint(["a=1"]) != fingerprint(["a=2"])
+    clear_run(tmp_path)
+    (tmp_path / SUMMARY).write_text("{}")
+    assert not is_marked(tmp_path, ["a=1", "b=2"])
+
+
+def test_sizes_of_parts(monkeypatch, tmp_path):
+    assert batch_size(7, "submitit_slurm") == 7
+    assert batch_size(None, "hydra_plugins.JoblibLauncher") == BATCH
+    control = tmp_path / "scontrol"
+    control.write_text("#!/bin/sh\necho 'MaxArraySize            = 51'\n")
+    control.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert batch_size(None, "submitit_launcher.SlurmLauncher") == 50
+    control.write_text("#!/bin/sh\nexit 1\n")
+    assert batch_size(None, "submitit_launcher.SlurmLauncher") == 1000
+
+
+def test_progress_counts_and_is_logged(tmp_path, capsys):
+    runs = [tmp_path / str(number) for number in range(4)]
+    with SweepProgress(tmp_path, runs, before=2) as progress:
+        finish(runs[0], [])
+        write_failure(runs[1], "broken")
+        (runs[2] / ".hydra").mkdir(parents=True)
+        (runs[2] / ".hydra" / "overrides.yaml").write_text("[]")
+        assert progress.look() == State(done=3, failed=1, running=1, total=6)
+    line = (tmp_path / "sweep.log").read_text().splitlines()[-1]
+    expected = r"3 of 6 done, 1 failed, 1 running, 1 waiting, 0:00:0\d spent, 0:00:0\d left"
+    assert re.search(expected, line)
+    assert re.search(expected, capsys.readouterr().err)

@@ -1,0 +1,93 @@
+import json
+
+import pandas as pd
+import pytest
+
+from workloads.__main__ import main
+from workloads.description import describe
+from workloads.reading import guess_format, read_log
+from workloads.swf import FIELDS, Comment, SwfLog, read_swf
+
+ROW = dict.fromkeys(FIELDS, -1) | {"status": 1}
+
+
+def log_of(rows, machine=8):
+    jobs = pd.DataFrame([ROW | {"job_number": i} | row for i, row in enumerate(rows, start=1)])
+    return SwfLog(jobs, (Comment(0, f"; MaxProcs: {machine}"),))
+
+
+def job(submit, width, runtime, **more):
+    return {"submit_time": submit, "allocated_processors": width, "run_time": runtime, **more}
+
+
+def test_figures_of_a_small_log():
+    rows = [job(0, 1, 100, user=1, requested_time=200), job(50, 8, 100, user=2, requested_time=50)]
+    rows += [job(86400, 4, 300, user=1, requested_time=600), job(86500, 4, 300, user=1,
+                                                                 requested_time=600)]  # fmt: skip
+    found = describe(log_of([*rows, job(1, 9, 5)])).sections
+    assert found["log"]["jobs"] == 4
+    assert found["sizes"]["share_serial"] == 0.25
+    assert found["sizes"]["share_half_machine_or_more"] == 0.75
+    assert found["runtimes"]["median"] == 200.0
+    assert found["runtimes"]["share_longer_than_requested"] == 0.25
+    assert found["load"]["offered"] == pytest.approx(3300 / (8 * 86500))
+    assert found["load"]["most_jobs_a_day"] == 2
+    assert found["load"]["longest_gap"] == 86350.0
+    assert found["users"]["known"] == 2
+    assert found["users"]["busiest_share_of_jobs"] == 0.75
+    assert found["users"]["users_with_half_of_the_area"] == 1
+    assert found["repetition"]["classes_of_similar_jobs"] == 3
+    assert found["repetition"]["share_seen_before"] == 0.25
+    assert found["repetition"]["median_factor_to_the_last_similar"] == 1.0
+    assert found["anomalies"]["left out: needs more processors than the machine has"] == 1
+
+
+def test_floods_and_overfull_instants_are_found():
+    calm = [job(86400 * day, 1, 10, user=1, wait_time=0) for day in range(30)]
+    flood = [job(86400 * 30 + i, 4, 10, user=2, wait_time=0) for i in range(40)]
+    found = describe(log_of([*calm, *flood])).sections["anomalies"]
+    assert found["days that one user floods"] == 1
+    assert found["jobs of floods"] == 40
+    assert found["instants with more processors held than there are"] == 45  # 38 starts, 7 ends
+
+
+def test_formats_are_guessed(tmp_path):
+    for text, kind in (("; a\n1 2\n", "swf"), ("JobID|User\n", "sacct"), ('\n{"a": 1}', "batsim")):
+        (tmp_path / "file").write_text(text)
+        assert guess_format(tmp_path / "file") == kind
+
+
+def test_generate_convert_and_describe(tmp_path, capsys):
+    swf, batsim, again = (tmp_path / name for name in ("a.swf.gz", "a.json", "b.swf"))
+    assert main(["generate", "lublin", str(swf), "--jobs", "60", "--processors", "64"]) == 0
+    assert main(["convert", str(swf), str(batsim)]) == 0
+    assert main(["convert", str(batsim), str(again), "--jobs", "50"]) == 0
+    assert len(json.loads(batsim.read_text())["jobs"]) == 60
+    first, second = read_swf(swf).jobs, read_swf(again).jobs
+    same = ["job_number", "submit_time", "run_time", "requested_processors", "requested_time"]
+    assert second[same].equals(first[same].iloc[:50])
+    assert read_log(batsim).machine_size() == 64
+    capsys.readouterr()
+    figures, pictures = tmp_path / "a.json.figures", tmp_path / "pictures"
+    asked = ["describe", str(swf), "--json", str(figures), "--plots", str(pictures)]
+    assert main(asked) == 0
+    assert json.loads(figures.read_text())["log"]["jobs"] == 60
+    assert "repetition" in capsys.readouterr().out
+    kinds = [path.suffix for path in pictures.iterdir()]
+    assert kinds.count(".png") == kinds.count(".svg") == 6
+
+
+def test_an_unchanged_conversion_keeps_defects(tmp_path):
+    (tmp_path / "a.swf").write_text("1 0 -1 -1 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n")
+    assert main(["convert", str(tmp_path / "a.swf"), str(tmp_path / "b.swf")]) == 0
+    assert read_swf(tmp_path / "b.swf").jobs["run_time"].tolist() == [-1]
+
+
+def test_errors_are_one_line_and_status_2(tmp_path, capsys):
+    for asked in (["describe", str(tmp_path / "none.swf")], ["fetch", "SDSC-SP3"]):
+        assert main(asked) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert error.count("\n") == 1
+    assert main(["fetch"]) == 0
+    assert "SDSC-SP2" in capsys.readouterr().out

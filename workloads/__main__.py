@@ -1,0 +1,162 @@
+"""The command ``python -m workloads``: describe, convert, generate and fetch logs."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workloads.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from workloads.base import Trace
+
+KINDS = ("swf", "sacct", "batsim")
+UNITS = {
+    **dict.fromkeys(("median_interarrival", "longest_gap", "median_requested_time"), "s"),
+    **dict.fromkeys(("first_submit",), "s"),
+}
+
+
+def _describe(asked: argparse.Namespace) -> None:
+    from workloads.description import describe
+    from workloads.reading import read_log
+
+    found = describe(read_log(asked.file, asked.format, asked.timezone), asked.processors)
+    if asked.json is not None:
+        text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
+        asked.json.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{found.source}\n")
+    for section, figures in found.sections.items():
+        sys.stdout.write(f"\n{section}\n")
+        for name, value in figures.items():
+            unit = "s" if section == "runtimes" and name in _SPREAD else UNITS.get(name, "")
+            words = name.replace("_", " ")
+            sys.stdout.write(f"  {words:<58} {_shown(value)} {unit}".rstrip() + "\n")
+    if asked.plots is not None:
+        from workloads.pictures import draw_pictures
+
+        written = draw_pictures(found, asked.plots)
+        sys.stdout.write(f"\n{len(written)} pictures in {asked.plots}\n")
+
+
+_SPREAD = ("mean", "least", "lower_quartile", "median", "upper_quartile", "p95", "greatest")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "unknown"
+    return (
+        f"{value:,.4g}"
+        if isinstance(value, float) and abs(value) < 1e4
+        else (f"{value:,.0f}" if isinstance(value, int | float) else str(value))
+    )
+
+
+def _convert(asked: argparse.Namespace) -> None:
+    from workloads.logs import LogReplay
+    from workloads.reading import read_log
+    from workloads.streams import Streams
+    from workloads.swf import write_swf
+
+    log = read_log(asked.file, asked.format, asked.timezone)
+    json_wanted = _is_json(asked.output)
+    if json_wanted or asked.jobs is not None or asked.processors is not None:
+        _write(LogReplay(jobs=asked.jobs).apply(log, Streams(1), asked.processors), asked.output)
+    else:
+        write_swf(asked.output, log)  # every value as recorded, defects included
+
+
+def _is_json(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".json")
+
+
+def _write(trace: "Trace", path: Path) -> None:
+    from workloads.batsim import write_batsim
+    from workloads.export import log_of_trace
+    from workloads.swf import write_swf
+
+    if _is_json(path):
+        write_batsim(path, trace)
+    else:
+        write_swf(path, log_of_trace(trace, (f"made from {trace.source} by moldsim",)))
+
+
+def _generate(asked: argparse.Namespace) -> None:
+    from workloads.downey import Downey
+    from workloads.lublin import Lublin
+    from workloads.streams import Streams
+
+    model = {"lublin": Lublin, "downey": Downey}[asked.model]
+    source = model(jobs=asked.jobs, load=asked.load, estimates=asked.estimates)
+    _write(source.trace(Streams(asked.seed), asked.processors), asked.output)
+
+
+def _fetch(asked: argparse.Namespace) -> None:
+    from workloads.archive import LOGS, fetch_log, terminal_progress
+
+    if asked.name is None:
+        sys.stdout.write("".join(f"{log.name:<20} {log.file}\n" for log in LOGS))
+        return
+    with terminal_progress(f"fetching {asked.name}") as progress:
+        sys.stdout.write(f"{fetch_log(asked.name, asked.cache, asked.url, progress)}\n")
+
+
+def _reader(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="SWF, sacct --parsable2 or Batsim JSON, or .gz")
+    parser.add_argument("--format", choices=KINDS, help="guessed without it")
+    parser.add_argument("--timezone", default="UTC", help="of sacct's times (default UTC)")
+    parser.add_argument("--processors", type=int, help="size of the machine")
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workloads", description="Describe, convert, generate and fetch logs."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    describe = commands.add_parser("describe", help="what a log holds")
+    _reader(describe)
+    describe.add_argument("--plots", type=Path, metavar="FOLDER", help="write pictures there")
+    describe.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+    describe.set_defaults(act=_describe)
+    convert = commands.add_parser("convert", help="one format into another")
+    _reader(convert)
+    convert.add_argument("output", type=Path, help="NAME.swf or NAME.json, or .gz")
+    convert.add_argument("--jobs", type=int, help="only the first jobs that can run")
+    convert.set_defaults(act=_convert)
+    generate = commands.add_parser("generate", help="jobs from a model")
+    generate.add_argument("model", choices=("lublin", "downey"))
+    generate.add_argument("output", type=Path, help="NAME.swf or NAME.json, or .gz")
+    generate.add_argument("--jobs", type=int, default=5000)
+    generate.add_argument("--load", type=float, default=0.8, help="offered load")
+    generate.add_argument("--processors", type=int, default=256)
+    generate.add_argument("--estimates", default="tsafrir", help="requested times")
+    generate.add_argument("--seed", type=int, default=1)
+    generate.set_defaults(act=_generate)
+    fetch = commands.add_parser("fetch", help="a log of the Parallel Workloads Archive")
+    fetch.add_argument("name", nargs="?", help="such as SDSC-SP2; without it the names are listed")
+    fetch.add_argument("--cache", type=Path, help="folder where logs are kept")
+    fetch.add_argument("--url", help="the archive's address")
+    fetch.set_defaults(act=_fetch)
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    asked = arguments().parse_args(given)
+    try:
+        asked.act(asked)
+    except BrokenPipeError:  # a reader such as ``head`` has gone away
+        sys.stderr.close()
+    except (WorkloadError, OSError) as error:
+        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
