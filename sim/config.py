@@ -15,7 +15,6 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
 from sim.errors import ConfigError
-from sim.machine import MOST_PROCESSORS
 
 CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 OVERRUNS = ("extend", "kill")
@@ -74,6 +73,8 @@ def check_values(config: Mapping[str, Any]) -> None:
     ConfigError
         If one is out of range; the message has key, value and what is allowed.
     """
+    from sim.machine import MOST_PROCESSORS  # late: --help must not wait for arrays
+
     for key, least in (("seed", 0), ("replications", 1)):
         if config[key] < least:
             _refuse(key, config[key], f"a whole number, at least {least}")
