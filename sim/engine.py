@@ -128,7 +128,9 @@ class Engine:
         self._visible = visible
         self._learns = predictor.learns
         self._kill = overrun == "kill"
+        self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
+        self._restarts: dict[int, int] = {}
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
         self._stirred = False
@@ -201,15 +203,8 @@ class Engine:
         job = run.job
         if self._completions.get(job) is not occurrence:
             return
-        del self._completions[job]
         now = self.clock._now
-        view = self.view
-        self.free.give(run.nodes)
-        view.free += run.processors
-        del view.running[job]
-        ends = view.believed_ends
-        del ends[bisect_left(ends, (run.believed_end, job))]
-        view.ended.append(run)
+        self._give_back(run)
         self.log.end(run, now, status)
         self.events += 1
         self._stirred = True
@@ -217,6 +212,17 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
+
+    def _give_back(self, run: Run) -> None:
+        """Take back the processors of a run that is over."""
+        view, job = self.view, run.job
+        del self._completions[job]
+        self.free.give(run.nodes)
+        view.free += run.processors
+        del view.running[job]
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (run.believed_end, job))]
+        view.ended.append(run)
 
     def _observe(self, run: Run, now: float) -> None:
         visible, job = self._visible, run.job
@@ -299,8 +305,11 @@ class Engine:
             elif type(decision) is WakeAt:
                 self._wake_at(decision, now)
             else:
-                raise PolicyError(f"the policy decided {decision!r}, which is no decision")
+                self._carry_out(decision, now)
         view.settle()
+
+    def _carry_out(self, decision: Decision, now: float) -> None:
+        raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
@@ -325,7 +334,7 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, 0, nodes, processors, now, now + belief)
+        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + belief)
         view.free -= processors
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))

@@ -48,7 +48,8 @@ class View:
         Size of the machine, and how many are idle.
     running : dict of int to Run
     believed_ends : list of (float, int, int)
-        Believed end, job index and processors of each running job, ascending.
+        Believed end, job index and processors of each running job, ascending; a
+        failed node k is among them until its believed repair, as job −1 − k.
     arrived : list of int
         Jobs that arrived since the last look, in queue order.
     ended : list of Run
@@ -56,6 +57,15 @@ class View:
         Runs whose believed end changed since the last look, with the former one.
     disturbed : bool
         Whether anything else happened since the last look (a wake-up, a failure).
+    outages : dict of int to (float, int)
+        Failed nodes: when each is believed to be repaired, and its processors.
+    outages_changed : bool
+        Whether a node failed or came back, or is believed to come back at
+        another time, since the last look.
+    ahead : set of int
+        Jobs that go to the head of the queue when they arrive again.
+    left : dict of int to float
+        Share of its work that a job that was interrupted still has to do.
     revised : set of int
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
@@ -82,6 +92,10 @@ class View:
         self.ended: list[Run] = []
         self.moved_ends: dict[Run, float] = {}
         self.disturbed = False
+        self.outages: dict[int, tuple[float, int]] = {}
+        self.outages_changed = False
+        self.ahead: set[int] = set()
+        self.left: dict[int, float] = {}
         self.revised: set[int] = set()
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
@@ -105,7 +119,10 @@ class View:
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
         self.queries += 1
-        return self._predictor.curve(job, counts)
+        curve = self._predictor.curve(job, counts)
+        if job in self.left and curve is not None:
+            return curve * self.left[job]
+        return curve
 
     def belief(self, job: int, processors: int) -> float:
         """Return the believed runtime in seconds: predicted, else as requested."""
@@ -118,6 +135,8 @@ class View:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
         seconds = self.requested_time[job] if curve is None else float(curve[0])
+        if job in self.left:
+            seconds *= self.left[job]
         self._believed[job] = (processors, seconds)
         return seconds
 
@@ -145,6 +164,7 @@ class View:
         if self.revised:
             self.revised.clear()
         self.disturbed = False
+        self.outages_changed = False
 
     def arrival_rank(self, jobs: IntArray) -> FloatArray:
         """Return a number a job that grows with the order of arrival, ties by index."""
