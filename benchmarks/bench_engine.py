@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from predictors.oracle import Oracle
-from predictors.user_estimate import UserEstimate
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.floor import best_of, replay_bare
 from predictors.base import RuntimePredictor
+from predictors.oracle import Oracle
+from predictors.user_estimate import UserEstimate
 from sim.engine import simulate
 from sim.machine import Dedicated
 from sim.policies import Policy

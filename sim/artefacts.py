@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.frames import Tables
+from sim.frames import RECOVERY_PARTS, Tables
 from sim.job_metrics import Figures
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FILES = (SUMMARY, FAILURE, "manifest.json", "schedule.png", *(f"{t}.parquet" for
 PARTIAL = ".partial"
 
 UNITS = {
-    **dict.fromkeys(("held_area",), "processor-seconds"),
+    **dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds"),
     **dict.fromkeys(
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),

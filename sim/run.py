@@ -2,8 +2,9 @@
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from sim.artefacts import Artefacts, mean_summary, replication_folder, write_mea
 from sim.build import accepted, build
 from sim.calibration import CalibrationRun, charge, observations, plan_calibration
 from sim.engine import Watcher, simulate
+from sim.evolving import EvolvingScene
+from sim.failing import Failing, FailingMachine
 from sim.job_metrics import Figures
 from sim.machine import Dedicated
 from sim.manifest import manifest
@@ -23,6 +26,8 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
+from sim.records import Records
+from sim.recoveries import simulate_recovering
 from sim.run_folder import DIGEST
 from sim.trimming import Trim
 from sim.watching import ProgressWatcher
@@ -44,12 +49,24 @@ class Scene:
     truth : Truth
     machine : Dedicated
     streams : Streams
+    evolving : EvolvingScene or None
     """
 
     trace: Trace
     truth: Truth
     machine: Dedicated
     streams: Streams
+    evolving: EvolvingScene | None = None
+
+    def simulation(self, charged: int) -> Callable[..., Records]:
+        """Return what replays jobs, so many calibration runs ahead of those of the trace.
+
+        Rigid jobs on a machine that does not fail need no more than the engine.
+        """
+        if self.evolving is None and not isinstance(self.machine, FailingMachine):
+            return simulate
+        evolving = None if self.evolving is None else self.evolving.after(charged)
+        return partial(simulate_recovering, evolving=evolving)
 
 
 def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,10 +91,14 @@ def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     machine = build({**config["cluster"], "processors": size}, "cluster")
+    if isinstance(machine, Failing):
+        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
-    return Scene(trace, truth, machine, streams)
+    counts = trace.jobs["requested_processors"].to_numpy()
+    evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
+    return Scene(trace, truth, machine, streams, evolving)
 
 
 def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
@@ -117,8 +138,9 @@ def play(
     """
     policy = build(parts["policy"], "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
-    if isinstance(predictor, NeedsTruth):
-        predictor.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
+    for part in (predictor, getattr(predictor, "before", None)):
+        if isinstance(part, NeedsTruth):
+            part.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
@@ -128,7 +150,8 @@ def play(
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
-    records = simulate(
+    replay = scene.simulation(len(trace.jobs) - luck.size)
+    records = replay(
         trace,
         truth,
         policy,

@@ -7,6 +7,8 @@ import numpy as np
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
 from sim.records import Ranges
 
+Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
+
 
 class Run:
     """A running job, as far as a policy may know it.
@@ -66,6 +68,9 @@ class View:
         Jobs that go to the head of the queue when they arrive again.
     left : dict of int to float
         Share of its work that a job that was interrupted still has to do.
+    sensors : callable or None
+        What a running job measures of itself: job index and seconds of the clock
+        to cells per processor, wall times and ends of the cycles since then.
     revised : set of int
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
@@ -96,6 +101,7 @@ class View:
         self.outages_changed = False
         self.ahead: set[int] = set()
         self.left: dict[int, float] = {}
+        self.sensors: Sensors | None = None
         self.revised: set[int] = set()
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
