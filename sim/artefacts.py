@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
-FILES = (SUMMARY, FAILURE, "manifest.json", "schedule.png", *(f"{t}.parquet" for t in TABLES))
+PICTURES = ("schedule.png", "cycles.png", "checkpoints.png")
+FILES = (SUMMARY, FAILURE, "manifest.json", *PICTURES, *(f"{t}.parquet" for t in TABLES))
 PARTIAL = ".partial"
 
 UNITS = {
@@ -48,12 +49,15 @@ class Artefacts:
         What `sim.metrics.summarise` returned.
     manifest : mapping
         What may differ between two runs of the same configuration.
+    more_figures : mapping of str to matplotlib.figure.Figure
+        Further pictures by file name, of `PICTURES`.
     """
 
     tables: Tables
     figure: "Figure"
     summary: Figures
     manifest: Mapping[str, object]
+    more_figures: "Mapping[str, Figure]" = field(default_factory=dict)
 
 
 def is_finished(folder: Path) -> bool:
@@ -95,7 +99,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 def _write_parts(folder: Path, run: Artefacts) -> None:
     for name in TABLES:
         write_table(getattr(run.tables, name), folder / f"{name}.parquet")
-    run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
+    pictures = {"schedule.png": run.figure, **run.more_figures}
+    for name, figure in pictures.items():
+        figure.savefig(folder / name, metadata={"Software": None})
     (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")
     (folder / SUMMARY).write_text(_json(run.summary), encoding="utf-8")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -35,6 +35,9 @@ from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth import TRUTH_KEYS, Truth, build_truth
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
 
@@ -57,6 +60,16 @@ class Scene:
     machine: Dedicated
     streams: Streams
     evolving: EvolvingScene | None = None
+
+    def figures(self, outcome: Outcome) -> "dict[str, Figure]":
+        """Return the pictures of evolving jobs by file name."""
+        if self.evolving is None:
+            return {}
+        from sim.cycle_plots import evolving_figures
+
+        charged = len(outcome.trace.jobs) - len(self.trace.jobs)
+        evolving = self.evolving.after(charged)
+        return evolving_figures(outcome.records, outcome.truth, evolving, self.machine)
 
     def simulation(self, charged: int) -> Callable[..., Records]:
         """Return what replays jobs, so many calibration runs ahead of those of the trace.
@@ -196,7 +209,9 @@ class Show:
         return str(parts["name"]) if "name" in parts else self.policy
 
 
-def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest: str) -> Artefacts:
+def artefacts(
+    config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
+) -> Artefacts:
     """Return everything that is written of a finished simulation."""
     outcome, known = played.outcome, played.known
     return Artefacts(
@@ -210,6 +225,7 @@ def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest:
             more={"seed": config["seed"]},
         ),
         manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
+        more_figures=scene.figures(outcome),
     )
 
 
@@ -223,7 +239,7 @@ def perform(
         progress = Progress(show.messages, show.name(parts), origin=origin)
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
-    return artefacts(config, played, time.perf_counter() - began, digest)
+    return artefacts(config, played, scene, time.perf_counter() - began, digest)
 
 
 def replicate(

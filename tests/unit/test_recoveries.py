@@ -305,16 +305,16 @@ class TestClosedForm:
     )
     def test_waste_matches_within_its_confidence_interval(self, cost, mtbf, interval):
         work = 10 * interval
-        waste = engine_wastes(interval, cost, mtbf, work, 600)
+        waste = engine_wastes(interval, cost, mtbf, work, 400)
         before = expected_walltime(work - interval, interval, cost, mtbf)
         closed = float(before + expected_walltime(interval, interval, 0.0, mtbf)) / work - 1.0
         half = 1.96 * waste.std(ddof=1) / np.sqrt(waste.size)
-        assert half < 0.1 * closed
+        assert half < 0.12 * closed
         assert abs(waste.mean() - closed) < half
 
     def test_daly_is_within_one_percent_of_the_best_fixed_interval(self):
         cost, mtbf, work = 30.0, 1800.0, 5000.0
         tried = np.array([150.0, 200.0, 250.0, 310.0, 380.0, 460.0, 550.0])
         daly = round(float(daly_interval(cost, mtbf)) / 5.0) * 5.0
-        best = min(engine_wastes(t, cost, mtbf, work, 300).mean() for t in tried)
-        assert 1.0 + engine_wastes(daly, cost, mtbf, work, 300).mean() <= 1.01 * (1.0 + best)
+        best = min(engine_wastes(t, cost, mtbf, work, 200).mean() for t in tried)
+        assert 1.0 + engine_wastes(daly, cost, mtbf, work, 200).mean() <= 1.01 * (1.0 + best)
