@@ -39,6 +39,10 @@ class Dynamic:
         Latest cycles from which the speed is taken.
     min_cycles : int
         Cycles to have been measured before there is a belief.
+    renew_every : float
+        Seconds between two looks at the cycles of a running job, at least 0.
+    tolerance : float
+        A belief stands while the new remaining time is within this share of it.
 
     Raises
     ------
@@ -53,6 +57,8 @@ class Dynamic:
         level: float = 0.8,
         window: int = 32,
         min_cycles: int = 3,
+        renew_every: float = 600.0,
+        tolerance: float = 0.05,
     ) -> None:
         if believe not in ("median", "high"):
             raise PredictorError(f"believe must be median or high, got {believe!r}")
@@ -62,6 +68,12 @@ class Dynamic:
             raise PredictorError(
                 f"window and min_cycles must be at least 1, got {window} and {min_cycles}"
             )
+        if not renew_every >= 0.0 or not tolerance >= 0.0:
+            raise PredictorError(
+                f"renew_every and tolerance must be at least 0, got {renew_every} and {tolerance}"
+            )
+        self.renew_every = renew_every
+        self.tolerance = tolerance
         self.before = before
         self.believe = believe
         self.level = level

@@ -3,13 +3,13 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.frames import Tables
+from sim.frames import RECOVERY_PARTS, Tables
 from sim.job_metrics import Figures
 
 if TYPE_CHECKING:
@@ -19,14 +19,15 @@ SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 EXPORTS = ("jobs.csv", "schedule.swf")
+PICTURES = ("schedule.png", "cycles.png", "checkpoints.png")
 FILES = (
-    *(SUMMARY, FAILURE, "manifest.json", "schedule.png", *EXPORTS),
+    *(SUMMARY, FAILURE, "manifest.json", *PICTURES, *EXPORTS),
     *(f"{t}.parquet" for t in TABLES),
 )
 PARTIAL = ".partial"
 
 UNITS = {
-    **dict.fromkeys(("held_area",), "processor-seconds"),
+    **dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds"),
     **dict.fromkeys(
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
@@ -54,6 +55,8 @@ class Artefacts:
         What may differ between two runs of the same configuration.
     export : callable, optional
         Writes further files (`EXPORTS`) into the folder that it is given.
+    more_figures : mapping of str to matplotlib.figure.Figure
+        Further pictures by file name, of `PICTURES`.
     """
 
     tables: Tables
@@ -61,6 +64,7 @@ class Artefacts:
     summary: Figures
     manifest: Mapping[str, object]
     export: Callable[[Path], None] | None = None
+    more_figures: "Mapping[str, Figure]" = field(default_factory=dict)
 
 
 def is_finished(folder: Path) -> bool:
@@ -102,7 +106,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 def _write_parts(folder: Path, run: Artefacts) -> None:
     for name in TABLES:
         write_table(getattr(run.tables, name), folder / f"{name}.parquet")
-    run.figure.savefig(folder / "schedule.png", metadata={"Software": None})
+    pictures = {"schedule.png": run.figure, **run.more_figures}
+    for name, figure in pictures.items():
+        figure.savefig(folder / name, metadata={"Software": None})
     if run.export is not None:
         run.export(folder)
     (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")

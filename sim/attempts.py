@@ -100,9 +100,24 @@ class Attempt:
         cells, ends : numpy.ndarray of float, shape (m,)
             Ends in seconds since the attempt began, checkpoints included.
         """
-        ends = self.restart + self.plan.wall_ends[: self.plan.stopped_after]
-        low, high = np.searchsorted(ends, [after, until], side="right")
-        return self.cells[low:high], ends[low:high]
+        cells, _, ends = self.cycles(after, until)
+        return cells, ends
+
+    def cycles(self, after: float, until: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return cells, begins and ends of the cycles that end in (after, until].
+
+        Returns
+        -------
+        cells, begins, ends : numpy.ndarray of float, shape (m,)
+            Seconds since the attempt began; no checkpoint lies within a cycle.
+        """
+        walls = self.plan.wall_ends[: self.plan.stopped_after]
+        window = np.array([after, until]) - self.restart
+        low, high = np.searchsorted(walls, window, side="right")
+        computed = np.diff(self.plan.ends[max(low - 1, 0) : high], prepend=0.0)
+        lengths = computed if low == 0 else computed[1:]
+        ends = self.restart + walls[low:high]
+        return self.cells[low:high], ends - lengths, ends
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sim.engine import Engine
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
-from sim.processors import count_processors
+from sim.processors import count_processors, join_ranges
 
 Ends = list[tuple[float, int]]
 
@@ -17,7 +17,8 @@ Ends = list[tuple[float, int]]
 class Checker:
     """Watches an engine and stops it as soon as a rule is broken.
 
-    Checked at every look: no processor is held twice and none is lost; jobs
+    Checked at every look: no processor is held twice, none is lost, and those of
+    a failed node are held by nobody; jobs
     start after their submit, once, within what is free; only malleable jobs are
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
@@ -57,11 +58,12 @@ class Checker:
 
     def finished(self, engine: Engine) -> None:
         """Check the books when nothing is left to happen."""
-        if engine.view.running or engine.view.free != engine.view.processors:
+        view, idle = engine.view, engine.free.ranges()
+        for ranges in engine.down.values():
+            idle = join_ranges(idle, ranges)
+        if view.running or view.free + _out_of_service(engine) != view.processors:
             raise InvariantError("the run is over but processors are still held")
-        _require(
-            engine.free.ranges() == ((0, engine.view.processors - 1),), engine, "lost processors"
-        )
+        _require(idle == ((0, view.processors - 1),), engine, "lost processors")
         held = engine.log.held_area()
         if not np.isclose(held, self._area, rtol=1e-9, atol=1e-6):
             raise InvariantError(
@@ -74,6 +76,8 @@ class Checker:
         for run in view.running.values():
             _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
             held += run.nodes
+        for ranges in engine.down.values():
+            held += ranges
         following = 0
         for low, high in [*sorted(held), (view.processors, view.processors)]:
             if low != following:
@@ -84,7 +88,9 @@ class Checker:
 
     def _check_beliefs(self, engine: Engine) -> None:
         view = engine.view
-        believed = sorted((r.believed_end, r.job, r.processors) for r in view.running.values())
+        believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
+        believed += [(end, -1 - node, width) for node, (end, width) in view.outages.items()]
+        believed.sort()
         _require(believed == view.believed_ends, engine, "believed ends are out of step")
         _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
 
@@ -137,7 +143,7 @@ class Checker:
         self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
-        grown = bool(view.revised) or any(
+        grown = bool(view.revised or view.outages_changed) or any(
             run.believed_end > before for run, before in view.moved_ends.items()
         )
         reserved = {}
@@ -158,6 +164,10 @@ class Checker:
         changes += [(end, -n) for end, _, n in view.believed_ends]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
+
+
+def _out_of_service(engine: Engine) -> int:
+    return sum(count_processors(ranges) for ranges in engine.down.values())
 
 
 def _require(holds: bool, engine: Engine, what: str) -> None:

@@ -44,6 +44,7 @@ class Config:
     workload: Any = MISSING
     moldability: Any = MISSING
     cluster: Any = MISSING
+    evolving: Any = MISSING
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"

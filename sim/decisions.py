@@ -47,10 +47,22 @@ class Resize(NamedTuple):
     cost: float = 0.0
 
 
+class Requeue(NamedTuple):
+    """Interrupt a running job now and queue it again, as a failure would.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    """
+
+    job: int
+
+
 class WakeAt(NamedTuple):
     """Look again at this time, whatever happens until then (seconds)."""
 
     time: float
 
 
-Decision = Start | Resize | WakeAt
+Decision = Start | Resize | Requeue | WakeAt

@@ -20,7 +20,7 @@ from sim.logbook import Logbook
 from sim.machine import Dedicated
 from sim.policies.base import Policy
 from sim.processors import FreeProcessors, count_processors
-from sim.records import Records
+from sim.records import Ranges, Records
 from sim.resizing import Resizer
 from sim.sensors import EfficiencySensor
 from sim.view import FeasibleCounts, Run, View
@@ -142,7 +142,9 @@ class Engine:
         self._learns = predictor.learns
         self._wants_split = getattr(predictor, "wants_split", False)
         self._kill = overrun == "kill"
+        self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
+        self._restarts: dict[int, int] = {}
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
         self._stirred = False
@@ -216,15 +218,8 @@ class Engine:
         job = run.job
         if self._completions.get(job) is not occurrence:
             return
-        del self._completions[job]
         now = self.clock._now
-        view = self.view
-        self.free.give(run.nodes)
-        view.free += run.processors
-        del view.running[job]
-        ends = view.believed_ends
-        del ends[bisect_left(ends, (run.believed_end, job))]
-        view.ended.append(run)
+        self._give_back(run)
         self.log.end(run, now, status)
         self.events += 1
         self._stirred = True
@@ -234,6 +229,17 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
+
+    def _give_back(self, run: Run) -> None:
+        """Take back the processors of a run that is over."""
+        view, job = self.view, run.job
+        del self._completions[job]
+        self.free.give(run.nodes)
+        view.free += run.processors
+        del view.running[job]
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (run.believed_end, job))]
+        view.ended.append(run)
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
@@ -322,8 +328,11 @@ class Engine:
             elif type(decision) is WakeAt:
                 self._wake_at(decision, now)
             else:
-                raise PolicyError(f"the policy decided {decision!r}, which is no decision")
+                self._carry_out(decision, now)
         view.settle()
+
+    def _carry_out(self, decision: Decision, now: float) -> None:
+        raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
 
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
@@ -348,7 +357,7 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, 0, nodes, processors, now, now + cost + belief)
+        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         view.free -= processors
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))

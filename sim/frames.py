@@ -15,6 +15,10 @@ BOUND_SECONDS = 10.0
 """Runtimes below this count as this in bounded slowdowns (policies: tau)."""
 
 
+RECOVERY_PARTS = ("lost_work", "checkpoint_overhead", "restart_overhead")
+"""Areas, processor-seconds, that failures, limits and checkpoints cost."""
+
+
 @dataclass(frozen=True)
 class Tables:
     """The four tables of a run; times in seconds, areas in processor-seconds.
@@ -76,6 +80,23 @@ def _efficiency(truth: GroundTruth, records: Records, area: FloatArray) -> Float
     return efficiency
 
 
+def recovery_columns(records: Records) -> pd.DataFrame:
+    """Return what failures and limits cost each job; no column where nothing could.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``evolving``, ``lost_work``, ``checkpoint_overhead``, ``restart_overhead``
+        (processor-seconds) and ``reason``, by job index.
+    """
+    paid = records.recoveries
+    if paid is None:
+        return pd.DataFrame(index=pd.RangeIndex(len(records.submit_time)))
+    columns: dict[str, object] = {"evolving": paid.evolving}
+    columns |= {name: getattr(paid, name) for name in RECOVERY_PARTS}
+    return pd.DataFrame(columns | {"reason": pd.Series(paid.reason, dtype="str")})
+
+
 def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
     jobs = trace.jobs
@@ -106,6 +127,7 @@ def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFra
             "restarts": records.restarts,
         }
     )
+    frame = pd.concat([frame, recovery_columns(records)], axis=1)
     if (np.diff(records.submit_time) < 0).any():  # feedback can change the order
         return frame.sort_values("submit_time", kind="stable", ignore_index=True)
     return frame

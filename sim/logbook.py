@@ -72,6 +72,11 @@ class Logbook:
         self._status[run.job] = status
         self.ended += 1
 
+    def interrupt(self, run: Run, now: float) -> None:
+        """Note that a run is over, but its job waits for another."""
+        self._stretch_end[run.stretch] = now
+        self._status[run.job] = "waiting"
+
     def records(
         self,
         submit_time: FloatArray,

@@ -13,6 +13,7 @@ from sim.job_metrics import Figures, job_figures
 from sim.learning import error_figures, learning_figures
 from sim.machine_metrics import machine_figures, stability
 from sim.outcome import Outcome
+from sim.recovery_metrics import recovery_figures
 from sim.trimming import Trim
 
 
@@ -74,6 +75,7 @@ def whole_figures(run: Outcome) -> Figures:
         "processors": records.processors,
         "reallocations": len(records.stretches.job) - runs,
         **machine_figures(run.state, records.processors, begin, end),
+        **recovery_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
         **_loads(run, records.processors),
     }

@@ -62,6 +62,31 @@ class Consultations:
 
 
 @dataclass(frozen=True)
+class Recoveries:
+    """What failures, limits and checkpoints cost each job, in processor-seconds.
+
+    Attributes
+    ----------
+    evolving : numpy.ndarray of bool, shape (n,)
+        Whether the job evolves; the others restart from zero.
+    lost_work : numpy.ndarray of float, shape (n,)
+        Held for computation that was thrown away.
+    checkpoint_overhead : numpy.ndarray of float, shape (n,)
+        Held for writing checkpoints, complete or cut short.
+    restart_overhead : numpy.ndarray of float, shape (n,)
+        Held for reading them.
+    reason : list of str, length n
+        Why a job did not complete; empty if it did.
+    """
+
+    evolving: NDArray[np.bool_]
+    lost_work: FloatArray
+    checkpoint_overhead: FloatArray
+    restart_overhead: FloatArray
+    reason: list[str]
+
+
+@dataclass(frozen=True)
 class Records:
     """Everything that happened, by job index (the row in the job table).
 
@@ -87,6 +112,8 @@ class Records:
         the engine counted; all of them reproducible.
     processors : int
         Size of the machine.
+    recoveries : Recoveries or None
+        Where nodes may fail or jobs evolve.
     """
 
     submit_time: FloatArray
@@ -101,3 +128,4 @@ class Records:
     consultations: Consultations
     counters: Mapping[str, float]
     processors: int
+    recoveries: Recoveries | None = None

@@ -3,11 +3,11 @@
 import contextlib
 import datetime
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -18,6 +18,8 @@ from sim.artefacts import Artefacts, mean_summary, replication_folder, write_mea
 from sim.build import accepted, build
 from sim.calibration import CalibrationRun, charge, observations, plan_calibration
 from sim.engine import Watcher, simulate
+from sim.evolving import EvolvingScene
+from sim.failing import Failing, FailingMachine
 from sim.formats import check_formats, write_formats
 from sim.job_metrics import Figures
 from sim.machine import Dedicated
@@ -26,12 +28,17 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
+from sim.records import Records
+from sim.recoveries import simulate_recovering
 from sim.run_folder import DIGEST
 from sim.trimming import Trim
 from sim.watching import ProgressWatcher
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth import TRUTH_KEYS, Truth, build_truth
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
 """Keys of a workload that say what repeats; they belong to the truth, not to the source."""
@@ -47,12 +54,34 @@ class Scene:
     truth : Truth
     machine : Dedicated
     streams : Streams
+    evolving : EvolvingScene or None
     """
 
     trace: Trace
     truth: Truth
     machine: Dedicated
     streams: Streams
+    evolving: EvolvingScene | None = None
+
+    def figures(self, outcome: Outcome) -> "dict[str, Figure]":
+        """Return the pictures of evolving jobs by file name."""
+        if self.evolving is None:
+            return {}
+        from sim.cycle_plots import evolving_figures
+
+        charged = len(outcome.trace.jobs) - len(self.trace.jobs)
+        evolving = self.evolving.after(charged)
+        return evolving_figures(outcome.records, outcome.truth, evolving, self.machine)
+
+    def simulation(self, charged: int) -> Callable[..., Records]:
+        """Return what replays jobs, so many calibration runs ahead of those of the trace.
+
+        Rigid jobs on a machine that does not fail need no more than the engine.
+        """
+        if self.evolving is None and not isinstance(self.machine, FailingMachine):
+            return simulate
+        evolving = None if self.evolving is None else self.evolving.after(charged)
+        return partial(simulate_recovering, evolving=evolving)
 
 
 def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,10 +106,14 @@ def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     machine = build({**config["cluster"], "processors": size}, "cluster")
+    if isinstance(machine, Failing):
+        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
-    return Scene(trace, truth, machine, streams)
+    counts = trace.jobs["requested_processors"].to_numpy()
+    evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
+    return Scene(trace, truth, machine, streams, evolving)
 
 
 def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
@@ -120,8 +153,9 @@ def play(
     """
     policy = build(parts["policy"], "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
-    if isinstance(predictor, NeedsTruth):
-        predictor.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
+    for part in (predictor, getattr(predictor, "before", None)):
+        if isinstance(part, NeedsTruth):
+            part.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
@@ -131,7 +165,8 @@ def play(
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
-    records = simulate(
+    replay = scene.simulation(len(trace.jobs) - luck.size)
+    records = replay(
         trace,
         truth,
         policy,
@@ -177,7 +212,9 @@ class Show:
         return str(parts["name"]) if "name" in parts else self.policy
 
 
-def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest: str) -> Artefacts:
+def artefacts(
+    config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
+) -> Artefacts:
     """Return everything that is written of a finished simulation."""
     outcome, known = played.outcome, played.known
     return Artefacts(
@@ -192,6 +229,7 @@ def artefacts(config: Mapping[str, Any], played: Played, seconds: float, digest:
         ),
         manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
         export=partial(write_formats, run=outcome, names=config["export"]),
+        more_figures=scene.figures(outcome),
     )
 
 
@@ -216,7 +254,7 @@ def perform(
         progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
-    return artefacts(config, played, time.perf_counter() - began, digest)
+    return artefacts(config, played, scene, time.perf_counter() - began, digest)
 
 
 def replicate(

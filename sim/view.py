@@ -21,6 +21,7 @@ class Support(NamedTuple):
 
 
 NOTHING_SEEN = Support(0, 0, 0)
+Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
 class Run:
@@ -79,7 +80,8 @@ class View:
         Size of the machine, and how many are idle.
     running : dict of int to Run
     believed_ends : list of (float, int, int)
-        Believed end, job index and processors of each running job, ascending.
+        Believed end, job index and processors of each running job, ascending; a
+        failed node k is among them until its believed repair, as job −1 − k.
     arrived : list of int
         Jobs that arrived since the last look, in queue order.
     ended : list of Run
@@ -89,6 +91,18 @@ class View:
         Whether anything else happened since the last look (a wake-up, a failure).
     resized : set of Run
         Runs whose processors a policy has changed behind a scheduler's back.
+    outages : dict of int to (float, int)
+        Failed nodes: when each is believed to be repaired, and its processors.
+    outages_changed : bool
+        Whether a node failed or came back, or is believed to come back at
+        another time, since the last look.
+    ahead : set of int
+        Jobs that go to the head of the queue when they arrive again.
+    left : dict of int to float
+        Share of its work that a job that was interrupted still has to do.
+    sensors : callable or None
+        What a running job measures of itself: job index and seconds of the clock
+        to cells per processor, wall times and ends of the cycles since then.
     revised : set of int
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
@@ -125,6 +139,11 @@ class View:
         self.moved_ends: dict[Run, float] = {}
         self.disturbed = False
         self.resized: set[Run] = set()
+        self.outages: dict[int, tuple[float, int]] = {}
+        self.outages_changed = False
+        self.ahead: set[int] = set()
+        self.left: dict[int, float] = {}
+        self.sensors: Sensors | None = None
         self.revised: set[int] = set()
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
@@ -156,7 +175,10 @@ class View:
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
         self.queries += 1
-        return self._predictor.curve(job, counts)
+        curve = self._predictor.curve(job, counts)
+        if job in self.left and curve is not None:
+            return curve * self.left[job]
+        return curve
 
     def belief(self, job: int, processors: int) -> float:
         """Return the believed runtime in seconds: predicted, else as requested."""
@@ -174,7 +196,8 @@ class View:
         if count is None:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
-        return self.requested_time[job] if curve is None else float(curve[0])
+        seconds = self.requested_time[job] if curve is None else float(curve[0])
+        return seconds * self.left.get(job, 1.0)
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""
@@ -246,6 +269,7 @@ class View:
         if self.revised:
             self.revised.clear()
         self.disturbed = False
+        self.outages_changed = False
 
     def arrival_rank(self, jobs: IntArray) -> FloatArray:
         """Return a number a job that grows with the order of arrival, ties by index."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from workloads.streams import Streams
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Preset = TypeVar("Preset")
+Deal = Literal["draw", "in_turn"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class EvolvingJobs:
         A name in `CYCLE_MACHINES`.
     cycles : int, optional
         Cycles of each run; each deck's own by default.
+    deal : str
+        ``draw`` decks at random, or give them to the jobs ``in_turn``.
 
     Raises
     ------
@@ -83,6 +86,7 @@ class EvolvingJobs:
         decks: Sequence[str] = ("timing_a", "timing_b", "timing_c"),
         machine: str = "itanium2",
         cycles: int | None = None,
+        deal: Deal = "draw",
     ) -> None:
         if not 0.0 <= share <= 1.0:
             raise WorkloadError(f"share must lie between 0 and 1, got {share}")
@@ -90,7 +94,10 @@ class EvolvingJobs:
             raise WorkloadError(f"decks must name at least one of {', '.join(DECKS)}")
         if cycles is not None and cycles < 1:
             raise WorkloadError(f"cycles must be at least 1, got {cycles}")
+        if deal not in ("draw", "in_turn"):
+            raise WorkloadError(f"deal must be draw or in_turn, got {deal!r}")
         self.share = share
+        self.deal = deal
         self.applications = tuple(_named(DECKS, "deck", name) for name in decks)
         self.machine = _named(CYCLE_MACHINES, "cycle machine", machine)
         self.cycles = cycles
@@ -99,7 +106,10 @@ class EvolvingJobs:
         """Draw which jobs evolve and their decks, from their reference counts."""
         rng = streams("evolving jobs")
         evolving = rng.random(processors.size) < self.share
-        deck = rng.integers(len(self.applications), size=processors.size)
+        decks = len(self.applications)
+        deck = rng.integers(decks, size=processors.size)
+        if self.deal == "in_turn":
+            deck = np.arange(processors.size) % decks
         key = streams.key("evolving runs")
         return EvolvingRuns(
             self.applications, self.machine, processors, evolving, deck, key, self.cycles

@@ -159,7 +159,8 @@ class QueueKeeper:
         processors = self.allocation.choose(job, view, outlook)
         runtime = view.belief(job, processors)
         if self._keyless:
-            return self.queue.add(job, processors, runtime)
+            key = -np.inf if job in view.ahead else None
+            return self.queue.add(job, processors, runtime, key)
         submit = np.array([view.submit_time[job]])
         keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
         return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))

@@ -23,12 +23,14 @@ GROUPS = {
 } - {"config"}
 OPTIONS = sorted(name for name in GROUPS if not name.startswith("experiment/"))
 EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
+INTERVALS = ("daly", "young", "fixed", "none")
 FILLED = {
     "workload/swf": ["workload.path=log.swf"],
     "workload/archive": ["workload.name=SDSC-SP2"],
     **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
     "workload/sacct": ["workload.path=jobs.txt"],
     "workload/batsim": ["workload.path=workload.json"],
+    **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
 NEEDS_FILE = {"moldability/measured"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
@@ -86,7 +88,7 @@ def described(key):
 
 def test_every_closed_key_is_on_the_help_page():
     closed = OmegaConf.to_container(composed(), resolve=True)
-    open_parts = ("workload", "moldability", "cluster", "policy", "predictor")
+    open_parts = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
     keys = leaves({name: value for name, value in closed.items() if name not in open_parts})
     assert {key for key in keys if not described(key)} == set()
 

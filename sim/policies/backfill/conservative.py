@@ -168,6 +168,9 @@ class ConservativeScheduler(_ReservationKeeper):
         self.profile.advance(view.now)
         released = self._release_early_ends()
         released |= self._take_in_moved_ends()
+        if view.outages_changed:
+            self._repair()
+            released = True
         if view.revised:
             released |= self._take_in_beliefs()
         self.rank()

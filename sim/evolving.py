@@ -1,0 +1,170 @@
+"""How the jobs of a run evolve, save their work and answer for their limits (``evolving``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from predictors.base import IntArray
+from predictors.checkpointing import CheckpointCost, DalyRule, IntervalRule
+from predictors.messages import ALPHASERVER, ITANIUM2, Exchange
+from predictors.offline_cycles import OfflineCyclePredictor
+from sim.attempts import Checkpointing
+from sim.failing import FailingMachine
+from sim.machine import Dedicated
+from workloads.evolving_jobs import Deal, EvolvingJobs, EvolvingRuns
+from workloads.streams import Streams
+
+NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
+"""Message costs that a benchmark of each machine would find."""
+
+
+@dataclass(frozen=True)
+class EvolvingScene:
+    """The evolving jobs of one run, by index in the job table.
+
+    Attributes
+    ----------
+    runs : EvolvingRuns
+    saving : Checkpointing
+    resubmit : bool
+        Whether a job that was killed at its limit goes on from its checkpoint.
+    offline : tuple of OfflineCyclePredictor
+        Benchmarked model of each application of `runs`.
+    before : int
+        Jobs that stand in the table ahead of those of `runs` (calibration runs).
+    """
+
+    runs: EvolvingRuns
+    saving: Checkpointing
+    offline: tuple[OfflineCyclePredictor, ...] = ()
+    resubmit: bool = True
+    before: int = 0
+
+    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
+        """Return the benchmarked model of a job's application, if there is one."""
+        return self.offline[self.runs.deck[job - self.before]] if self.offline else None
+
+    def after(self, jobs: int) -> "EvolvingScene":
+        """Return the scene with so many more jobs ahead of it in the table."""
+        return replace(self, before=self.before + jobs)
+
+
+def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePredictor, ...]:
+    """Fit each application's offline model to a noisy benchmark on a single node."""
+    machine, rng = runs.machine, streams("cycle benchmarks")
+    exchange = Exchange(NETWORKS[machine.name]) if machine.name in NETWORKS else None
+    models = []
+    for deck in runs.applications:
+        cells = np.geomspace(0.4, 16.0, 24) * deck.cells
+        model = OfflineCyclePredictor(
+            communication=exchange, processors_per_node=machine.processors_per_node
+        )
+        models.append(model.fit(deck.benchmark(machine, cells.tolist(), rng)))
+    return tuple(models)
+
+
+@dataclass(frozen=True)
+class NoEvolving:
+    """No job changes while it runs."""
+
+    def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> None:
+        """Return None: nothing evolves."""
+        return
+
+
+@dataclass(frozen=True)
+class Evolving:
+    """A share of the jobs adapts its mesh, cycle by cycle.
+
+    Parameters
+    ----------
+    share : float
+        Share of the jobs that evolve, 0 to 1.
+    decks : sequence of str
+        Presets to draw from; names in `workloads.evolving.DECKS`.
+    deal : str
+        ``draw`` decks at random, or give them to the jobs ``in_turn``.
+    machine : str
+        What a cycle costs; a name in `workloads.cycle_costs.CYCLE_MACHINES`.
+    cycles : int, optional
+        Cycles of each run; each deck's own by default.
+    interval : IntervalRule
+        Computation between checkpoints.
+    cost, cost_per_cell : float
+        Seconds of a checkpoint: a constant, and for each cell on a processor.
+    restart : float
+        Seconds to read a checkpoint, at the start of every attempt but the first.
+    node_mtbf : float, optional
+        Mean time between failures of a node, as the jobs believe it; by default
+        the machine's own, infinite where nothing fails.
+    window : int, optional
+        Cycles from which the next is predicted; None takes all.
+    stop_in_time : bool
+        Under ``overrun=kill``: checkpoint and stop before the limit.
+    margin : float
+        How many times its prediction a cycle is given before the limit.
+    resubmit : bool
+        Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
+
+    Raises
+    ------
+    WorkloadError, PredictorError, ConfigError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> scene = Evolving(cycles=100).scene(np.array([4, 8]), Streams(seed=1), Dedicated(8))
+    >>> scene.runs.run(0).cycles
+    100
+    """
+
+    share: float = 1.0
+    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
+    deal: Deal = "draw"
+    machine: str = "itanium2"
+    cycles: int | None = None
+    interval: IntervalRule = field(default_factory=DalyRule)
+    cost: float = 10.0
+    cost_per_cell: float = 0.0
+    restart: float = 10.0
+    node_mtbf: float | None = None
+    window: int | None = 8
+    stop_in_time: bool = True
+    margin: float = 1.25
+    resubmit: bool = True
+
+    def __post_init__(self) -> None:
+        self.saving(inf)
+        self._jobs()
+
+    def _jobs(self) -> EvolvingJobs:
+        return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
+
+    def saving(self, mtbf: float) -> Checkpointing:
+        """Return how jobs save their work where a node fails every `mtbf` seconds."""
+        return Checkpointing(
+            rule=self.interval,
+            cost=CheckpointCost(self.cost, self.cost_per_cell),
+            restart=self.restart,
+            node_mtbf=mtbf if self.node_mtbf is None else self.node_mtbf,
+            window=self.window,
+            stop_in_time=self.stop_in_time,
+            margin=self.margin,
+        )
+
+    def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
+        """Draw which jobs evolve.
+
+        Parameters
+        ----------
+        processors : numpy.ndarray of int, shape (n,)
+            Reference counts of the jobs.
+        streams : Streams
+        machine : Dedicated
+        """
+        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else inf
+        runs = self._jobs().assign(processors, streams)
+        models = offline_models(runs, streams)
+        return EvolvingScene(runs, self.saving(mtbf), models, self.resubmit)

@@ -1,0 +1,368 @@
+"""The engine where nodes fail and jobs evolve: interruptions, restarts, renewed beliefs.
+
+Rigid jobs on a machine that does not fail need none of this; they are replayed
+by `sim.engine` alone.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from predictors.base import FloatArray, Observation, RuntimePredictor
+from sim.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
+from sim.decisions import Decision, Requeue
+from sim.engine import Engine, Overrun, Watcher
+from sim.errors import PolicyError
+from sim.evolving import EvolvingScene
+from sim.failing import FailingMachine
+from sim.failures import NodeEvent
+from sim.machine import Dedicated
+from sim.policies.base import Policy
+from sim.processors import count_processors
+from sim.records import Records, Recoveries
+from sim.renewal import Renewal, Renews
+from sim.stages import Costs, Stages
+from sim.view import Run
+from workloads.base import GroundTruth, Trace
+
+GIVEN_UP = "interrupted more often than cluster.max_restarts"
+AT_LIMIT = "killed at its limit"
+STUCK = "no cycle fits its limit"
+UNFIT = "its restart does not fit its limit"
+
+
+def simulate_recovering(
+    trace: Trace,
+    truth: GroundTruth,
+    policy: Policy,
+    predictor: RuntimePredictor,
+    machine: Dedicated,
+    *,
+    evolving: EvolvingScene | None = None,
+    overrun: Overrun = "extend",
+    luck: FloatArray | None = None,
+    known: Sequence[Observation] = (),
+    watchers: tuple[Watcher, ...] = (),
+) -> Records:
+    """Replay a trace through failures, and with jobs that evolve.
+
+    A failure ends what runs on the node. An evolving job goes on from its last
+    checkpoint, any other from zero, and both wait in the queue again. Under
+    ``overrun=kill`` evolving jobs checkpoint and stop before their limit, or
+    are killed there, and are resubmitted as long as they get ahead.
+
+    Parameters
+    ----------
+    evolving : EvolvingScene, optional
+        Which jobs evolve; by default none.
+    trace, truth, policy, predictor, machine, overrun, luck, known, watchers
+        As in `sim.engine.simulate`; nodes fail on a `FailingMachine`.
+
+    Returns
+    -------
+    Records
+        Every job completed, or has a reason in ``recoveries``.
+
+    Raises
+    ------
+    SimError, PolicyError
+        As `sim.engine.simulate`.
+    """
+    engine = RecoveringEngine(
+        trace, truth, policy, predictor, machine, overrun, luck, known, watchers, evolving
+    )
+    return engine.run()
+
+
+class RecoveringEngine(Engine):
+    """One run with failures, evolving jobs, or both; see `simulate_recovering`."""
+
+    work: Stages
+
+    def __init__(
+        self,
+        trace: Trace,
+        truth: GroundTruth,
+        policy: Policy,
+        predictor: RuntimePredictor,
+        machine: Dedicated,
+        overrun: Overrun = "extend",
+        luck: FloatArray | None = None,
+        known: Sequence[Observation] = (),
+        watchers: tuple[Watcher, ...] = (),
+        evolving: EvolvingScene | None = None,
+    ) -> None:
+        super().__init__(trace, truth, policy, predictor, machine, overrun, luck, known, watchers)
+        self.work = Stages(trace, truth, machine, evolving)
+        self.view.sensors = self._cycles_since
+        self.reasons: dict[int, str] = {}
+        self.node_failures = 0
+        self.interruptions = 0
+        self._resubmit = evolving is not None and evolving.resubmit
+        self._failing = machine if isinstance(machine, FailingMachine) else None
+        self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
+        self._node_events: Iterator[NodeEvent] = iter(())
+        if self._failing is not None and self._failing.failures is not None:
+            self._node_events = self._failing.failures.events()
+        self._renewal: Renewal | None = None
+        if evolving is not None and isinstance(predictor, Renews):
+            self._renewal = Renewal(predictor, self.work, evolving, self.move_believed_end)
+
+    def run(self) -> Records:
+        """Run until every job has ended or was given up."""
+        self._expect_node_event()
+        records = super().run()
+        counters = {
+            "node_failures": float(self.node_failures),
+            "interrupted_runs": float(self.interruptions),
+        }
+        if self._renewal is not None:
+            counters["renewed_beliefs"] = float(self._renewal.renewals)
+        return replace(
+            records,
+            counters={**records.counters, **counters},
+            recoveries=self._recoveries(records),
+        )
+
+    def _recoveries(self, records: Records) -> Recoveries:
+        """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
+        number = len(self.submit)
+        evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
+        held, status = records.stretches, np.array(records.status)
+        again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
+        area = (held.end_time - held.start_time) * held.processors * again
+        costs = [self.work.costs.get(job, Costs()) for job in range(number)]
+        lost = np.bincount(held.job, area, minlength=number)
+        return Recoveries(
+            evolving=evolving,
+            lost_work=np.where(evolving, [cost.lost for cost in costs], lost),
+            checkpoint_overhead=np.array([cost.overhead for cost in costs]),
+            restart_overhead=np.array([cost.restarting for cost in costs]),
+            reason=[self.reasons.get(job, "") for job in range(number)],
+        )
+
+    # Nodes
+
+    def _expect_node_event(self) -> None:
+        event = next(self._node_events, None)
+        if event is not None:
+            priority = FAILURE if event.kind == "failure" else REPAIR
+            Occurrence(self.clock, event.time, priority, self._take_in_node_event, event)
+
+    def _take_in_node_event(self, occurrence: Any) -> None:
+        """Let a node fail or come back; stop when no job is left, or none can start."""
+        all_ended = self.log.ended == len(self.submit)
+        nothing_else = not self.clock._queue and not self.down
+        if all_ended or nothing_else:
+            return
+        event: NodeEvent = occurrence.subject
+        self.events += 1
+        if event.kind == "failure":
+            self._fail(event.node)
+        else:
+            self._repair(event.node)
+        self.view.disturbed = self.view.outages_changed = True
+        self._stirred = True
+        self._expect_node_event()
+
+    def _fail(self, node: int) -> None:
+        """End what runs on a node, and take its processors out of service."""
+        assert self._failing is not None
+        self.node_failures += 1
+        view, now = self.view, self.clock._now
+        first, last = self._failing.processors_of(node)
+        hit = [
+            run
+            for run in view.running.values()
+            if any(low <= last and high >= first for low, high in run.nodes)
+        ]
+        for run in sorted(hit, key=lambda run: run.job):
+            self._interrupt(run)
+        self.down[node] = ((first, last),)
+        self.free.take_named(self.down[node])
+        view.free -= last - first + 1
+        self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
+
+    def _repair(self, node: int) -> None:
+        ranges = self.down.pop(node)
+        end, width = self.view.outages.pop(node)
+        ends = self.view.believed_ends
+        del ends[bisect_left(ends, (end, -1 - node))]
+        self.free.give(ranges)
+        self.view.free += width
+
+    def _believe_outage(self, node: int, began: float, seconds: float) -> None:
+        """Believe that a node is back after so many seconds."""
+        view, end = self.view, began + seconds
+        width = count_processors(self.down[node])
+        view.outages[node] = (end, width)
+        insort(view.believed_ends, (end, -1 - node, width))
+        Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
+
+    def _prolong_outage(self, occurrence: Any) -> None:
+        """Double the believed length of an outage that has outlived it."""
+        node, began, believed = occurrence.subject
+        view = self.view
+        if node not in view.outages or view.outages[node][0] != believed:
+            return
+        if self.log.ended == len(self.submit):
+            return
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (believed, -1 - node))]
+        self._believe_outage(node, began, 2.0 * (believed - began))
+        view.disturbed = view.outages_changed = self._stirred = True
+
+    # Interruptions
+
+    def _interrupt(self, run: Run) -> None:
+        """End a run before its time; its job goes on from its checkpoint, or from zero."""
+        job, now = run.job, self.clock._now
+        if self.work.evolves(job):
+            self.work.over(run, now)
+        else:
+            self.work.restart(job)
+        self.interruptions += 1
+        self._queue_again(run)
+
+    def _queue_again(self, run: Run) -> None:
+        """Put the job of a run that is over back into the queue, or give it up."""
+        job, view = run.job, self.view
+        if run.number >= self._most:
+            self._report(run, "failed", GIVEN_UP)
+            return
+        self._let_go(run)
+        self.log.interrupt(run, self.clock._now)
+        self._restarts[job] = run.number + 1
+        if self.work.evolves(job):
+            view.left[job] = self.work.left(job)
+        view.forget([job])
+        if self._failing is None or self._failing.requeue == "head":
+            view.ahead.add(job)
+        view.arrived.append(job)
+        view.disturbed = self._stirred = True
+
+    def _let_go(self, run: Run) -> None:
+        self._give_back(run)
+        if self._renewal is not None:
+            self._renewal.end(run)
+
+    def _report(self, run: Run, status: str, reason: str) -> None:
+        """Give a job up, for a reason."""
+        self.reasons[run.job] = reason
+        super()._end(self._completions[run.job], status)
+        self._forget(run)
+
+    def _forget(self, run: Run) -> None:
+        self.work.drop(run.job)
+        if self._renewal is not None:
+            self._renewal.end(run)
+
+    def _end(self, occurrence: Any, status: str) -> None:
+        """Take in the end of a run that nothing interrupted."""
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        if status == "killed":
+            self.reasons[run.job] = AT_LIMIT
+        if self.work.evolves(run.job):
+            self.work.over(run, self.clock._now, whole=True)
+        super()._end(occurrence, status)
+        self._forget(run)
+
+    def _stop(self, occurrence: Any) -> None:
+        """Queue a job again that has checkpointed and stopped before its limit."""
+        self._resume(occurrence, whole=True)
+
+    def _cut(self, occurrence: Any) -> None:
+        """Kill an evolving job at its limit; it goes on from its checkpoint, if it may."""
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        if self._resubmit:
+            self._resume(occurrence, whole=False)
+        else:
+            self.work.over(run, self.clock._now)
+            self._report(run, "killed", AT_LIMIT)
+
+    def _resume(self, occurrence: Any, whole: bool) -> None:
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        attempt = self.work.attempt(run.job)
+        gained = self.work.over(run, self.clock._now, whole)
+        self.events += 1
+        if attempt is None:
+            self._report(run, "killed", UNFIT)
+        elif gained == 0 and attempt.is_stuck:
+            self._report(run, "killed", STUCK)
+        else:
+            self._queue_again(run)
+
+    # Runs
+
+    def plan_completion(self, run: Run, now: float) -> float:
+        """Wait for what an evolving run will come to; return when that is."""
+        job = run.job
+        if not self.work.evolves(job):
+            return super().plan_completion(run, now)
+        limit = inf
+        if self._kill:
+            limit = max(self.resizer.limit(run) - now, 1e-9)
+        end, outcome = self.work.begin(run, now, limit)
+        over: Callable[[Any], None] = {"completed": self._complete, "stopped": self._stop}.get(
+            outcome, self._cut
+        )
+        self._completions[job] = Occurrence(self.clock, end, END, over, run)
+        if self._renewal is not None:
+            self._renewal.begin(run, now)
+        return end
+
+    def _cycles_since(self, job: int, after: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        run = self.view.running.get(job)
+        if run is None or self.work.attempt(job) is None:
+            return np.empty(0), np.empty(0), np.empty(0)
+        work = self.work
+        return work.measured(run, work.elapsed(run, after), work.elapsed(run, self.clock._now))
+
+    # What is decided
+
+    def _instant(self, now: float) -> None:
+        if self._stirred and self._renewal is not None:
+            self._renewal.look(now)
+        super()._instant(now)
+
+    def _expire(self, occurrence: Any) -> None:
+        """Ask a job that outlives its belief for its cycles; else double the belief."""
+        run: Run = occurrence.subject[0]
+        current = self.view.running.get(run.job) is run
+        if (
+            current
+            and run.believed_end == occurrence.subject[1]
+            and self._renewal is not None
+            and self._renewal.renew(run.job, self.clock._now)
+            and run.believed_end > self.clock._now
+        ):
+            self.events += 1
+            self._stirred = True
+            return
+        super()._expire(occurrence)
+
+    def _carry_out(self, decision: Decision, now: float) -> None:
+        if not isinstance(decision, Requeue):
+            super()._carry_out(decision, now)
+            return
+        run = self.view.running.get(decision.job)
+        if run is None:
+            raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
+        # Taken in at once, but after this look, which has not seen it.
+        Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
+
+    def _give_up_place(self, occurrence: Any) -> None:
+        run: Run = occurrence.subject
+        if self.view.running.get(run.job) is run:
+            self.events += 1
+            self._interrupt(run)

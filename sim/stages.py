@@ -1,0 +1,267 @@
+"""Where each evolving job stands: what it has saved, and what its attempts cost.
+
+With `sim.work` all that knows true runtimes. Areas are processor-seconds of the
+clock; where a machine is slowed, a run's area is shared out in proportion to its
+seconds at full speed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import FloatArray
+from sim.attempts import Account, Attempt
+from sim.disturbed import Disturbed
+from sim.evolving import EvolvingScene
+from sim.failing import FailingMachine
+from sim.machine import Dedicated
+from sim.view import Run
+from sim.work import Work
+from workloads.base import GroundTruth, Trace
+from workloads.evolving import EvolvingRun
+
+
+@dataclass(slots=True)
+class Stage:
+    """How far a job has come.
+
+    Attributes
+    ----------
+    run : EvolvingRun
+    saved : int
+        Cycles in its last checkpoint.
+    begun : int
+        Share that its present run did not do, or did on other counts.
+    first : int
+        Cycles done when its present attempt began: more than `saved` after a resize.
+    unsaved : float
+        Processor-seconds of computation in the cycles between.
+    reading : bool
+        Whether the present attempt began with a restart.
+    attempt : Attempt or None
+        None where the restart alone exceeds the limit.
+    """
+
+    run: EvolvingRun
+    saved: int = 0
+    begun: float = 0.0
+    first: int = 0
+    unsaved: float = 0.0
+    reading: bool = False
+    attempt: Attempt | None = None
+
+
+@dataclass(slots=True)
+class Costs:
+    """What one job paid for failures, limits and checkpoints, processor-seconds."""
+
+    lost: float = 0.0
+    overhead: float = 0.0
+    restarting: float = 0.0
+
+
+class Stages(Work):
+    """The work of jobs of which some evolve.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    machine : Dedicated
+    scene : EvolvingScene or None
+        None where no job evolves.
+    """
+
+    def __init__(
+        self, trace: Trace, truth: GroundTruth, machine: Dedicated, scene: EvolvingScene | None
+    ) -> None:
+        super().__init__(trace, truth, machine)
+        self.costs: dict[int, Costs] = {}
+        self._scene = scene
+        self._stages: dict[int, Stage] = {}
+        self._speed = machine.speed if isinstance(machine, FailingMachine) else machine
+        self._width = machine.processors_per_node
+
+    def evolves(self, job: int) -> bool:
+        """Say whether a job evolves."""
+        scene = self._scene
+        return (
+            scene is not None
+            and job >= scene.before
+            and bool(scene.runs.evolving[job - scene.before])
+        )
+
+    def done(self, job: int) -> float:
+        """Return the share of a job that its present run did not have to do."""
+        stage = self._stages.get(job)
+        return super().done(job) if stage is None else stage.begun
+
+    def restart(self, job: int) -> None:
+        """Let a job that does not evolve begin again from zero."""
+        self._done.pop(job, None)
+
+    def left(self, job: int) -> float:
+        """Return the share of its cycles that a waiting job still has to do."""
+        stage = self._stages.get(job)
+        return 1.0 if stage is None else 1.0 - stage.saved / stage.run.cycles
+
+    def attempt(self, job: int) -> Attempt | None:
+        """Return what a running job is about to do, None where it does not evolve."""
+        stage = self._stages.get(job)
+        return None if stage is None else stage.attempt
+
+    def begin(self, run: Run, now: float, limit: float) -> tuple[float, str]:
+        """Lay out what a run does from now on.
+
+        Returns
+        -------
+        end : float
+            When it ends if nothing fails, seconds.
+        outcome : str
+            ``completed``, ``stopped``, ``killed``, or ``unfit`` if the restart
+            alone exceeds the limit.
+        """
+        assert self._scene is not None
+        job, count = run.job, run.processors
+        stage = self._stages.get(job)
+        if stage is None:
+            stage = Stage(self._scene.runs.run(job - self._scene.before))
+            self._stages[job] = stage
+        self._since[job] = now
+        saving = self._scene.saving
+        again = stage.reading
+        if again and saving.restart >= limit:
+            stage.attempt = None
+            return now + limit, "unfit"
+        stage.attempt = attempt = saving.attempt(
+            stage.run,
+            count,
+            self.runtime(job, count),
+            self._nodes(run),
+            stage.first,
+            limit,
+            is_restart=again,
+        )
+        end = self._machine.completion(now, attempt.wall, run.nodes)
+        if end > now + limit:
+            return now + limit, "killed"
+        return end, attempt.outcome
+
+    def _nodes(self, run: Run) -> int:
+        """Count the nodes on which a run sits."""
+        width = self._width
+        if width == 1:
+            return run.processors
+        held = {node for low, high in run.nodes for node in range(low // width, high // width + 1)}
+        return len(held)
+
+    def account(self, run: Run, now: float, whole: bool = False) -> Account:
+        """Return what a run has done since its attempt began; `whole` up to its own end."""
+        stage = self._stages[run.job]
+        if stage.attempt is None:
+            return Account(stage.first, stage.first, 0.0, 0.0, 0.0, now - self._since[run.job])
+        if whole:
+            return stage.attempt.account(stage.attempt.wall)
+        return stage.attempt.account(self.elapsed(run, now))
+
+    def elapsed(self, run: Run, now: float) -> float:
+        """Return the seconds at full speed since a run's attempt began."""
+        since = self._since[run.job]
+        return self._machine.progress(since, now, run.nodes) if now > since else 0.0
+
+    def _pay(self, run: Run, now: float, account: Account, lost: float) -> float:
+        """Charge an attempt; return the processor-seconds of a second at full speed."""
+        spent = account.computed + account.overhead + account.restarting
+        area = max(now - self._since[run.job], 0.0) * run.processors
+        rate = area / spent if spent > 0.0 else float(run.processors)
+        costs = self.costs.setdefault(run.job, Costs())
+        costs.lost += lost * rate
+        costs.overhead += account.overhead * rate
+        costs.restarting += account.restarting * rate
+        return rate
+
+    def over(self, run: Run, now: float, whole: bool = False) -> int:
+        """Settle a run that is over; return how many cycles it saved beyond what was.
+
+        Parameters
+        ----------
+        run : Run
+        now : float, seconds
+        whole : bool
+            Whether it came to the end of its attempt by itself.
+        """
+        stage = self._stages[run.job]
+        account = self.account(run, now, whole)
+        self._pay(run, now, account, account.lost)
+        before = stage.saved
+        outcome = "unfit" if stage.attempt is None else stage.attempt.outcome
+        if account.saved > stage.first or (whole and outcome == "stopped"):
+            stage.saved = account.saved
+        elif not (whole and outcome == "completed"):
+            self.costs[run.job].lost += stage.unsaved
+        if not (whole and outcome == "completed"):
+            stage.begun = stage.saved / stage.run.cycles
+        stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
+        stage.attempt = None
+        return stage.saved - before
+
+    def drop(self, job: int) -> None:
+        """Forget a job that will not run again."""
+        self._stages.pop(job, None)
+
+    def bank(self, run: Run, now: float) -> float:
+        """Go on after a resize from the cycles that are finished.
+
+        Returns
+        -------
+        float
+            Seconds of a pause that is still to come.
+        """
+        job = run.job
+        stage = self._stages.get(job)
+        if stage is None:
+            return super().bank(run, now)
+        since = self._since[job]
+        if now <= since:
+            return since - now
+        assert stage.attempt is not None
+        account, plan = self.account(run, now), stage.attempt.plan
+        finished = min(account.finished, stage.run.cycles - 1) - stage.first
+        reached = float(plan.ends[finished - 1]) if finished else 0.0
+        rate = self._pay(run, now, account, max(account.computed - reached, 0.0))
+        if account.saved > stage.first:
+            kept = float(plan.ends[account.saved - stage.first - 1])
+            stage.saved, stage.unsaved = account.saved, 0.0
+            reached = max(reached - kept, 0.0)
+        stage.unsaved += reached * rate
+        stage.reading = account.restarting < stage.attempt.restart
+        stage.first += finished
+        stage.begun = max(stage.first / stage.run.cycles, np.finfo(float).tiny)
+        self._since[job] = now
+        return 0.0
+
+    def measured(
+        self, run: Run, after: float, until: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the cycles of a run that ended in (after, until], as the job measures them.
+
+        Parameters
+        ----------
+        run : Run
+        after, until : float
+            Seconds at full speed since its attempt began; see `elapsed`.
+
+        Returns
+        -------
+        cells, seconds, ends : numpy.ndarray of float, shape (m,)
+            Cells per processor, and wall times without checkpoints.
+        """
+        attempt = self._stages[run.job].attempt
+        if attempt is None:
+            return np.empty(0), np.empty(0), np.empty(0)
+        cells, begins, ends = attempt.cycles(after, until)
+        if not isinstance(self._speed, Disturbed) or not ends.size:
+            return cells, ends - begins, ends
+        since = self._since[run.job]
+        both = self._speed.walls(since, np.concatenate([begins, ends]), run.nodes)
+        return cells, both[ends.size :] - both[: ends.size], ends
