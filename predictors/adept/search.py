@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from predictors.adept.kernels import lattice, refine
 from predictors.base import FloatArray
 
 BoolArray = NDArray[np.bool_]
@@ -128,12 +129,43 @@ def search(problem: Problem) -> Instances:
     most = np.where(is_high, LARGEST_SIGMA, 1.0)
     # A flat curve through all points leaves r open: both ends stand for it.
     least[sizes[0] + sizes[1] :] = most[sizes[0] + sizes[1] :]
-    c, r, w = solve(problem, breakpoint[None, :], least, most, is_high.astype(float))
+    c, r, w = _evaluated(problem, breakpoint, least, most, is_high.astype(float))
     limit = problem.reach[:, None] * np.where(is_high, REACH, 1.0)
     w = np.where(breakpoint > limit, np.inf, w)
     spread = np.broadcast_to(breakpoint, w.shape)
     coarse = Instances(spread, c, r, w, is_high, _neighbours(sizes))
-    return _joined(coarse, _refined(problem, coarse, sizes[0], sizes[1]))
+    refined = _refined_free if problem.scale == "free" else _refined
+    return _joined(coarse, refined(problem, coarse, sizes[0], sizes[1]))
+
+
+def _evaluated(
+    problem: Problem, breakpoint: FloatArray, least: FloatArray, most: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return c, r and WSSRE of the candidates, shape (t, k)."""
+    if problem.scale == "free":
+        found: tuple[FloatArray, FloatArray, FloatArray] = lattice(
+            problem.nprocs, problem.runtime, problem.weights, breakpoint, high, least, most
+        )
+        return found
+    return solve(problem, breakpoint[None, :], least, most, high)
+
+
+def _refined_free(problem: Problem, coarse: Instances, low: int, high: int) -> Instances:
+    """Narrow the brackets of the best local minima of each family; compiled."""
+    B, c, r, w = refine(
+        problem.nprocs,
+        problem.runtime,
+        problem.weights,
+        coarse.breakpoint[0],
+        coarse.wssre,
+        np.array([0, low, low + high]),
+        LARGEST_SIGMA,
+    )
+    is_high = np.repeat([False, True], B.shape[1] // 2)
+    limit = problem.reach[:, None] * np.where(is_high, REACH, 1.0)
+    own = np.arange(B.shape[1])
+    neighbours = np.stack([own, own], axis=1)
+    return Instances(B, c, r, np.where(limit < B, np.inf, w), is_high, neighbours)
 
 
 def _breakpoints(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
