@@ -1,12 +1,13 @@
-"""The exact search with a free scale, compiled: one pass over candidates and targets.
+"""The exact search with a free scale and the choice among its instances, compiled.
 
-The formulas are those of `predictors.adept.search`; there they are arrays.
+The formulas of the search are those of `predictors.adept.search`; there they
+are arrays.
 """
 
 import numpy as np
 from numba import njit
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 
 _POINTS = 17
 _ROUNDS = 4
@@ -52,27 +53,42 @@ def _best(
 
 
 @njit(cache=True)
-def lattice(
-    nprocs: FloatArray,
-    runtime: FloatArray,
-    weights: FloatArray,
-    breakpoint: FloatArray,
-    high: FloatArray,
+def _bases(
+    breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return F and G of each candidate at each observation, shape (k, m)."""
+    F = np.empty((breakpoint.size, nprocs.size))
+    G = np.empty((breakpoint.size, nprocs.size))
+    for k in range(breakpoint.size):
+        for i in range(nprocs.size):
+            x = breakpoint[k] / nprocs[i]
+            half = 0.5 / nprocs[i]
+            F[k, i] = max(x, 1.0)
+            G[k, i] = max(min(x - half - 0.5, 0.5 - half), high[k])
+    return F, G
+
+
+@njit(cache=True)
+def _fill_lattice(
+    F: FloatArray,
+    G: FloatArray,
+    once: FloatArray,
+    twice: FloatArray,
     least: FloatArray,
     most: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return c, r and WSSRE of each candidate for each target, shape (t, k)."""
-    rows, number = weights.shape[0], breakpoint.size
-    c = np.empty((rows, number))
-    r = np.empty((rows, number))
-    w = np.empty((rows, number))
-    once = weights / runtime
-    twice = once / runtime
-    for k in range(number):
-        for row in range(rows):
-            sums = _sums(breakpoint[k], high[k], nprocs, once[row], twice[row])
-            c[row, k], r[row, k], w[row, k] = _best(sums, least[k], most[k])
-    return c, r, w
+    found: FloatArray,
+) -> None:
+    """Write c, r and WSSRE of each candidate for one target into rows 1 to 3 of `found`."""
+    for k in range(F.shape[0]):
+        FF = FG = GG = F1 = G1 = 0.0
+        for i in range(F.shape[1]):
+            f, g = F[k, i], G[k, i]
+            FF += f * f * twice[i]
+            FG += f * g * twice[i]
+            GG += g * g * twice[i]
+            F1 += f * once[i]
+            G1 += g * once[i]
+        found[1, k], found[2, k], found[3, k] = _best((FF, FG, GG, F1, G1), least[k], most[k])
 
 
 @njit(cache=True)
@@ -126,42 +142,207 @@ def _narrow(
 
 
 @njit(cache=True)
-def refine(
+def _fill_refined(
+    begin: int,
+    end: int,
+    high: float,
+    observed: tuple[FloatArray, FloatArray, FloatArray],
+    largest: float,
+    found: FloatArray,
+    into: int,
+) -> None:
+    """Refine the best minima of one family for one target; write them from column `into` on.
+
+    Without that many minima, the first candidate of the family, which is flat,
+    fills the rest.
+    """
+    nprocs, once, twice = observed
+    places = np.empty(_MINIMA, np.int64)
+    _lowest(found[3], begin, end, places)
+    most = largest if high > 0.0 else 1.0
+    for i in range(_MINIMA):
+        breakpoint = found[0, begin]
+        if places[i] >= 0:
+            lower = found[0, max(places[i] - 1, begin)]
+            upper = found[0, min(places[i] + 1, end - 1)]
+            breakpoint = _narrow(lower, upper, high, nprocs, once, twice, largest)
+        j = into + i
+        found[0, j] = breakpoint
+        sums = _sums(breakpoint, high, nprocs, once, twice)
+        found[1, j], found[2, j], found[3, j] = _best(sums, high, most)
+
+
+@njit(cache=True)
+def search_free(
     nprocs: FloatArray,
     runtime: FloatArray,
     weights: FloatArray,
-    breakpoint: FloatArray,
-    wssre: FloatArray,
+    candidates: FloatArray,
     edges: IntArray,
+    reach: FloatArray,
     largest: float,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return B, c, r and WSSRE of the refined best minima of both families, shape (t, 8).
+) -> FloatArray:
+    """Return B, c, r and WSSRE of candidates and refined minima, shape (t, 4, k).
 
-    `edges` are the ends of the low and of the high family among the candidates.
-    A place without a minimum has an infinite WSSRE.
+    Parameters
+    ----------
+    nprocs, runtime : numpy.ndarray of float, shape (m,)
+    weights : numpy.ndarray of float, shape (t, m)
+    candidates : numpy.ndarray of float, shape (4, k)
+        Breakpoint, 1 for the high-variance family, least and largest ratio;
+        the last columns are for the refined minima.
+    edges : numpy.ndarray of int, shape (4,)
+        Ends of the low and of the high family, and of all but the refined.
+    reach : numpy.ndarray of float, shape (2, t)
+        Largest breakpoint of either family.
+    largest : float
+        Largest ratio of the high-variance family.
     """
-    rows = weights.shape[0]
-    B = np.ones((rows, 2 * _MINIMA))
-    c = np.ones((rows, 2 * _MINIMA))
-    r = np.zeros((rows, 2 * _MINIMA))
-    w = np.full((rows, 2 * _MINIMA), np.inf)
-    places = np.empty(_MINIMA, np.int64)
-    once = weights / runtime
-    twice = once / runtime
+    number, rows = candidates.shape[1], weights.shape[0]
+    coarse = edges[3]
+    found = np.empty((rows, 4, number))
+    F, G = _bases(candidates[0, :coarse], candidates[1, :coarse], nprocs)
     for row in range(rows):
+        once = weights[row] / runtime
+        twice = once / runtime
+        found[row, 0, :coarse] = candidates[0, :coarse]
+        _fill_lattice(F, G, once, twice, candidates[2], candidates[3], found[row])
+        for k in range(coarse):
+            if found[row, 0, k] > reach[int(candidates[1, k]), row]:
+                found[row, 3, k] = np.inf
+        observed = (nprocs, once, twice)
         for family in range(2):
-            high = float(family)
-            begin, end = edges[family], edges[family + 1]
-            _lowest(wssre[row], begin, end, places)
-            for i in range(_MINIMA):
-                place = places[i]
-                if place < 0:
-                    break
-                lower = breakpoint[max(place - 1, begin)]
-                upper = breakpoint[min(place + 1, end - 1)]
-                j = family * _MINIMA + i
-                B[row, j] = _narrow(lower, upper, high, nprocs, once[row], twice[row], largest)
-                sums = _sums(B[row, j], high, nprocs, once[row], twice[row])
-                most = largest if family else 1.0
-                c[row, j], r[row, j], w[row, j] = _best(sums, high, most)
-    return B, c, r, w
+            begin, end, into = edges[family], edges[family + 1], coarse + family * _MINIMA
+            _fill_refined(begin, end, float(family), observed, largest, found[row], into)
+            for j in range(into, into + _MINIMA):
+                if found[row, 0, j] > reach[family, row]:
+                    found[row, 3, j] = np.inf
+    return found
+
+
+@njit(cache=True)
+def _comes_first(runtime: FloatArray, i: int, j: int) -> bool:
+    return runtime[i] < runtime[j] or (runtime[i] == runtime[j] and i < j)
+
+
+@njit(cache=True)
+def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, half: float) -> int:
+    """Return the first of `places`, by runtime, up to which the weights sum to `half`."""
+    first, last, before = 0, places.size - 1, 0.0
+    while first < last:
+        middle = (first + last) // 2
+        pivot = places[middle]
+        places[middle] = places[last]
+        split, sum_ = first, 0.0
+        for i in range(first, last):
+            place = places[i]
+            if _comes_first(runtime, place, pivot):
+                places[i] = places[split]
+                places[split] = place
+                sum_ += weight[place]
+                split += 1
+        places[last] = places[split]
+        places[split] = pivot
+        if split > first and before + sum_ >= half:
+            last = split - 1
+        elif before + sum_ + weight[pivot] >= half or split == last:
+            return pivot
+        else:
+            before += sum_ + weight[pivot]
+            first = split + 1
+    return places[first]
+
+
+@njit(cache=True)
+def _family_weights(members: BoolArray, high: BoolArray, balanced: bool, out: FloatArray) -> float:
+    """Write the weight of each member, the families' sums the same if balanced; return half."""
+    sums = np.zeros(2)
+    for k in range(members.size):
+        if members[k]:
+            sums[int(high[k])] += 1.0
+    total = 0.0
+    for k in range(members.size):
+        out[k] = 0.0
+        if members[k]:
+            out[k] = 1.0 / sums[int(high[k])] if balanced else 1.0
+    for family in range(2):
+        if sums[family] > 0.0:
+            total += 1.0 if balanced else sums[family]
+    return 0.5 * total * (1.0 - 1e-9)
+
+
+@njit(cache=True)
+def _describe(
+    found: FloatArray,
+    high: BoolArray,
+    neighbours: IntArray,
+    runtime: FloatArray,
+    members: BoolArray,
+    answer: FloatArray,
+) -> None:
+    """Write the extremes over members (and, of runtimes, over those beside them)."""
+    answer[1], answer[2], answer[3], answer[4], answer[5] = np.inf, 0.0, np.inf, 0.0, np.inf
+    for k in range(members.size):
+        if members[k]:
+            B, r = found[0, k], found[2, k]
+            A = (B + r) / (1.0 + r) if high[k] else B
+            answer[3] = min(answer[3], A)
+            answer[4] = max(answer[4], A)
+            answer[5] = min(answer[5], B)
+        beside = members[k] or members[neighbours[k, 0]] or members[neighbours[k, 1]]
+        if beside and found[3, k] < np.inf:
+            answer[1] = min(answer[1], runtime[k])
+            answer[2] = max(answer[2], runtime[k])
+
+
+@njit(cache=True)
+def choose(
+    found: FloatArray,
+    high: BoolArray,
+    neighbours: IntArray,
+    targets: FloatArray,
+    bounds: tuple[float, float],
+    balanced: bool,
+    plain: bool,
+) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Choose among the candidates of each target; see `predictors.adept.selection.select`.
+
+    Parameters
+    ----------
+    found : numpy.ndarray of float, shape (t, 4, k)
+        B, c, r and WSSRE.
+    bounds : tuple of float
+        Factor and addend that the best WSSRE bounds the members' with.
+
+    Returns
+    -------
+    chosen : numpy.ndarray of int, shape (t,)
+    members : numpy.ndarray of bool, shape (t, k)
+    answers : numpy.ndarray of float, shape (t, 6)
+        Runtime of the chosen, lowest and highest runtime, lowest and highest A,
+        lowest breakpoint.
+    """
+    rows, number = found.shape[0], found.shape[2]
+    chosen = np.empty(rows, np.int64)
+    members = np.empty((rows, number), np.bool_)
+    answers = np.empty((rows, 6))
+    runtime = np.empty(number)
+    weight = np.empty(number)
+    for row in range(rows):
+        n, one = targets[row], found[row]
+        best = np.argmin(one[3])
+        limit = bounds[0] * one[3, best] + bounds[1]
+        half = 0.5 / n
+        for k in range(number):
+            x = one[0, k] / n
+            G = max(min(x - half - 0.5, 0.5 - half), 1.0 if high[k] else 0.0)
+            runtime[k] = one[1, k] * (max(x, 1.0) + one[2, k] * G)
+            members[row, k] = one[3, k] <= limit
+        chosen[row] = best
+        if not plain:
+            middle = _family_weights(members[row], high, balanced, weight)
+            places = np.flatnonzero(members[row])
+            chosen[row] = _lower_median(runtime, weight, places, middle)
+        answers[row, 0] = runtime[chosen[row]]
+        _describe(one, high, neighbours, runtime, members[row], answers[row])
+    return chosen, members, answers

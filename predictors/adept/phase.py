@@ -241,20 +241,17 @@ class Phase:
         return floor, is_well_met(floor, residual, used)
 
     def _answers(self, instances: Instances, selection: Selection) -> Answers:
-        A, sigma = instances.parameters()
-        rows = np.arange(len(selection.chosen))
-        pick = (rows, selection.chosen)
-        c, B = instances.factor[pick], instances.breakpoint[pick]
+        rows, unit = np.arange(len(selection.chosen)), self.unit
+        B, c, r, _ = instances.values[rows, :, selection.chosen].T
         high = instances.high[selection.chosen]
-        bent = instances.breakpoint < self.curve.nprocs[-1] * (1.0 - 1e-9)
         return Answers(
-            selection.predicted * self.unit,
-            selection.low * self.unit,
-            selection.high * self.unit,
-            c * (B + instances.ratio[pick] * high) * self.unit,
-            A[pick],
-            sigma[pick],
-            np.where(selection.members, A, np.inf).min(axis=1),
-            np.where(selection.members, A, 0.0).max(axis=1),
-            ~(selection.members & bent).any(axis=1),
+            selection.predicted * unit,
+            selection.low * unit,
+            selection.high * unit,
+            c * (B + r * high) * unit,
+            np.where(high, (B + r) / (1.0 + r), B),
+            r,
+            selection.A_low,
+            selection.A_high,
+            selection.first_bend >= self.curve.nprocs[-1] * (1.0 - 1e-9),
         )
