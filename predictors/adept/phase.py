@@ -13,7 +13,7 @@ from predictors.adept.search import REACH, Instances, Problem, Scale, basis, sea
 from predictors.adept.selection import Selection, is_well_met, noise_floor, select
 from predictors.adept.sparse import amdahl_curve, amdahl_times, is_sparse, single_bounds
 from predictors.adept.weights import distance_weights
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from predictors.observations import ObservedCurve
 
 SearchName = Literal["exact", "grid"]
@@ -66,6 +66,10 @@ class Answers:
     A_low: FloatArray
     A_high: FloatArray
     unbent: np.ndarray
+
+    def rows(self, places: IntArray) -> "Answers":
+        """Return the answers of some of the targets."""
+        return Answers(*(column[places] for column in self.__dict__.values()))
 
     def scaled(self, factor: float) -> "Answers":
         """Return the same with every runtime multiplied by a factor."""

@@ -84,17 +84,17 @@ class Instances:
 
     @property
     def breakpoint(self) -> FloatArray:
-        """B of each candidate, shape (t, k)."""
+        """Breakpoint B of each candidate, shape (t, k)."""
         return self.values[:, 0]
 
     @property
     def factor(self) -> FloatArray:
-        """c of each candidate, shape (t, k)."""
+        """Factor c of each candidate, shape (t, k)."""
         return self.values[:, 1]
 
     @property
     def ratio(self) -> FloatArray:
-        """r of each candidate, shape (t, k)."""
+        """Ratio r of each candidate, shape (t, k)."""
         return self.values[:, 2]
 
     @property
@@ -182,8 +182,8 @@ def search(problem: Problem) -> Instances:
     w = np.where(lattice.breakpoint > limit, np.inf, w)
     spread = np.broadcast_to(lattice.breakpoint, w.shape)
     coarse = Instances(np.stack([spread, c, r, w], axis=1), lattice.high, lattice.neighbours)
-    low, high = lattice.edges[1], lattice.edges[2] - lattice.edges[1]
-    return _joined(coarse, _refined(problem, coarse, int(low), int(high)))
+    _, low, both, _ = lattice.edges.tolist()
+    return _joined(coarse, _refined(problem, coarse, low, both - low))
 
 
 def _search_free(problem: Problem, top: float) -> Instances:
