@@ -53,42 +53,44 @@ def _best(
 
 
 @njit(cache=True)
-def _bases(
-    breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return F and G of each candidate at each observation, shape (k, m)."""
-    F = np.empty((breakpoint.size, nprocs.size))
-    G = np.empty((breakpoint.size, nprocs.size))
-    for k in range(breakpoint.size):
-        for i in range(nprocs.size):
+def _products(breakpoint: FloatArray, high: FloatArray, nprocs: FloatArray) -> FloatArray:
+    """Return F·F, F·G, G·G, F and G at each observation, of each candidate, shape (5, m, k)."""
+    products = np.empty((5, nprocs.size, breakpoint.size))
+    for i in range(nprocs.size):
+        half = 0.5 / nprocs[i]
+        for k in range(breakpoint.size):
             x = breakpoint[k] / nprocs[i]
-            half = 0.5 / nprocs[i]
-            F[k, i] = max(x, 1.0)
-            G[k, i] = max(min(x - half - 0.5, 0.5 - half), high[k])
-    return F, G
+            F = max(x, 1.0)
+            G = max(min(x - half - 0.5, 0.5 - half), high[k])
+            products[0, i, k] = F * F
+            products[1, i, k] = F * G
+            products[2, i, k] = G * G
+            products[3, i, k] = F
+            products[4, i, k] = G
+    return products
 
 
 @njit(cache=True)
 def _fill_lattice(
-    F: FloatArray,
-    G: FloatArray,
+    products: FloatArray,
     once: FloatArray,
     twice: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
+    ends: FloatArray,
+    sums: FloatArray,
     found: FloatArray,
 ) -> None:
     """Write c, r and WSSRE of each candidate for one target into rows 1 to 3 of `found`."""
-    for k in range(F.shape[0]):
-        FF = FG = GG = F1 = G1 = 0.0
-        for i in range(F.shape[1]):
-            f, g = F[k, i], G[k, i]
-            FF += f * f * twice[i]
-            FG += f * g * twice[i]
-            GG += g * g * twice[i]
-            F1 += f * once[i]
-            G1 += g * once[i]
-        found[1, k], found[2, k], found[3, k] = _best((FF, FG, GG, F1, G1), least[k], most[k])
+    sums[:] = 0.0
+    for column in range(5):
+        out = sums[column]
+        for i in range(once.size):
+            weight = twice[i] if column < 3 else once[i]
+            values = products[column, i]
+            for k in range(out.size):
+                out[k] += values[k] * weight
+    for k in range(sums.shape[1]):
+        own = (sums[0, k], sums[1, k], sums[2, k], sums[3, k], sums[4, k])
+        found[1, k], found[2, k], found[3, k] = _best(own, ends[0, k], ends[1, k])
 
 
 @njit(cache=True)
@@ -201,12 +203,13 @@ def search_free(
     number, rows = candidates.shape[1], weights.shape[0]
     coarse = edges[3]
     found = np.empty((rows, 4, number))
-    F, G = _bases(candidates[0, :coarse], candidates[1, :coarse], nprocs)
+    products = _products(candidates[0, :coarse], candidates[1, :coarse], nprocs)
+    sums = np.empty((5, coarse))
     for row in range(rows):
         once = weights[row] / runtime
         twice = once / runtime
         found[row, 0, :coarse] = candidates[0, :coarse]
-        _fill_lattice(F, G, once, twice, candidates[2], candidates[3], found[row])
+        _fill_lattice(products, once, twice, candidates[2:], sums, found[row])
         for k in range(coarse):
             if found[row, 0, k] > reach[int(candidates[1, k]), row]:
                 found[row, 3, k] = np.inf
@@ -309,8 +312,8 @@ def choose(
 
     Parameters
     ----------
-    found : numpy.ndarray of float, shape (t, 4, k)
-        B, c, r and WSSRE.
+    found : numpy.ndarray of float, shape (t or 1, 4, k)
+        B, c, r and WSSRE; a single row serves all targets.
     bounds : tuple of float
         Factor and addend that the best WSSRE bounds the members' with.
 
@@ -322,20 +325,21 @@ def choose(
         Runtime of the chosen, lowest and highest runtime, lowest and highest A,
         lowest breakpoint.
     """
-    rows, number = found.shape[0], found.shape[2]
+    rows, number = targets.size, found.shape[2]
+    family = np.where(high, 1.0, 0.0)
     chosen = np.empty(rows, np.int64)
     members = np.empty((rows, number), np.bool_)
     answers = np.empty((rows, 6))
     runtime = np.empty(number)
     weight = np.empty(number)
     for row in range(rows):
-        n, one = targets[row], found[row]
+        n, one = targets[row], found[row if found.shape[0] > 1 else 0]
         best = np.argmin(one[3])
         limit = bounds[0] * one[3, best] + bounds[1]
         half = 0.5 / n
         for k in range(number):
             x = one[0, k] / n
-            G = max(min(x - half - 0.5, 0.5 - half), 1.0 if high[k] else 0.0)
+            G = max(min(x - half - 0.5, 0.5 - half), family[k])
             runtime[k] = one[1, k] * (max(x, 1.0) + one[2, k] * G)
             members[row, k] = one[3, k] <= limit
         chosen[row] = best

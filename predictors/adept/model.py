@@ -39,7 +39,8 @@ class Adept:
     ----------
     q : float
         Above 1; how evenly near and far observations count. 2 as in the paper,
-        1.01 trusts the nearest most.
+        1.01 trusts the nearest most. With infinity all count the same and one
+        search serves all targets, which then differ in the choice among ties.
     search : {"exact", "grid"}
         The exact search with ties settled, or the paper's two passes.
     scale : {"free", "unit", "serial"}
@@ -106,8 +107,8 @@ class Adept:
         allowed: Iterable[int] | str | None = None,
         metric: Metric = "doubling",
     ) -> None:
-        if not q > 1.0 or not np.isfinite(q):
-            raise PredictorError(f"q must be finite and above 1, got {q!r}")
+        if not q > 1.0:
+            raise PredictorError(f"q must be above 1, got {q!r}")
         _check_choice("search", search, ("exact", "grid"))
         _check_choice("scale", scale, ("free", "unit", "serial"))
         _check_choice("metric", metric, ("doubling", "paper"))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isinf
 from typing import Literal
 
 import numpy as np
@@ -171,8 +172,11 @@ class Phase:
         if not len(targets):
             nothing = np.zeros(0)
             return Answers(*(nothing,) * 8, unbent=nothing > 0.0)
-        weights = distance_weights(self.curve.nprocs, targets, self.options.q)
-        answers = self._answers(*self._fit(weights, targets))
+        if isinf(self.options.q) and not self._plain:
+            answers = self._answers(*self._evenly(targets))
+        else:
+            weights = distance_weights(self.curve.nprocs, targets, self.options.q)
+            answers = self._answers(*self._fit(weights, targets))
         return self._sparse(answers, targets) if self.is_sparse else answers
 
     def spreads(self, nprocs: FloatArray) -> FloatArray:
@@ -221,6 +225,14 @@ class Phase:
         self._whole = instances.rows(first), selection.rows(first)
         return instances.rows(others), selection.rows(others)
 
+    def _evenly(self, targets: FloatArray) -> tuple[Instances, Selection]:
+        """Select for each target among the instances of a single search with equal weights."""
+        instances = self.whole[0]
+        if targets.max() > _AHEAD * self.curve.nprocs[-1]:
+            weights = np.ones((1, len(self.curve.nprocs)))
+            instances = self._searched(weights, targets.max(keepdims=True))
+        return instances, select(instances, targets, self._floor, self._balanced, self._plain)
+
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
         weights = weights * self.kept_weight
         weights = weights / weights.sum(axis=1, keepdims=True)
@@ -246,6 +258,7 @@ class Phase:
 
     def _answers(self, instances: Instances, selection: Selection) -> Answers:
         rows, unit = np.arange(len(selection.chosen)), self.unit
+        rows = rows if len(instances.values) > 1 else np.zeros_like(rows)
         B, c, r, _ = instances.values[rows, :, selection.chosen].T
         high = instances.high[selection.chosen]
         return Answers(
