@@ -1,17 +1,17 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from copy import copy
 from math import isnan
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
 from predictors.errors import PredictorError
+from predictors.remarks import worst_grade
 
-_GRADES = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 _KEPT_RUNS = 16
 
 
@@ -28,6 +28,15 @@ class CurveModel(Protocol):
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions."""
+        ...
+
+
+@runtime_checkable
+class Grading(Protocol):
+    """A model that grades a single prediction for less than the remarks about it cost."""
+
+    def grade(self, nprocs: float) -> str:
+        """Return the worst grade of the remarks about one count, empty without any."""
         ...
 
 
@@ -51,8 +60,7 @@ class History:
         self._model: CurveModel | None = None
         self._predicted = np.zeros(0)
         self._grades: dict[int, str] = {}
-        self._targets = np.zeros(0, np.int64)
-        self._wanted: int | None = None
+        self._wanted: dict[int, int | None] = {}
         self.number = 0
 
     @property
@@ -89,29 +97,28 @@ class History:
         values: FloatArray = self._predicted[counts]
         missing = np.isnan(values)
         if missing.any():
-            self._targets = counts[missing]
-            values[missing] = self._predicted[self._targets] = model.predict(self._targets)
+            targets = counts[missing]
+            values[missing] = self._predicted[targets] = model.predict(targets)
         return values
 
     def grade(self, nprocs: int) -> str:
         """Return the worst grade of the remarks about a count, empty without any."""
-        if nprocs not in self._grades:
-            self.predict(np.array([nprocs]))
-            targets = self._targets if nprocs in self._targets else np.array([nprocs])
-            remarks = self._fitted().reliability(targets)
-            self._wanted = next((r.measure_at for r in remarks if r.measure_at), None)
-            general = _worst(r.grade for r in remarks if r.target is None)
-            self._grades.update(dict.fromkeys(targets.tolist(), general))
-            for remark in remarks:
-                if remark.target is not None:
-                    count = int(remark.target)
-                    self._grades[count] = _worst((self._grades[count], remark.grade))
-        return self._grades[nprocs]
+        found = self._grades.get(nprocs)
+        if found is None:
+            model = self._fitted()
+            if isinstance(model, Grading):
+                found = model.grade(nprocs)
+            else:
+                found = worst_grade(model.reliability(np.array([nprocs])))
+            self._grades[nprocs] = found
+        return found
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
-        self.grade(nprocs)
-        return self._wanted
+        if nprocs not in self._wanted:
+            remarks = self._fitted().reliability(np.array([nprocs]))
+            self._wanted[nprocs] = next((r.measure_at for r in remarks if r.measure_at), None)
+        return self._wanted[nprocs]
 
     def _fitted(self) -> CurveModel:
         if self._model is None:
@@ -121,12 +128,8 @@ class History:
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
             self._grades.clear()
+            self._wanted.clear()
         return self._model
-
-
-def _worst(grades: Iterable[str]) -> str:
-    """Return the worst of some grades, empty without any."""
-    return max(grades, key=_GRADES.__getitem__, default="")
 
 
 class CurvePerApplication:

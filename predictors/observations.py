@@ -175,22 +175,31 @@ def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatAr
 
 
 def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> ObservedCurve:
-    """Merge runs sorted by count; `starts` is where each count begins."""
-    means, repeats, dropped = np.empty(len(starts)), np.ones(len(starts), np.int64), []
-    squares, freedom = 0.0, 0
-    for place, runs in enumerate(np.split(times, starts[1:])):
-        kept = runs if len(runs) < 3 else runs[~_outlying(runs)]
-        means[place], repeats[place] = kept.mean(), len(kept)
-        squares += float(np.sum((kept / means[place] - 1.0) ** 2))
-        freedom += len(kept) - 1
-        if len(kept) < len(runs):
-            count = float(counts[starts[place]])
-            dropped += [(count, float(time)) for time in runs[_outlying(runs)]]
-    scatter = float(np.sqrt(squares / freedom)) if freedom else 0.0
-    return ObservedCurve(counts[starts], means, repeats, scatter, freedom, tuple(dropped))
+    """Merge runs sorted by count, then time; `starts` is where each count begins."""
+    repeats = np.diff(starts, append=len(counts))
+    group = np.repeat(np.arange(len(starts)), repeats)
+    outlying = _outlying(times, starts, repeats, group)
+    some_dropped = bool(outlying.any())
+    dropped: tuple[tuple[float, float], ...] = ()
+    if some_dropped:
+        dropped = tuple(zip(counts[outlying].tolist(), times[outlying].tolist(), strict=True))
+        times, group = times[~outlying], group[~outlying]
+        repeats = np.bincount(group, minlength=len(starts))
+    means = np.bincount(group, times) / repeats
+    relative = times / means[group] - 1.0
+    freedom = len(times) - len(starts)
+    scatter = float(np.sqrt(relative @ relative / freedom)) if freedom else 0.0
+    return ObservedCurve(counts[starts], means, repeats, scatter, freedom, dropped)
 
 
-def _outlying(runs: FloatArray) -> np.ndarray:
-    middle = np.median(runs)
-    distance = np.abs(runs - middle)
-    return np.asarray(distance > _OUTLIER_DISTANCE * np.median(distance) + 1e-9 * middle, bool)
+def _outlying(
+    times: FloatArray, starts: IntArray, repeats: IntArray, group: IntArray
+) -> np.ndarray:
+    """Say which runs are outliers among the three or more at their count."""
+    lower, upper = starts + (repeats - 1) // 2, starts + repeats // 2
+    middle = (0.5 * (times[lower] + times[upper]))[group]
+    distance = np.abs(times - middle)
+    ordered = distance[np.lexsort((distance, group))]
+    spread = (0.5 * (ordered[lower] + ordered[upper]))[group]
+    far = distance > _OUTLIER_DISTANCE * spread + 1e-9 * middle
+    return np.asarray(far & (repeats[group] >= 3), bool)

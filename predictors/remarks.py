@@ -1,6 +1,7 @@
 """Findings that every model of one curve shares, and refusals built on them."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 
@@ -12,6 +13,17 @@ FAR_FACTOR = 4.0
 """A target this many times beyond the observations is far."""
 HIGH_ERROR = 0.10
 """A relative fitting error that is high (ADEPT paper, section IX)."""
+_SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
+
+
+def worse(one: str, other: str) -> str:
+    """Return the worse of two grades, of which an empty one is none."""
+    return one if _SEVERITY[one] >= _SEVERITY[other] else other
+
+
+def worst_grade(remarks: Iterable[Remark]) -> str:
+    """Return the worst grade of some remarks, empty without any."""
+    return reduce(worse, (remark.grade for remark in remarks), "")
 
 
 def check_level(level: float) -> None:

@@ -36,14 +36,8 @@ def grid_search(problem: Problem, targets: FloatArray) -> Instances:
     returned, a row a target.
     """
     rows = [_one_target(problem.row(place), target) for place, target in enumerate(targets)]
-    return Instances(
-        np.concatenate([row.breakpoint for row in rows]),
-        np.concatenate([row.factor for row in rows]),
-        np.concatenate([row.ratio for row in rows]),
-        np.concatenate([row.wssre for row in rows]),
-        rows[0].high,
-        rows[0].neighbours,
-    )
+    values = np.concatenate([row.values for row in rows])
+    return Instances(values, rows[0].high, rows[0].neighbours)
 
 
 def _one_target(problem: Problem, target: float) -> Instances:
@@ -95,7 +89,7 @@ def _two_passes(problem: Problem, envelope: Envelope, nearest: int) -> Instances
     high = np.concatenate([high, [False, True]])
     places = np.arange(len(B))
     neighbours = np.stack([np.maximum(places - 1, 0), np.minimum(places + 1, len(B) - 1)], axis=1)
-    return Instances(B[None], c[None], r[None], w[None], high, neighbours)
+    return Instances(np.stack([B, c, r, w])[None], high, neighbours)
 
 
 def _first_pass(

@@ -26,7 +26,7 @@ from predictors.observations import (
     observed_frame,
     refuse_inputs,
 )
-from predictors.remarks import check_level, refuse_unusable
+from predictors.remarks import check_level, refuse_unusable, worst_grade
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
@@ -39,7 +39,8 @@ class Adept:
     ----------
     q : float
         Above 1; how evenly near and far observations count. 2 as in the paper,
-        1.01 trusts the nearest most.
+        1.01 trusts the nearest most. With infinity all count the same and one
+        search serves all targets, which then differ in the choice among ties.
     search : {"exact", "grid"}
         The exact search with ties settled, or the paper's two passes.
     scale : {"free", "unit", "serial"}
@@ -95,7 +96,7 @@ class Adept:
     curve_: ObservedCurve
     _layout: Layout
     _phases: tuple[Phase, ...]
-    _last: tuple[bytes, Answers] | None
+    _last: tuple[dict[float, int], Answers] | None
 
     def __init__(
         self,
@@ -106,8 +107,8 @@ class Adept:
         allowed: Iterable[int] | str | None = None,
         metric: Metric = "doubling",
     ) -> None:
-        if not q > 1.0 or not np.isfinite(q):
-            raise PredictorError(f"q must be finite and above 1, got {q!r}")
+        if not q > 1.0:
+            raise PredictorError(f"q must be above 1, got {q!r}")
         _check_choice("search", search, ("exact", "grid"))
         _check_choice("scale", scale, ("free", "unit", "serial"))
         _check_choice("metric", metric, ("doubling", "paper"))
@@ -169,13 +170,14 @@ class Adept:
         Remarks with a target are about that one, others about the whole curve.
         """
         refuse_inputs("Adept", inputs)
-        targets = np.unique(self._targets(nprocs))
-        found = curve_remarks(self.curve_, self._layout)
-        for phase, places in self._by_phase(targets):
-            found += phase_remarks(phase, self._layout.feasible)
-            answers = phase.answers(targets[places])
-            found += target_remarks(phase, answers, targets[places], self._layout)
-        return found
+        return self._remarks(np.unique(self._targets(nprocs)), advise=True)
+
+    def grade(self, nprocs: float) -> str:
+        """Return the worst grade of the remarks about one count, empty without any.
+
+        It costs little where the count was among those predicted last.
+        """
+        return worst_grade(self._remarks(np.atleast_1d(self._targets(nprocs)), advise=False))
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -267,6 +269,16 @@ class Adept:
         self.curve_, self._layout, self._last = curve, layout, None
         return self
 
+    def _remarks(self, targets: FloatArray, advise: bool) -> list[Remark]:
+        """Return what is to be said about distinct targets, with or without what to measure."""
+        found = curve_remarks(self.curve_, self._layout)
+        answers = self._answers(targets)
+        for phase, places in self._by_phase(targets):
+            found += phase_remarks(phase, self._layout.feasible)
+            own = answers.rows(places)
+            found += target_remarks(phase, own, targets[places], self._layout, advise)
+        return found
+
     def _targets(self, nprocs: ArrayLike) -> FloatArray:
         if not hasattr(self, "curve_"):
             raise NotFittedError("Adept was asked before fit")
@@ -285,14 +297,19 @@ class Adept:
 
     def _answers(self, targets: FloatArray) -> Answers:
         """Return the answers at the targets; those asked last are kept."""
-        key = targets.tobytes()
-        if self._last is None or self._last[0] != key:
-            parts = [
-                (places, phase.answers(targets[places]))
-                for phase, places in self._by_phase(targets)
-            ]
-            self._last = key, _merged(parts, len(targets))
-        return self._last[1]
+        asked = targets.tolist()
+        if self._last is not None:
+            places_of, answers = self._last
+            if asked == list(places_of):
+                return answers
+            if all(target in places_of for target in asked):
+                return answers.rows(np.array([places_of[target] for target in asked], np.int64))
+        parts = [
+            (places, phase.answers(targets[places])) for phase, places in self._by_phase(targets)
+        ]
+        answers = _merged(parts, len(targets))
+        self._last = {target: place for place, target in enumerate(asked)}, answers
+        return answers
 
     def _errors(self, targets: FloatArray) -> FloatArray:
         """Return the relative error of a prediction beside what instances leave open."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isinf
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from predictors.adept.search import REACH, Instances, Problem, Scale, basis, sea
 from predictors.adept.selection import Selection, is_well_met, noise_floor, select
 from predictors.adept.sparse import amdahl_curve, amdahl_times, is_sparse, single_bounds
 from predictors.adept.weights import distance_weights
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from predictors.observations import ObservedCurve
 
 SearchName = Literal["exact", "grid"]
@@ -66,6 +67,10 @@ class Answers:
     A_low: FloatArray
     A_high: FloatArray
     unbent: np.ndarray
+
+    def rows(self, places: IntArray) -> "Answers":
+        """Return the answers of some of the targets."""
+        return Answers(*(column[places] for column in self.__dict__.values()))
 
     def scaled(self, factor: float) -> "Answers":
         """Return the same with every runtime multiplied by a factor."""
@@ -167,8 +172,11 @@ class Phase:
         if not len(targets):
             nothing = np.zeros(0)
             return Answers(*(nothing,) * 8, unbent=nothing > 0.0)
-        weights = distance_weights(self.curve.nprocs, targets, self.options.q)
-        answers = self._answers(*self._fit(weights, targets))
+        if isinf(self.options.q) and not self._plain:
+            answers = self._answers(*self._evenly(targets))
+        else:
+            weights = distance_weights(self.curve.nprocs, targets, self.options.q)
+            answers = self._answers(*self._fit(weights, targets))
         return self._sparse(answers, targets) if self.is_sparse else answers
 
     def spreads(self, nprocs: FloatArray) -> FloatArray:
@@ -217,6 +225,14 @@ class Phase:
         self._whole = instances.rows(first), selection.rows(first)
         return instances.rows(others), selection.rows(others)
 
+    def _evenly(self, targets: FloatArray) -> tuple[Instances, Selection]:
+        """Select for each target among the instances of a single search with equal weights."""
+        instances = self.whole[0]
+        if targets.max() > _AHEAD * self.curve.nprocs[-1]:
+            weights = np.ones((1, len(self.curve.nprocs)))
+            instances = self._searched(weights, targets.max(keepdims=True))
+        return instances, select(instances, targets, self._floor, self._balanced, self._plain)
+
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
         weights = weights * self.kept_weight
         weights = weights / weights.sum(axis=1, keepdims=True)
@@ -241,20 +257,18 @@ class Phase:
         return floor, is_well_met(floor, residual, used)
 
     def _answers(self, instances: Instances, selection: Selection) -> Answers:
-        A, sigma = instances.parameters()
-        rows = np.arange(len(selection.chosen))
-        pick = (rows, selection.chosen)
-        c, B = instances.factor[pick], instances.breakpoint[pick]
+        rows, unit = np.arange(len(selection.chosen)), self.unit
+        rows = rows if len(instances.values) > 1 else np.zeros_like(rows)
+        B, c, r, _ = instances.values[rows, :, selection.chosen].T
         high = instances.high[selection.chosen]
-        bent = instances.breakpoint < self.curve.nprocs[-1] * (1.0 - 1e-9)
         return Answers(
-            selection.predicted * self.unit,
-            selection.low * self.unit,
-            selection.high * self.unit,
-            c * (B + instances.ratio[pick] * high) * self.unit,
-            A[pick],
-            sigma[pick],
-            np.where(selection.members, A, np.inf).min(axis=1),
-            np.where(selection.members, A, 0.0).max(axis=1),
-            ~(selection.members & bent).any(axis=1),
+            selection.predicted * unit,
+            selection.low * unit,
+            selection.high * unit,
+            c * (B + r * high) * unit,
+            np.where(high, (B + r) / (1.0 + r), B),
+            r,
+            selection.A_low,
+            selection.A_high,
+            selection.first_bend >= self.curve.nprocs[-1] * (1.0 - 1e-9),
         )

@@ -64,11 +64,14 @@ def phase_remarks(phase: Phase, feasible: Feasible) -> list[Remark]:
 
 
 def target_remarks(
-    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
+    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout, advise: bool = True
 ) -> list[Remark]:
-    """Say what stands against each target; `answers` are those of `targets`."""
+    """Say what stands against each target; `answers` are those of `targets`.
+
+    Without `advise`, remarks do not say what to measure, which takes longest to find.
+    """
     found = far_remarks(phase.curve, targets)
-    advice = measure_next(phase, layout.feasible)
+    advice = measure_next(phase, layout.feasible) if advise else None
     for place, target in enumerate(targets):
         found += _open_remarks(phase, answers, place, float(target), advice)
         if not layout.feasible.holds(target):

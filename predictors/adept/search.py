@@ -12,15 +12,16 @@ For given B, the best r and c follow from five weighted sums.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from predictors.base import FloatArray
+from predictors.base import BoolArray, FloatArray, IntArray
 
-BoolArray = NDArray[np.bool_]
+__all__ = ["BoolArray", "Candidates", "Instances", "Problem", "Scale", "basis", "search", "solve"]
+
 Scale = Literal["free", "unit", "serial"]
 
 LARGEST_SIGMA = 3000.0
@@ -69,7 +70,7 @@ class Instances:
 
     Attributes
     ----------
-    breakpoint, factor, ratio, wssre : numpy.ndarray of float, shape (t, k)
+    values : numpy.ndarray of float, shape (t, 4, k)
         B, c, r, and the weighted sum of squared relative errors.
     high : numpy.ndarray of bool, shape (k,)
         Whether the candidate belongs to the high-variance family.
@@ -77,12 +78,29 @@ class Instances:
         Place of the candidate before and after in the same family; itself at an end.
     """
 
-    breakpoint: FloatArray
-    factor: FloatArray
-    ratio: FloatArray
-    wssre: FloatArray
+    values: FloatArray
     high: BoolArray
-    neighbours: NDArray[np.int64]
+    neighbours: IntArray
+
+    @property
+    def breakpoint(self) -> FloatArray:
+        """Breakpoint B of each candidate, shape (t, k)."""
+        return self.values[:, 0]
+
+    @property
+    def factor(self) -> FloatArray:
+        """Factor c of each candidate, shape (t, k)."""
+        return self.values[:, 1]
+
+    @property
+    def ratio(self) -> FloatArray:
+        """Ratio r of each candidate, shape (t, k)."""
+        return self.values[:, 2]
+
+    @property
+    def wssre(self) -> FloatArray:
+        """Weighted sum of squared relative errors of each candidate, shape (t, k)."""
+        return self.values[:, 3]
 
     def runtime(self, nprocs: FloatArray) -> FloatArray:
         """Return each candidate's runtime at its row's count, shape (t, k)."""
@@ -98,13 +116,42 @@ class Instances:
 
     def rows(self, part: slice) -> "Instances":
         """Return some of the targets' rows."""
-        return Instances(
-            self.breakpoint[part],
-            self.factor[part],
-            self.ratio[part],
-            self.wssre[part],
-            self.high,
-            self.neighbours,
+        return Instances(self.values[part], self.high, self.neighbours)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The lattice of breakpoints, low variance first, then high, then those of flat curves.
+
+    Attributes
+    ----------
+    breakpoint : numpy.ndarray of float, shape (k,)
+    high : numpy.ndarray of bool, shape (k,)
+    least, most : numpy.ndarray of float, shape (k,)
+        Ends of the ratio.
+    neighbours : numpy.ndarray of int, shape (k, 2)
+    edges : numpy.ndarray of int, shape (4,)
+        Ends of the families: 0, of the low, of the high, of all.
+    """
+
+    breakpoint: FloatArray
+    high: BoolArray
+    least: FloatArray
+    most: FloatArray
+    neighbours: IntArray
+    edges: IntArray
+
+    def with_refined(self) -> "Candidates":
+        """Return the same with places for the refined minima at the end."""
+        fill = np.repeat([0.0, 1.0], _MINIMA)
+        places = len(self.high) + np.arange(2 * _MINIMA)
+        return Candidates(
+            np.concatenate([self.breakpoint, np.ones(2 * _MINIMA)]),
+            np.concatenate([self.high, fill > 0.0]),
+            np.concatenate([self.least, fill]),
+            np.concatenate([self.most, np.where(fill > 0.0, LARGEST_SIGMA, 1.0)]),
+            np.concatenate([self.neighbours, np.stack([places, places], axis=1)]),
+            self.edges,
         )
 
 
@@ -120,32 +167,68 @@ def basis(
 
 def search(problem: Problem) -> Instances:
     """Evaluate the lattice of candidates and refine the best local minima of each family."""
-    low, high, low_flat, high_flat = _breakpoints(problem)
-    breakpoint = np.concatenate([low, high, low_flat, high_flat])
-    sizes = [len(low), len(high), len(low_flat), len(high_flat)]
-    is_high = np.repeat([False, True, False, True], sizes)
-    least = is_high.astype(float)
-    most = np.where(is_high, LARGEST_SIGMA, 1.0)
-    # A flat curve through all points leaves r open: both ends stand for it.
-    least[sizes[0] + sizes[1] :] = most[sizes[0] + sizes[1] :]
-    c, r, w = solve(problem, breakpoint[None, :], least, most, is_high.astype(float))
-    limit = problem.reach[:, None] * np.where(is_high, REACH, 1.0)
-    w = np.where(breakpoint > limit, np.inf, w)
-    spread = np.broadcast_to(breakpoint, w.shape)
-    coarse = Instances(spread, c, r, w, is_high, _neighbours(sizes))
-    return _joined(coarse, _refined(problem, coarse, sizes[0], sizes[1]))
-
-
-def _breakpoints(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the candidates for A and N, and those below all observations once more."""
-    n = problem.nprocs
     top = float(problem.reach.max())
+    if problem.scale == "free":
+        return _search_free(problem, top)
+    lattice = _candidates(problem.nprocs.tobytes(), top)
+    c, r, w = solve(
+        problem,
+        lattice.breakpoint[None, :],
+        lattice.least,
+        lattice.most,
+        lattice.high.astype(float),
+    )
+    limit = problem.reach[:, None] * np.where(lattice.high, REACH, 1.0)
+    w = np.where(lattice.breakpoint > limit, np.inf, w)
+    spread = np.broadcast_to(lattice.breakpoint, w.shape)
+    coarse = Instances(np.stack([spread, c, r, w], axis=1), lattice.high, lattice.neighbours)
+    _, low, both, _ = lattice.edges.tolist()
+    return _joined(coarse, _refined(problem, coarse, low, both - low))
+
+
+def _search_free(problem: Problem, top: float) -> Instances:
+    """Search with a fitted scale, compiled; numba is imported when it is first needed."""
+    from predictors.adept.kernels import search_free
+
+    lattice, table = _wider_candidates(problem.nprocs.tobytes(), top)
+    reach = np.stack([problem.reach, REACH * problem.reach])
+    values = search_free(
+        problem.nprocs,
+        problem.runtime,
+        problem.weights,
+        table,
+        lattice.edges,
+        reach,
+        LARGEST_SIGMA,
+    )
+    return Instances(values, lattice.high, lattice.neighbours)
+
+
+@lru_cache(maxsize=1024)
+def _wider_candidates(nprocs: bytes, top: float) -> tuple[Candidates, FloatArray]:
+    """Return the lattice with places for refined minima, also as a table of shape (4, k)."""
+    wider = _candidates(nprocs, top).with_refined()
+    table = np.stack([wider.breakpoint, wider.high.astype(float), wider.least, wider.most])
+    return wider, table
+
+
+@lru_cache(maxsize=64)
+def _candidates(nprocs: bytes, top: float) -> Candidates:
+    """Return the candidates for A and N, and those below all observations once more."""
+    n = np.frombuffer(nprocs)
     octaves = np.log2(REACH * top)
     lattice = 2.0 ** (np.arange(int(octaves * _STEPS) + 1) / _STEPS)
     within = lattice[: int(np.log2(top) * _STEPS) + 1]
     low = np.unique(np.concatenate([within, n, 0.5 * (n + 1.0)]))
     high = np.unique(np.concatenate([lattice, n]))
-    return low, high, low[2.0 * low - 1.0 <= n[0]], high[high <= n[0]]
+    parts = [low, high, low[2.0 * low - 1.0 <= n[0]], high[high <= n[0]]]
+    sizes = [len(part) for part in parts]
+    is_high = np.repeat([False, True, False, True], sizes)
+    least, most = is_high.astype(float), np.where(is_high, LARGEST_SIGMA, 1.0)
+    # A flat curve through all points leaves r open: both ends stand for it.
+    least[sizes[0] + sizes[1] :] = most[sizes[0] + sizes[1] :]
+    edges = np.array([0, sizes[0], sizes[0] + sizes[1], sum(sizes)])
+    return Candidates(np.concatenate(parts), is_high, least, most, _neighbours(sizes), edges)
 
 
 def solve(
@@ -226,10 +309,10 @@ def _refined(problem: Problem, coarse: Instances, low: int, high: int) -> Instan
     limit = problem.reach[:, None] * np.where(is_high, REACH, 1.0)
     w = np.where(vertex > limit, np.inf, w)
     own = np.arange(vertex.shape[1])
-    return Instances(vertex, c, r, w, is_high, np.stack([own, own], axis=1))
+    return Instances(np.stack([vertex, c, r, w], axis=1), is_high, np.stack([own, own], axis=1))
 
 
-def _minima(wssre: FloatArray) -> NDArray[np.int64]:
+def _minima(wssre: FloatArray) -> IntArray:
     """Return the places of the best few local minima in each row, a plateau counting once."""
     below_left = np.ones(wssre.shape, bool)
     with np.errstate(invalid="ignore"):
@@ -264,7 +347,7 @@ def _narrowed(
     return np.asarray(np.maximum(vertex, 1.0), float)
 
 
-def _neighbours(sizes: list[int]) -> NDArray[np.int64]:
+def _neighbours(sizes: list[int]) -> IntArray:
     places = np.arange(sum(sizes))
     before, after = places - 1, places + 1
     edges = np.cumsum([0, *sizes])
@@ -277,10 +360,7 @@ def _neighbours(sizes: list[int]) -> NDArray[np.int64]:
 def _joined(coarse: Instances, fine: Instances) -> Instances:
     shift = len(coarse.high)
     return Instances(
-        np.concatenate([coarse.breakpoint, fine.breakpoint], axis=1),
-        np.concatenate([coarse.factor, fine.factor], axis=1),
-        np.concatenate([coarse.ratio, fine.ratio], axis=1),
-        np.concatenate([coarse.wssre, fine.wssre], axis=1),
+        np.concatenate([coarse.values, fine.values], axis=2),
         np.concatenate([coarse.high, fine.high]),
         np.concatenate([coarse.neighbours, fine.neighbours + shift]),
     )

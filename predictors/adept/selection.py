@@ -1,11 +1,10 @@
 """Which of many instances that fit equally well predicts, and how wide they spread."""
 
 from dataclasses import dataclass
+from math import sqrt
 
-import numpy as np
-
-from predictors.adept.search import BoolArray, Instances
-from predictors.base import FloatArray, IntArray
+from predictors.adept.search import Instances
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.observations import ObservedCurve
 
 RUNNER_UP = 1.1
@@ -35,26 +34,47 @@ class Selection:
         Place of the predicting candidate.
     members : numpy.ndarray of bool, shape (t, k)
         The indistinguishable candidates.
-    predicted, low, high : numpy.ndarray of float, shape (t,), seconds
-        The chosen one's runtime at the target, and the ends of what the
-        indistinguishable ones, with the first rejected one on either side, say.
+    answers : numpy.ndarray of float, shape (t, 6)
+        The columns below.
     """
 
     chosen: IntArray
     members: BoolArray
-    predicted: FloatArray
-    low: FloatArray
-    high: FloatArray
+    answers: FloatArray
+
+    @property
+    def predicted(self) -> FloatArray:
+        """The chosen one's runtime at the target, seconds, shape (t,)."""
+        return self.answers[:, 0]
+
+    @property
+    def low(self) -> FloatArray:
+        """Least that the indistinguishable ones, and the first rejected beside them, say."""
+        return self.answers[:, 1]
+
+    @property
+    def high(self) -> FloatArray:
+        """Most that the indistinguishable ones, and the first rejected beside them, say."""
+        return self.answers[:, 2]
+
+    @property
+    def A_low(self) -> FloatArray:
+        """Least A of the indistinguishable ones."""
+        return self.answers[:, 3]
+
+    @property
+    def A_high(self) -> FloatArray:
+        """Largest A of the indistinguishable ones."""
+        return self.answers[:, 4]
+
+    @property
+    def first_bend(self) -> FloatArray:
+        """Least breakpoint of the indistinguishable ones."""
+        return self.answers[:, 5]
 
     def rows(self, part: slice) -> "Selection":
         """Return some of the targets."""
-        return Selection(
-            self.chosen[part],
-            self.members[part],
-            self.predicted[part],
-            self.low[part],
-            self.high[part],
-        )
+        return Selection(self.chosen[part], self.members[part], self.answers[part])
 
 
 def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
@@ -75,14 +95,14 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
         The pooled standard deviation of expectation, residuals and repeats; 0
         where more counts than parameters are met to rounding and repeats agree.
     """
-    mean_runs = float(np.mean(1.0 / curve.repeats))
+    mean_runs = float((1.0 / curve.repeats).sum()) / len(curve.repeats)
     own_freedom = max(used - _PARAMETERS, 0)
     if own_freedom and residual < NOISELESS and curve.scatter < NOISELESS:
         return 0.0
     squares = EXPECTED_FREEDOM * EXPECTED_ERROR**2 + used * residual**2
     squares += curve.scatter_freedom * curve.scatter**2 * mean_runs
     freedom = EXPECTED_FREEDOM + own_freedom + curve.scatter_freedom
-    return min(float(np.sqrt(squares / freedom)), LARGEST)
+    return min(sqrt(squares / freedom), LARGEST)
 
 
 def is_well_met(floor: float, residual: float, used: int) -> bool:
@@ -114,36 +134,16 @@ def select(
     plain : bool
         Choose the best fit instead, as the paper does.
     """
-    runtime = instances.runtime(targets)
-    best = instances.wssre.min(axis=1, keepdims=True)
-    members = instances.wssre <= RUNNER_UP * best + max(floor, EXACT) ** 2
-    rows = np.arange(len(targets))
-    chosen = _lower_median(runtime, members, instances.high if balanced else None)
-    if plain:
-        chosen = instances.wssre.argmin(axis=1)
-    beside = members.copy()
-    before, after = instances.neighbours.T
-    beside |= members[:, before] | members[:, after]
-    beside &= np.isfinite(instances.wssre)
-    return Selection(
-        chosen,
-        members,
-        runtime[rows, chosen],
-        np.where(beside, runtime, np.inf).min(axis=1),
-        np.where(beside, runtime, 0.0).max(axis=1),
+    from predictors.adept.kernels import choose
+
+    bounds = RUNNER_UP, max(floor, EXACT) ** 2
+    chosen, members, answers = choose(
+        instances.values,
+        instances.high,
+        instances.neighbours,
+        targets,
+        bounds,
+        balanced,
+        plain,
     )
-
-
-def _lower_median(runtime: FloatArray, members: BoolArray, high: BoolArray | None) -> IntArray:
-    """Return the place in each row of the members' lower median, weighted by family or not."""
-    ordered = np.argsort(np.where(members, runtime, np.inf), axis=1, kind="stable")
-    if high is None:
-        middle = (members.sum(axis=1) - 1) // 2
-    else:
-        weight = members.astype(float)
-        for family in (high, ~high):
-            inside = weight[:, family]
-            weight[:, family] = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1.0)
-        share = np.cumsum(np.take_along_axis(weight, ordered, axis=1), axis=1)
-        middle = (share < 0.5 * share[:, -1:] * (1.0 - 1e-9)).sum(axis=1)
-    return np.asarray(ordered[np.arange(len(ordered)), middle], np.int64)
+    return Selection(chosen, members, answers)

@@ -126,8 +126,8 @@ def test_noise_floor_comes_from_expectation_residuals_and_repeats():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"q": 1.0}, "q must be finite and above 1, got 1.0"),
-        ({"q": float("nan")}, "q must be finite"),
+        ({"q": 1.0}, "q must be above 1, got 1.0"),
+        ({"q": float("nan")}, "q must be above 1, got nan"),
         ({"search": "brute"}, "search must be one of exact, grid; got 'brute'"),
         ({"scale": "log"}, "scale must be one of"),
         ({"floor": -0.1}, "floor must be 'auto' or in"),
