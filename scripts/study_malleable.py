@@ -107,6 +107,7 @@ STUDIES = {
         {
             "oracle": ["predictor=oracle"],
             "adept": [],
+            "consensus": ["predictor=consensus"],
             "amdahl": ["predictor=amdahl"],
             "none (user estimates)": ["predictor=user_estimate"],
             "no curve needed (EQUI)": ["policy=equi", "policy/reallocation/cost=constant"],

@@ -171,31 +171,6 @@ def test_what_jobs_could_give_up_counts_for_starts_where_the_policy_says_so() ->
     assert stretches_of(kept, 0) == [(0.0, 4)]
 
 
-@settings(max_examples=40, deadline=None)
-@given(jobs=rows)
-def test_reservations_kept_from_arrival_are_kept_under_reallocation(jobs: list) -> None:
-    """Conservative, free changes, right beliefs: no reservation ever moves later."""
-    truth = mixed_truth(jobs, 8, None)
-    promised: dict[int, float] = {}
-
-    class Promises:
-        def looked(self, engine: object, decisions: object) -> None:
-            queue = engine.scheduler.inner.queue
-            for place in queue.places().tolist():
-                job, start = queue.job.item(place), queue.start.item(place)
-                assert start <= promised.get(job, np.inf) + 1e-6
-                promised[job] = start
-
-        def finished(self, engine: object) -> None:
-            pass
-
-    records = play(
-        Equipartition(), jobs, truth, 8, BACKFILLS["conservative"], watchers=(Promises(),)
-    )
-    for job, start in promised.items():
-        assert records.start_time[job] <= start + 1e-6
-
-
 @settings(max_examples=60, deadline=None)
 @given(jobs=rows)
 def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
 from sim.policies.reallocation.apportion import apportion
 from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
@@ -74,10 +74,17 @@ class ParallelismSharing(PlainSharing):
     def __init__(self, beliefs: Beliefs, parallelism: str) -> None:
         super().__init__(beliefs)
         self._parallelism = parallelism
+        self._usable: dict[int, tuple[FloatArray, int]] = {}
 
     def usable(self, job: int) -> int:
         """Return how many processors a job is believed to put to use."""
         table = self.beliefs.table(job)
+        known = self._usable.get(job)
+        if known is None or known[0] is not table:
+            known = self._usable[job] = (table, self._read_off(table))
+        return known[1]
+
+    def _read_off(self, table: FloatArray) -> int:
         shortest = float(table[1:].min())
         if self._parallelism == "average":
             return max(int(1.0 / shortest + 0.5), 1)

@@ -101,11 +101,13 @@ class MarginalSharing(PlainSharing):
         self._gains: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def gains(self, job: int) -> FloatArray:
-        """Return the predicted gain in speedup by each processor, falling."""
+        """Return the predicted gain in speedup by each processor worth having, falling."""
         table = self.beliefs.table(job)
         known = self._gains.get(job)
         if known is None or known[0] is not table:
-            known = self._gains[job] = (table, concave_gains(1.0 / table[1:]))
+            gains = concave_gains(1.0 / table[1:])
+            enough = int(np.searchsorted(-gains, -self._minimum - 1e-12, side="left"))
+            known = self._gains[job] = (table, gains[:enough])
         return known[1]
 
     def share(self, members: Members, total: int) -> IntArray:
@@ -117,14 +119,13 @@ class MarginalSharing(PlainSharing):
         weights = np.ones(len(members))
         if self._weight == "work":
             weights = 1.0 / np.maximum(self.work_left(members), 1e-12)
-        values, owners = [], []
+        least, largest = members.least.tolist(), members.largest.tolist()
+        values, sizes = [], []
         for place, job in enumerate(members.job):
-            gains = self.gains(job)[members.least[place] : members.largest[place]]
-            enough = int(np.searchsorted(-gains, -self._minimum - 1e-12, side="left"))
-            gains = gains[: min(max(enough, 0), left)]
-            values.append(gains * weights[place])
-            owners.append(np.full(gains.size, place))
-        value, owner = np.concatenate(values), np.concatenate(owners)
+            gains = self.gains(job)[least[place] : min(largest[place], least[place] + left)]
+            values.append(gains if self._weight == "none" else gains * weights[place])
+            sizes.append(gains.size)
+        value, owner = np.concatenate(values), np.repeat(np.arange(len(members)), sizes)
         chosen = owner[np.argsort(-value, kind="stable")[:left]]
         found: IntArray = shares + np.bincount(chosen, minlength=len(members))
         return found

@@ -1,6 +1,7 @@
 """PDPA: performance-driven processor allocation (Corbalan, Martorell & Labarta, TPDS 2005)."""
 
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 import numpy as np
@@ -73,7 +74,8 @@ class PerformanceDriven(Reallocation):
     step : int
         Processors by which a count changes.
     interval, stable_interval : float
-        Seconds from a change to its measurement, and between those of a stable job.
+        Seconds between measurements, which fall on multiples of the interval for
+        all jobs, and those between two of a stable job.
     tolerance : float
         Relative change of efficiency that restarts the search.
     noise : float
@@ -133,6 +135,16 @@ class PerformanceSharing(PlainSharing):
         self._bounds = bounds
         self._searches: dict[int, Progress] = {}
 
+    def _tick(self, delay: float) -> float:
+        """Return the first common instant of measurement after a delay, less one interval.
+
+        All measurements fall on multiples of the interval, so that one look takes many.
+        """
+        interval = self._bounds.interval
+        now = self.view.now + delay - interval
+        due = (floor(now / interval) + 1) * interval
+        return due if due > self.view.now else due + interval
+
     def hold_back(self) -> float | None:
         """Return when the search goes on, None if all are stable or one performs badly."""
         running = self.view.running
@@ -154,7 +166,7 @@ class PerformanceSharing(PlainSharing):
         wanted = shares.copy()
         for place, (job, run) in enumerate(zip(members.job, members.run, strict=True)):
             if run is None:
-                self._searches[job] = Progress(now + bounds.interval)
+                self._searches[job] = Progress(self._tick(bounds.interval))
                 wanted[place] = self.view.requested_processors[job]
             elif now >= self._searches[job].due:
                 wanted[place] = self._measure(run, self._searches[job])
@@ -181,10 +193,10 @@ class PerformanceSharing(PlainSharing):
             if run is None:
                 continue
             if share != run.processors:
-                search.due = now + bounds.interval
+                search.due = self._tick(bounds.interval)
             elif search.due <= now:
                 search.phase = "stable"
-                search.due = now + bounds.stable_interval
+                search.due = self._tick(bounds.stable_interval)
 
     def _measure(self, run: Run, search: Progress) -> int:
         """Take a measurement, move on to the next state, and return the wanted count."""
