@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
-PICTURES = ("schedule.png", "cycles.png", "checkpoints.png")
-FILES = (SUMMARY, FAILURE, "manifest.json", *PICTURES, *(f"{t}.parquet" for t in TABLES))
+PICTURES = ("cycles.png", "checkpoints.png")
+"""Pictures of evolving jobs."""
+FILES = (SUMMARY, FAILURE, "manifest.json", "schedule.png", *(f"{t}.parquet" for t in TABLES))
 PARTIAL = ".partial"
 
 UNITS = {
@@ -67,7 +68,7 @@ def is_finished(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Remove the artefacts of an earlier run from a folder, the summary first."""
-    for name in FILES:
+    for name in (*FILES, *PICTURES):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / PARTIAL, ignore_errors=True)
 

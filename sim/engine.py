@@ -120,6 +120,8 @@ class Engine:
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(number) if luck is None else luck,
         )
+        self.view.processors_per_node = machine.processors_per_node
+        self.view.idle = self.free.ranges
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.arrived = 0
