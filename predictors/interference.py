@@ -95,6 +95,7 @@ def cusum_threshold(reference: float, false_alarm: float, confirm: int = 2) -> f
     raising an alarm; where it applies false alarms are rarer than asked.
     """
     target = 1.0 / false_alarm
+
     def excess(threshold: float) -> float:
         length = run_length(reference, threshold, confirm)
         # Beyond the precision of the chain all lengths are long enough.
