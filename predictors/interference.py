@@ -24,6 +24,8 @@ from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+LONGEST = 1e13
+"""Cycles between false alarms beyond which the chain of `run_length` is not precise."""
 STRETCH = 1024
 """Cycles that the sequential detector follows at a time."""
 
@@ -93,12 +95,14 @@ def cusum_threshold(reference: float, false_alarm: float, confirm: int = 2) -> f
     raising an alarm; where it applies false alarms are rarer than asked.
     """
     target = 1.0 / false_alarm
-    if run_length(reference, reference, confirm) >= target:
-        return reference
 
     def excess(threshold: float) -> float:
-        return float(np.log(run_length(reference, threshold, confirm) / target))
+        length = run_length(reference, threshold, confirm)
+        # Beyond the precision of the chain all lengths are long enough.
+        return float(np.log((length if 0.0 < length < LONGEST else LONGEST) / target))
 
+    if excess(reference) >= 0.0:
+        return reference
     highest = reference
     while excess(highest) < 0.0:
         highest *= 2.0

@@ -19,9 +19,10 @@ SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 EXPORTS = ("jobs.csv", "schedule.swf")
-PICTURES = ("schedule.png", "cycles.png", "checkpoints.png")
+PICTURES = ("cycles.png", "checkpoints.png")
+"""Pictures of evolving jobs."""
 FILES = (
-    *(SUMMARY, FAILURE, "manifest.json", *PICTURES, *EXPORTS),
+    *(SUMMARY, FAILURE, "manifest.json", "schedule.png", *PICTURES, *EXPORTS),
     *(f"{t}.parquet" for t in TABLES),
 )
 PARTIAL = ".partial"
@@ -74,7 +75,7 @@ def is_finished(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Remove the artefacts of an earlier run from a folder, the summary first."""
-    for name in FILES:
+    for name in (*FILES, *PICTURES):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / PARTIAL, ignore_errors=True)
 

@@ -132,6 +132,8 @@ class Engine:
         for observation in known:
             predictor.observe(observation)
             self.view.note(observation.application, observation.nprocs)
+        self.view.processors_per_node = machine.processors_per_node
+        self.view.idle = self.free.ranges
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.resizer = Resizer(self, limited=overrun == "kill")

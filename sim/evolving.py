@@ -44,7 +44,10 @@ class EvolvingScene:
 
     def benchmark(self, job: int) -> OfflineCyclePredictor | None:
         """Return the benchmarked model of a job's application, if there is one."""
-        return self.offline[self.runs.deck[job - self.before]] if self.offline else None
+        at = job - self.before
+        if at < 0 or not self.offline or not self.runs.evolving[at]:
+            return None
+        return self.offline[int(self.runs.deck[at])]
 
     def after(self, jobs: int) -> "EvolvingScene":
         """Return the scene with so many more jobs ahead of it in the table."""

@@ -98,7 +98,8 @@ class RecoveringEngine(Engine):
     ) -> None:
         super().__init__(trace, truth, policy, predictor, machine, overrun, luck, known, watchers)
         self.work = Stages(trace, truth, machine, evolving)
-        self.view.sensors = self._cycles_since
+        self.view.health = self._health
+        self._evolving = evolving
         self.reasons: dict[int, str] = {}
         self.node_failures = 0
         self.interruptions = 0
@@ -321,12 +322,16 @@ class RecoveringEngine(Engine):
             self._renewal.begin(run, now)
         return end
 
-    def _cycles_since(self, job: int, after: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _health(self, job: int, after: float) -> FloatArray:
+        """Return measured over benchmarked time of a job's cycles since an instant."""
         run = self.view.running.get(job)
-        if run is None or self.work.attempt(job) is None:
-            return np.empty(0), np.empty(0), np.empty(0)
+        model = None if self._evolving is None else self._evolving.benchmark(job)
+        if run is None or model is None or self.work.attempt(job) is None:
+            return np.empty(0)
         work = self.work
-        return work.measured(run, work.elapsed(run, after), work.elapsed(run, self.clock._now))
+        elapsed = (work.elapsed(run, time) for time in (after, self.clock._now))
+        cells, seconds, _ = work.measured(run, *elapsed)
+        return seconds / model.predict(run.processors, cells=cells) if cells.size else seconds
 
     # What is decided
 

@@ -12,6 +12,9 @@ from sim.evolving import EvolvingScene
 from sim.stages import Stages
 from sim.view import Run
 
+RARER = 0.05
+"""A job is looked at no sooner again than after this share of the time it has run."""
+
 Mover = Callable[[Run, float], None]
 
 
@@ -56,7 +59,8 @@ class Renewal:
     """Keeps the beliefs about running evolving jobs fresh.
 
     A job is looked at, when the policy looks anyway, once it has run for
-    `renew_every` seconds since the last time: never once a cycle.
+    `renew_every` seconds since the last time, and for a twentieth of its time so
+    far: never once a cycle.
 
     Parameters
     ----------
@@ -94,8 +98,9 @@ class Renewal:
         while due and due[0][0] <= now:
             _, job, number = heappop(due)
             if job in self._running and self._running[job][0].number == number:
-                # At least a moment later, or this would not end.
-                again = max(self._predictor.renew_every, 1e-6 * (1.0 + abs(now)))
+                # Long runs change slowly; at least a moment later, or this would not end.
+                ran = now - self._running[job][0].start
+                again = max(self._predictor.renew_every, RARER * ran, 1.0)
                 heappush(due, (now + again, job, number))
                 self.renew(job, now)
 

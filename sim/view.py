@@ -24,6 +24,10 @@ NOTHING_SEEN = Support(0, 0, 0)
 Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
+def _nothing() -> Ranges:
+    return ()
+
+
 class Run:
     """A running job, as far as a policy may know it.
 
@@ -100,9 +104,12 @@ class View:
         Jobs that go to the head of the queue when they arrive again.
     left : dict of int to float
         Share of its work that a job that was interrupted still has to do.
-    sensors : callable or None
-        What a running job measures of itself: job index and seconds of the clock
-        to cells per processor, wall times and ends of the cycles since then.
+    processors_per_node : int
+    idle : callable
+        Returns the free processors.
+    health : callable or None
+        What a running evolving job measures of itself: job index and an instant to
+        the ratios of measured to benchmarked time of its cycles since then.
     revised : set of int
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
@@ -143,7 +150,9 @@ class View:
         self.outages_changed = False
         self.ahead: set[int] = set()
         self.left: dict[int, float] = {}
-        self.sensors: Sensors | None = None
+        self.processors_per_node = 1
+        self.idle: Callable[[], Ranges] = _nothing
+        self.health: Callable[[int, float], FloatArray] | None = None
         self.revised: set[int] = set()
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()

@@ -144,3 +144,7 @@ def test_threshold_meets_the_stated_rate():
 def test_bad_values_are_named(call, named):
     with pytest.raises(PredictorError, match=named):
         call()
+
+
+def test_a_threshold_exists_where_the_chain_loses_its_precision():
+    assert 4.0 < SequentialDetector(1e-4, 1.5, spread=0.04).threshold_ < 6.0

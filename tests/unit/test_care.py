@@ -1,0 +1,123 @@
+"""A policy that notices slowed evolving jobs and keeps away from their nodes."""
+
+import numpy as np
+import pytest
+from toys import ToyEstimate, rigid_truth, trace_of
+
+from sim.checks import Checker
+from sim.evolving import Evolving
+from sim.failing import FailingMachine
+from sim.machine import Dedicated
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.easy import Easy
+from sim.policies.care import Careful, as_ranges
+from sim.policies.order import FirstComeFirstServed
+from sim.recoveries import simulate_recovering
+from workloads.streams import Streams
+
+PARTS = (FirstComeFirstServed(), Easy(), Request())
+
+
+class IllNode(Dedicated):
+    """Node 0 is half as fast from a time on."""
+
+    def completion(self, start, runtime, nodes):
+        if nodes[0][0] >= 4:
+            return start + runtime
+        healthy = max(min(runtime, 4000.0 - start), 0.0)
+        return start + healthy + 2.0 * (runtime - healthy)
+
+    def progress(self, start, end, nodes):
+        if nodes[0][0] >= 4:
+            return end - start
+        healthy = max(min(end, 4000.0) - start, 0.0)
+        return healthy + (end - start - healthy) / 2.0
+
+
+def play(care, rows, seed=1):
+    trace = trace_of(rows)
+    machine = FailingMachine(12, 4, speed=IllNode(12, 4))
+    saving = Evolving(node_mtbf=1e5, cycles=400)
+    scene = saving.scene(trace.jobs["requested_processors"].to_numpy(), Streams(seed), machine)
+    return simulate_recovering(
+        trace,
+        rigid_truth(trace),
+        care,
+        ToyEstimate(),
+        machine,
+        evolving=scene,
+        watchers=(Checker(),),
+    )
+
+
+class Told(Careful):
+    """Knows from 5,000 s on that the cycles on node 0 take twice as long."""
+
+    def begin(self, view):
+        return ToldScheduler(super().begin(view), view)
+
+
+class ToldScheduler:
+    def __init__(self, inner, view):
+        self.inner, self.view = inner, view
+
+    def health(self, job, after):
+        ill = self.view.running[job].nodes[0][0] < 4 and self.view.now > 5000.0
+        return np.full(40, 2.0 if ill else 1.0)
+
+    def look(self):
+        self.view.health = self.health
+        return self.inner.look()
+
+
+ROWS = [(0.0, 4, 30_000.0), (40_000.0, 4, 100.0)]
+
+
+def test_a_slowed_job_goes_on_elsewhere():
+    records = play(Told(*PARTS), ROWS)
+    held = records.stretches
+    assert records.restarts.tolist() == [1, 0]
+    assert held.nodes[0] == ((0, 3),)
+    assert held.nodes[1] == ((4, 7),)
+    assert 5000.0 < held.end_time[0] < 6000.0
+    assert records.end_time[0] < 40_000.0
+    assert play(Told(*PARTS, react="avoid"), ROWS).end_time[0] > 50_000.0
+
+
+def test_others_start_away_from_suspected_nodes():
+    rows = [(0.0, 4, 5500.0), (13_000.0, 4, 100.0)]
+    records = play(Told(*PARTS, react="avoid", distrust=20_000.0), rows)
+    assert records.stretches.nodes == [((0, 3),), ((4, 7),)]
+    later = play(Told(*PARTS, react="avoid", distrust=400.0), rows)
+    assert later.stretches.nodes == [((0, 3),), ((0, 3),)]
+
+
+def test_suspected_nodes_are_used_where_nothing_else_is_free():
+    rows = [(0.0, 4, 5500.0), (7100.0, 12, 100.0)]
+    records = play(Told(*PARTS, react="avoid", distrust=20_000.0), rows)
+    assert records.stretches.nodes[1] == ((0, 11),)
+    assert records.start_time[1] == max(7100.0, records.end_time[0])
+
+
+def test_healthy_jobs_are_left_alone():
+    records = play(Careful(*PARTS), [(0.0, 4, 3000.0), (0.0, 4, 3900.0)])
+    assert records.restarts.sum() == 0
+
+
+def test_ranges_of_processors():
+    assert as_ranges(np.array([3])) == ((3, 3),)
+    assert as_ranges(np.array([0, 1, 4, 5, 6, 9])) == ((0, 1), (4, 6), (9, 9))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"react": "wait"}, "react must be restart or avoid"),
+        ({"distrust": 0.0}, "distrust must be positive"),
+        ({"worth": -1.0}, "worth must be at least 0"),
+        ({"slowdown": 1.0}, "slowdown must be above 1"),
+    ],
+)
+def test_bad_values_are_named(wrong, named):
+    with pytest.raises(ValueError, match=named):
+        Careful(*PARTS, **wrong)
