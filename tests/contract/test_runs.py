@@ -11,11 +11,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sim.artefacts import FILES
+from sim.artefacts import EXPORTS, FILES, PICTURES
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40",)
-WHOLE = {*FILES} - {"failure.json"}
+ASKED_FOR = {*EXPORTS, *PICTURES} - {"schedule.png"}
+WHOLE = {*FILES} - {"failure.json"} - ASKED_FOR
 
 
 def names(folder):
