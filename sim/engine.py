@@ -1,7 +1,9 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
+import gc
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -83,10 +85,11 @@ def simulate(
     PolicyError
         If the policy decides what cannot be done, or leaves jobs waiting for ever.
     """
-    engine = Engine(
-        trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
-    )
-    return engine.run()
+    with garbage_later():
+        engine = Engine(
+            trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
+        )
+        return engine.run()
 
 
 class Engine:
@@ -381,6 +384,18 @@ class Engine:
                 end, over = max(limit, now), self._kill_late
         self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
         return end
+
+
+@contextmanager
+def garbage_later() -> Iterator[None]:
+    """Put off the search for reference cycles: an event loop makes records, not cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:

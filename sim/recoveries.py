@@ -15,7 +15,7 @@ import numpy as np
 from predictors.base import FloatArray, Observation, RuntimePredictor
 from sim.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.decisions import Decision, Requeue
-from sim.engine import Engine, Overrun, Watcher
+from sim.engine import Engine, Overrun, Watcher, garbage_later
 from sim.errors import PolicyError
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
@@ -72,10 +72,11 @@ def simulate_recovering(
     SimError, PolicyError
         As `sim.engine.simulate`.
     """
-    engine = RecoveringEngine(
-        trace, truth, policy, predictor, machine, overrun, luck, known, watchers, evolving
-    )
-    return engine.run()
+    with garbage_later():
+        engine = RecoveringEngine(
+            trace, truth, policy, predictor, machine, overrun, luck, known, watchers, evolving
+        )
+        return engine.run()
 
 
 class RecoveringEngine(Engine):

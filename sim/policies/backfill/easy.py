@@ -152,6 +152,7 @@ class EasyScheduler(QueueKeeper):
         self._shortest = np.zeros((2, _SIZES))
         self._summarised = np.zeros(2, np.bool_)
         self._layout = -1
+        self._searched = 0
         self._shadow = -1.0
         self._spare = 0
         self.heads = 0
@@ -163,13 +164,14 @@ class EasyScheduler(QueueKeeper):
     def look(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
-        queue.tidy()
+        if queue.last > _BLOCK:
+            queue.tidy()
         blocked = queue.waiting > 0
         if view.revised:
             self.refresh()
+            self._layout = -1
         for job in view.arrived:
             self.admit(job, self._outlook)
-        self._follow_layout()
         decisions: list[Decision] = []
         free = view.free
         self.heads = 0
@@ -181,8 +183,8 @@ class EasyScheduler(QueueKeeper):
         if arrivals_only:
             first = queue.last - len(view.arrived)
         else:
-            self.rank()
-            self._follow_layout()
+            if not self._keyless:
+                self.rank()
             free = self._start_heads(free, decisions)
             self.heads = len(decisions)
             if queue.waiting == 0:
@@ -234,8 +236,9 @@ class EasyScheduler(QueueKeeper):
         self._spare = free - wanted
 
     def _start_fillers(self, first: int, free: int, whole: bool, decisions: list[Decision]) -> None:
-        view, queue = self.view, self.queue
-        now, shadow = view.now, self._shadow
+        queue = self.queue
+        now, shadow = self.view.now, self._shadow
+        self._follow_layout()
         number = _fill(
             queue.processors,
             queue.runtime,
@@ -258,18 +261,18 @@ class EasyScheduler(QueueKeeper):
             queue.drop(place)
 
     def _follow_layout(self) -> None:
-        """Forget the summaries of blocks whose jobs have changed."""
-        view, queue = self.view, self.queue
-        if queue.layout != self._layout or view.revised:
+        """Forget the summaries of blocks whose jobs have changed since the last search."""
+        queue = self.queue
+        if queue.layout != self._layout:
             self._layout = queue.layout
             if self._found.size < queue.job.size:
                 self._found = np.zeros(queue.job.size, np.int64)
                 self._shortest = np.zeros((queue.job.size // _BLOCK + 1, _SIZES))
                 self._summarised = np.zeros(queue.job.size // _BLOCK + 1, np.bool_)
             self._summarised[:] = False
-        elif view.arrived:
-            newest = queue.last - len(view.arrived)
-            self._summarised[newest // _BLOCK : (queue.last - 1) // _BLOCK + 1] = False
+        elif self._searched < queue.last:
+            self._summarised[self._searched // _BLOCK : (queue.last - 1) // _BLOCK + 1] = False
+        self._searched = queue.last
 
 
 class ManyReservations(QueueKeeper):
