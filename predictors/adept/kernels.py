@@ -249,11 +249,11 @@ def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, hal
         if split > first and before + sum_ >= half:
             last = split - 1
         elif before + sum_ + weight[pivot] >= half or split == last:
-            return pivot
+            return int(pivot)
         else:
             before += sum_ + weight[pivot]
             first = split + 1
-    return places[first]
+    return int(places[first])
 
 
 @njit(cache=True)
