@@ -53,6 +53,7 @@ class History:
 
     def __init__(self, model: CurveModel, tolerance: float) -> None:
         self._prototype = model
+        self._grades_itself = isinstance(model, Grading)
         self._tolerance = tolerance
         self._runs: dict[int, list[float]] = {}
         self._totals: dict[int, tuple[int, float]] = {}
@@ -106,8 +107,8 @@ class History:
         found = self._grades.get(nprocs)
         if found is None:
             model = self._fitted()
-            if isinstance(model, Grading):
-                found = model.grade(nprocs)
+            if self._grades_itself:
+                found = model.grade(nprocs)  # type: ignore[attr-defined]
             else:
                 found = worst_grade(model.reliability(np.array([nprocs])))
             self._grades[nprocs] = found

@@ -15,6 +15,7 @@ Metric = Literal["doubling", "paper"]
 
 SENSITIVITY = 0.1
 """epsilon of the paper (section VIII.B)."""
+_THRESHOLD = float(np.log1p(SENSITIVITY))
 FALLING_WORK = 0.05
 """Work that falls by more than this from one count to the next is superlinear."""
 
@@ -82,15 +83,12 @@ def jumps(nprocs: FloatArray, runtime: FloatArray, metric: Metric) -> tuple[Floa
     The rise is a logarithm, the excess what of it is beyond the sensitivity;
     positive excess at i makes observations i + 1 and i + 2 candidates.
     """
-    threshold = np.log1p(SENSITIVITY)
-    if metric == "paper":
-        rise = np.diff(np.log(paper_metric(nprocs, runtime)))
-        return rise, rise - threshold
-    rise = np.diff(efficiency_gain(nprocs, runtime))
-    doublings = 1.0 / np.log2(nprocs[1:] / nprocs[:-1])
-    # The last factor keeps fine spacing from amplifying noise.
-    finer = np.maximum(1.0, 0.5 * (doublings[1:] + doublings[:-1]))
-    return rise, rise - threshold * finer
+    from predictors.adept import anomaly_kernels
+
+    found: tuple[FloatArray, FloatArray] = anomaly_kernels.jumps(
+        nprocs, runtime, metric == "paper", _THRESHOLD
+    )
+    return found
 
 
 def find_anomalies(
@@ -149,6 +147,8 @@ def _suspect(
     nprocs: FloatArray, runtime: FloatArray, metric: Metric
 ) -> tuple[int, float, bool] | None:
     """Return the place, deviation and whether work still falls without it; None if all is well."""
+    from predictors.adept.anomaly_kernels import unrest_without
+
     if len(nprocs) < 4:
         return None
     rise, excess = jumps(nprocs, runtime, metric)
@@ -156,21 +156,14 @@ def _suspect(
     if not len(fired):
         return None
     candidates = np.unique(np.concatenate([fired + 1, fired + 2]))
-    left = [_unrest(np.delete(nprocs, j), np.delete(runtime, j), metric) for j in candidates]
-    suspect = int(candidates[int(np.argmin([unrest for unrest, _ in left]))])
-    falls = left[int(np.argmin([unrest for unrest, _ in left]))][1]
+    unrest, falls = unrest_without(
+        nprocs, runtime, candidates, metric == "paper", _THRESHOLD, FALLING_WORK
+    )
+    calmest = int(unrest.argmin())
+    suspect = int(candidates[calmest])
     near = fired[(fired + 1 == suspect) | (fired + 2 == suspect)]
     deviation = _deviation(nprocs, runtime, rise, int(near[np.argmax(rise[near])]), metric)
-    return suspect, deviation, falls
-
-
-def _unrest(nprocs: FloatArray, runtime: FloatArray, metric: Metric) -> tuple[float, bool]:
-    """Return the fluctuation plus falling work, and whether any work falls."""
-    excess = jumps(nprocs, runtime, metric)[1] if len(nprocs) > 2 else np.zeros(0)
-    work = nprocs * runtime
-    falling = np.maximum(np.log(work[:-1] / work[1:]) - FALLING_WORK, 0.0)
-    unrest = np.maximum(excess, 0.0).sum() + falling.sum()
-    return float(unrest), bool((falling > 0.0).any())
+    return suspect, deviation, bool(falls[calmest])
 
 
 def _deviation(

@@ -321,15 +321,15 @@ def choose(
     -------
     chosen : numpy.ndarray of int, shape (t,)
     members : numpy.ndarray of bool, shape (t, k)
-    answers : numpy.ndarray of float, shape (t, 6)
+    answers : numpy.ndarray of float, shape (t, 9)
         Runtime of the chosen, lowest and highest runtime, lowest and highest A,
-        lowest breakpoint.
+        lowest breakpoint; serial runtime, A and sigma of the chosen.
     """
     rows, number = targets.size, found.shape[2]
     family = np.where(high, 1.0, 0.0)
     chosen = np.empty(rows, np.int64)
     members = np.empty((rows, number), np.bool_)
-    answers = np.empty((rows, 6))
+    answers = np.empty((rows, 9))
     runtime = np.empty(number)
     weight = np.empty(number)
     for row in range(rows):
@@ -347,6 +347,11 @@ def choose(
             middle = _family_weights(members[row], high, balanced, weight)
             places = np.flatnonzero(members[row])
             chosen[row] = _lower_median(runtime, weight, places, middle)
-        answers[row, 0] = runtime[chosen[row]]
+        place = chosen[row]
+        answers[row, 0] = runtime[place]
+        B, r = one[0, place], one[2, place]
+        answers[row, 6] = one[1, place] * (B + r * family[place])
+        answers[row, 7] = (B + r) / (1.0 + r) if high[place] else B
+        answers[row, 8] = r
         _describe(one, high, neighbours, runtime, members[row], answers[row])
     return chosen, members, answers

@@ -17,7 +17,7 @@ from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
 from predictors.adept.reliability import curve_remarks, phase_remarks, target_remarks
 from predictors.adept.search import BoolArray, Scale
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, IntArray, Remark
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import (
     ObservedCurve,
@@ -26,7 +26,7 @@ from predictors.observations import (
     observed_frame,
     refuse_inputs,
 )
-from predictors.remarks import check_level, refuse_unusable, worst_grade
+from predictors.remarks import check_level, refuse_unusable, worse, worst_grade
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
@@ -96,6 +96,7 @@ class Adept:
     curve_: ObservedCurve
     _layout: Layout
     _phases: tuple[Phase, ...]
+    _general: dict[int, str]
     _last: tuple[dict[float, int], Answers] | None
 
     def __init__(
@@ -177,7 +178,16 @@ class Adept:
 
         It costs little where the count was among those predicted last.
         """
-        return worst_grade(self._remarks(np.atleast_1d(self._targets(nprocs)), advise=False))
+        targets = np.atleast_1d(self._targets(nprocs))
+        answers = self._answers(targets)
+        place = self._phase_places(targets)[0] if len(self._phases) > 1 else 0
+        phase = self._phases[place]
+        if place not in self._general:
+            self._general[place] = worst_grade(
+                curve_remarks(self.curve_, self._layout) + phase_remarks(phase, self.feasible_)
+            )
+        own = worst_grade(target_remarks(phase, answers, targets, self._layout, advise=False))
+        return worse(self._general[place], own)
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -266,7 +276,7 @@ class Adept:
         floor = None if isinstance(self.floor, str) else self.floor
         options = FitOptions(self.q, self.search, self.scale, floor)
         self._phases = tuple(_phases(curve, layout, options))
-        self.curve_, self._layout, self._last = curve, layout, None
+        self.curve_, self._layout, self._last, self._general = curve, layout, None, {}
         return self
 
     def _remarks(self, targets: FloatArray, advise: bool) -> list[Remark]:
@@ -284,11 +294,14 @@ class Adept:
             raise NotFittedError("Adept was asked before fit")
         return checked_targets(nprocs)
 
+    def _phase_places(self, targets: FloatArray) -> IntArray:
+        return self._layout.phase_of(self.curve_.nprocs, targets)
+
     def _by_phase(self, targets: FloatArray) -> list[tuple[Phase, np.ndarray]]:
         """Return each phase that has targets, with the places of these."""
         if len(self._phases) == 1:
             return [(self._phases[0], np.arange(len(targets)))]
-        belongs = self._layout.phase_of(self.curve_.nprocs, targets)
+        belongs = self._phase_places(targets)
         return [
             (phase, np.flatnonzero(belongs == place))
             for place, phase in enumerate(self._phases)

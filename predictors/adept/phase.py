@@ -141,14 +141,14 @@ class Phase:
             return replace(lent, serial_time=lent.serial_time * self._borrowed_scale)
         if self.is_sparse:
             return amdahl_curve(self.curve)
-        answers = self._answers(*self.whole)
+        answers = self._answers(self.whole[1])
         return DowneyCurve(
             float(answers.A[0]),
             float(answers.sigma[0]),
             float(answers.serial_time[0]),
         )
 
-    @property
+    @cached_property
     def residuals(self) -> FloatArray:
         """Predicted over observed runtime minus 1, by the whole curve."""
         return np.asarray(self.fitted.runtime(self.curve.nprocs) / self.curve.runtime - 1.0, float)
@@ -173,10 +173,10 @@ class Phase:
             nothing = np.zeros(0)
             return Answers(*(nothing,) * 8, unbent=nothing > 0.0)
         if isinf(self.options.q) and not self._plain:
-            answers = self._answers(*self._evenly(targets))
+            answers = self._answers(self._evenly(targets))
         else:
             weights = distance_weights(self.curve.nprocs, targets, self.options.q)
-            answers = self._answers(*self._fit(weights, targets))
+            answers = self._answers(self._fit(weights, targets)[1])
         return self._sparse(answers, targets) if self.is_sparse else answers
 
     def spreads(self, nprocs: FloatArray) -> FloatArray:
@@ -225,13 +225,13 @@ class Phase:
         self._whole = instances.rows(first), selection.rows(first)
         return instances.rows(others), selection.rows(others)
 
-    def _evenly(self, targets: FloatArray) -> tuple[Instances, Selection]:
+    def _evenly(self, targets: FloatArray) -> Selection:
         """Select for each target among the instances of a single search with equal weights."""
         instances = self.whole[0]
         if targets.max() > _AHEAD * self.curve.nprocs[-1]:
             weights = np.ones((1, len(self.curve.nprocs)))
             instances = self._searched(weights, targets.max(keepdims=True))
-        return instances, select(instances, targets, self._floor, self._balanced, self._plain)
+        return select(instances, targets, self._floor, self._balanced, self._plain)
 
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
         weights = weights * self.kept_weight
@@ -256,18 +256,15 @@ class Phase:
             floor = noise_floor(self.curve, residual, used)
         return floor, is_well_met(floor, residual, used)
 
-    def _answers(self, instances: Instances, selection: Selection) -> Answers:
-        rows, unit = np.arange(len(selection.chosen)), self.unit
-        rows = rows if len(instances.values) > 1 else np.zeros_like(rows)
-        B, c, r, _ = instances.values[rows, :, selection.chosen].T
-        high = instances.high[selection.chosen]
+    def _answers(self, selection: Selection) -> Answers:
+        unit = self.unit
         return Answers(
             selection.predicted * unit,
             selection.low * unit,
             selection.high * unit,
-            c * (B + r * high) * unit,
-            np.where(high, (B + r) / (1.0 + r), B),
-            r,
+            selection.serial_time * unit,
+            selection.A,
+            selection.sigma,
             selection.A_low,
             selection.A_high,
             selection.first_bend >= self.curve.nprocs[-1] * (1.0 - 1e-9),

@@ -34,7 +34,7 @@ class Selection:
         Place of the predicting candidate.
     members : numpy.ndarray of bool, shape (t, k)
         The indistinguishable candidates.
-    answers : numpy.ndarray of float, shape (t, 6)
+    answers : numpy.ndarray of float, shape (t, 9)
         The columns below.
     """
 
@@ -71,6 +71,21 @@ class Selection:
     def first_bend(self) -> FloatArray:
         """Least breakpoint of the indistinguishable ones."""
         return self.answers[:, 5]
+
+    @property
+    def serial_time(self) -> FloatArray:
+        """The chosen one's runtime on one processor."""
+        return self.answers[:, 6]
+
+    @property
+    def A(self) -> FloatArray:
+        """The chosen one's A."""
+        return self.answers[:, 7]
+
+    @property
+    def sigma(self) -> FloatArray:
+        """The chosen one's sigma."""
+        return self.answers[:, 8]
 
     def rows(self, part: slice) -> "Selection":
         """Return some of the targets."""

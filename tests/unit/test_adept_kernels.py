@@ -1,0 +1,103 @@
+"""The compiled search and choice against the same in arrays."""
+
+import numpy as np
+import pytest
+
+from predictors import Adept, downey
+from predictors.adept.search import LARGEST_SIGMA, Problem, search, solve
+from predictors.adept.selection import EXACT, RUNNER_UP, select
+from predictors.adept.weights import distance_weights
+from predictors.remarks import worst_grade
+
+TARGETS = np.array([3.0, 20.0, 64.0, 128.0, 700.0])
+
+
+def random_problem(seed):
+    rng = np.random.default_rng(seed)
+    n = np.sort(rng.choice(np.arange(1, 130), rng.integers(3, 8), replace=False)).astype(float)
+    t = downey.normalised_time(n, rng.uniform(4, 120), rng.uniform(0, 2))
+    t = t * np.exp(0.08 * rng.standard_normal(len(n)))
+    weights = distance_weights(n, TARGETS, 2.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return Problem(n, t, weights, 4 * np.maximum(TARGETS, n[-1]))
+
+
+def chosen_by_arrays(found, floor, balanced):
+    """The lower median of the members, weighted by family or not, row by row."""
+    runtime = found.runtime(TARGETS)
+    rows = []
+    for w, seconds in zip(found.wssre, runtime, strict=True):
+        inside = w <= RUNNER_UP * w.min() + max(floor, EXACT) ** 2
+        weight = inside.astype(float)
+        if balanced:
+            for family in (found.high, ~found.high):
+                weight[family] /= max(weight[family].sum(), 1.0)
+        order = np.argsort(np.where(inside, seconds, np.inf), kind="stable")
+        share = np.cumsum(weight[order])
+        rows.append(order[np.flatnonzero(share >= 0.5 * share[-1] * (1 - 1e-9))[0]])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_candidate_is_solved_as_in_arrays(seed):
+    case = random_problem(seed)
+    found = search(case)
+    flat = found.breakpoint * np.where(found.high, 1.0, 2.0) - ~found.high <= case.nprocs[0]
+    least = found.high.astype(float)
+    most = np.where(found.high, LARGEST_SIGMA, 1.0)
+    _, r, w = solve(case, found.breakpoint, least, most, least)
+    compared = np.isfinite(found.wssre) & ~flat
+    assert compared.sum() > 500
+    np.testing.assert_allclose(found.wssre[compared], w[compared], rtol=1e-9, atol=1e-13)
+    sharp = compared & (r > least) & (r < most)
+    np.testing.assert_allclose(found.ratio[sharp], r[sharp], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("balanced", [False, True])
+def test_the_compiled_choice_is_that_of_arrays(seed, balanced):
+    found = search(random_problem(seed))
+    for floor in (0.0, 0.03, 0.2):
+        chosen = select(found, TARGETS, floor, balanced)
+        np.testing.assert_array_equal(chosen.chosen, chosen_by_arrays(found, floor, balanced))
+        members = found.wssre <= (
+            RUNNER_UP * found.wssre.min(axis=1, keepdims=True) + max(floor, EXACT) ** 2
+        )
+        np.testing.assert_array_equal(chosen.members, members)
+        A, sigma = found.parameters()
+        np.testing.assert_allclose(chosen.A_low, np.where(members, A, np.inf).min(axis=1))
+        np.testing.assert_allclose(chosen.A_high, np.where(members, A, 0).max(axis=1))
+        rows = np.arange(len(TARGETS))
+        np.testing.assert_allclose(chosen.A, A[rows, chosen.chosen])
+        np.testing.assert_allclose(chosen.sigma, sigma[rows, chosen.chosen])
+        runtime = found.runtime(TARGETS)
+        beside = members | members[:, found.neighbours[:, 0]] | members[:, found.neighbours[:, 1]]
+        beside &= np.isfinite(found.wssre)
+        np.testing.assert_allclose(chosen.low, np.where(beside, runtime, np.inf).min(axis=1))
+        np.testing.assert_allclose(chosen.high, np.where(beside, runtime, 0).max(axis=1))
+
+
+@pytest.mark.parametrize("q", [2.0, float("inf")])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_grade_of_a_count_is_the_worst_of_its_remarks(seed, q):
+    rng = np.random.default_rng(seed)
+    n = np.array([4.0, 8, 16, 40, 64, 100])[: 3 + seed]
+    t = downey.normalised_time(n, 40, 0.6) * np.exp(
+        [0.0, 0.02, 0.3, 0.8][seed] * rng.random(len(n))
+    )
+    model = Adept(q=q).fit_arrays(n, t)
+    model.predict([1, 16, 2000])
+    grades = {target: model.grade(target) for target in (1, 16, 300, 2000)}
+    fresh = Adept(q=q).fit_arrays(n, t)
+    assert grades == {target: worst_grade(fresh.reliability(target)) for target in grades}
+    assert {"warning", "unusable"} & set(grades.values())
+
+
+def test_equal_weights_serve_all_targets_with_one_search():
+    n = np.array([4.0, 8, 24, 30])
+    model = Adept(q=float("inf")).fit_arrays(n, 90 * downey.normalised_time(n, 16, 0.5))
+    np.testing.assert_allclose(
+        model.predict([2, 12, 500]),
+        90 * downey.normalised_time(np.array([2.0, 12, 500]), 16, 0.5),
+        rtol=1e-5,
+    )
