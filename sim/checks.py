@@ -9,6 +9,8 @@ from sim.engine import Engine
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.molding.menus import OpenQueue
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.processors import count_processors, join_ranges
 
 Ends = list[tuple[float, int]]
@@ -22,7 +24,8 @@ class Checker:
     start after their submit, once, within what is free; only malleable jobs are
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
-    reservations fit together, and move later only when a belief has grown. At
+    reservations fit together, and move later only when a belief has grown (with
+    open counts: their ends); no job with an open count moves a reservation. At
     the end: held areas balance and every job is accounted for.
 
     Raises
@@ -48,6 +51,8 @@ class Checker:
             self._check_easy(engine, engine.scheduler, decisions)
         if isinstance(engine.scheduler, ConservativeScheduler):
             self._check_conservative(engine, engine.scheduler, decisions)
+        if isinstance(engine.scheduler, OpenScheduler):
+            self._check_open(engine, engine.scheduler, decisions)
         self._last_look = now
         self._busy = sum(run.processors for run in engine.view.running.values())
         for decision in decisions:
@@ -147,11 +152,13 @@ class Checker:
             run.believed_end > before for run, before in view.moved_ends.items()
         )
         reserved = {}
+        is_open = isinstance(queue, OpenQueue)
         changes = [(view.now, -view.free)]
         for place in queue.places().tolist():
             job, start = queue.job.item(place), queue.start.item(place)
-            reserved[job] = start
-            if not grown and start > self._reserved.get(job, np.inf):
+            promised = start + queue.runtime.item(place) if is_open else start
+            reserved[job] = promised
+            if not grown and promised > self._reserved.get(job, np.inf):
                 raise InvariantError(
                     f"t={view.now}: the reservation of job index {job} moved later"
                 )
@@ -164,6 +171,22 @@ class Checker:
         changes += [(end, -n) for end, _, n in view.believed_ends]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
+
+    def _check_open(
+        self, engine: Engine, scheduler: OpenScheduler, decisions: Sequence[Decision]
+    ) -> None:
+        """Check that reservations of open counts and all that runs or starts fit together."""
+        view = engine.view
+        changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends)]
+        for job, count in scheduler.reserved_starts().items():
+            start, processors, runtime = count
+            _require(start > view.now, engine, f"job index {job} is reserved in the past")
+            changes += [(start, processors), (start + runtime, -processors)]
+        for decision in decisions:
+            if isinstance(decision, Start):
+                end = view.now + view.belief(decision.job, decision.processors)
+                changes += [(view.now, decision.processors), (end, -decision.processors)]
+        _require(_peak(changes) <= 0, engine, "reservations do not fit together")
 
 
 def _out_of_service(engine: Engine) -> int:

@@ -122,9 +122,23 @@ class OpenScheduler(OpenKeeper):
             return []
         self.rank()
         self.molder.mold(queue)
+        queue.start[queue.first : queue.last] = np.inf
         if view.free == 0 and self.molder.slack < 0:
             return []
         return [self.start(place) for place in self._plan()]
+
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this look."""
+        queue = self.queue
+        return {
+            queue.job.item(place): (
+                queue.start.item(place),
+                queue.processors.item(place),
+                queue.runtime.item(place),
+            )
+            for place in queue.places().tolist()
+            if queue.start.item(place) < np.inf
+        }
 
     def _plan(self) -> list[int]:
         view, queue, profile = self.view, self.queue, self._profile

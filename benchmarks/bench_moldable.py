@@ -1,0 +1,142 @@
+"""Time moldable rules on 10,000 Lublin jobs at load 0.8, and their operations on long queues.
+
+Usage: python -m benchmarks.bench_moldable [--rounds 3] [--json FILE]
+
+Ratios are against bare SimPy within one process, best of so many rounds.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.floor import best_of, replay_bare
+from predictors.oracle import Oracle
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.policies import Policy
+from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
+from sim.policies.allocation.fair_share import FairShare
+from sim.policies.allocation.iterative import Iterative, UtilizationBased
+from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
+from sim.policies.allocation.load_interpolated import LoadInterpolated
+from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.queue_time import QueueTimeAware
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.batches import Batches
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy
+from sim.policies.backfill.none import NoBackfill, Skip
+from sim.policies.order import FirstComeFirstServed
+from workloads.base import Trace
+from workloads.lublin import Lublin
+from workloads.shapes import Downey
+from workloads.streams import Streams
+from workloads.truth import build_truth
+
+SEED, MACHINE = 1, 256
+REPLAN = Conservative(replan=True)
+PLAIN = {
+    "greedy": (Conservative(), BestTurnaround()),
+    "aggressive": (Easy(), BestTurnaround()),
+    "lazy": (Easy(), BestTurnaround(lazy=True)),
+    "fair_share": (Conservative(), FairShare()),
+    "asp": (NoBackfill(), AdaptiveStatic(counts="all")),
+    "aep": (NoBackfill(), AdaptiveEqual(counts="all")),
+    "avg": (NoBackfill(), Available(counts="all", share=1.0)),
+    "a_plus": (NoBackfill(), LoadInterpolated(counts="all")),
+    "queue_time": (NoBackfill(), QueueTimeAware(counts="all")),
+    "queue_time median": (NoBackfill(), QueueTimeAware(counts="all", queue_time="median")),
+    "scojo": (Easy(), LoadAdaptive(counts="all")),
+    "scojo_p": (Easy(), LoadPredictive(counts="all")),
+    "lpa": (Skip(), LocalAllocation()),
+    "fair": (Skip(), Fair()),
+}
+PLANNED = {
+    "iterative, depth 32": (REPLAN, Iterative(depth=32)),
+    "iterative, depth 100": (REPLAN, Iterative(depth=100)),
+    "utilization, depth 32": (REPLAN, UtilizationBased(depth=32)),
+    "utilization, depth 100": (REPLAN, UtilizationBased(depth=100)),
+    "two_phase, depth 256": (Batches(depth=256), BestTurnaround(counts="all")),
+    "two_shelves, depth 64": (
+        Batches("mounie_rapine_trystram", depth=64),
+        BestTurnaround(counts="all"),
+    ),
+}
+
+
+class Bench:
+    """A trace with its truth, and how to replay it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.truth = build_truth(trace, Downey(), Streams(SEED), MACHINE)
+
+    def replay(self, rule):
+        """Simulate under a rule and return the records."""
+        oracle = Oracle()
+        oracle.bind_truth(self.truth.runtimes, 0)
+        policy = Policy(FirstComeFirstServed(), *rule)
+        return simulate(self.trace, self.truth, policy, oracle, Dedicated(MACHINE))
+
+
+def measure(bench: Bench, name: str, rule, rounds: int, limit: str) -> dict:
+    """Return a row: the ratio to the floor and the time a look."""
+    submit = bench.trace.jobs["submit_time"].tolist()
+    runtime = bench.trace.jobs["reference_runtime"].tolist()
+    looks = bench.replay(rule).counters["looks"]
+    floor, took = best_of(rounds, lambda: replay_bare(submit, runtime), lambda: bench.replay(rule))
+    return {
+        "rule": name,
+        "us_per_job": round(took / len(submit) * 1e6, 1),
+        "times_the_floor": round(took / floor, 1),
+        "us_per_look": round(took / looks * 1e6, 1),
+        "limit": limit,
+    }
+
+
+def measure_long_queue(name: str, rule, jobs: int) -> dict:
+    """Return a row: time a look while so many jobs wait (they arrive at once)."""
+    trace = Lublin(jobs=jobs, load=None).trace(Streams(SEED), MACHINE)
+    bench = Bench(replace(trace, jobs=trace.jobs.assign(submit_time=0.0)))
+    began = time.process_time()
+    looks = bench.replay(rule).counters["looks"]
+    took = time.process_time() - began
+    return {
+        "rule": f"{name}, {jobs} at once",
+        "us_per_job": round(took / jobs * 1e6, 1),
+        "times_the_floor": "",
+        "us_per_look": round(took / looks * 1e6, 1),
+        "limit": "",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    arguments = parser.parse_args()
+    bench = Bench(Lublin(jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
+    rows = [measure(bench, n, rule, arguments.rounds, "40 x") for n, rule in PLAIN.items()]
+    rows += [measure(bench, n, rule, arguments.rounds, "1000 us") for n, rule in PLANNED.items()]
+    for name in ("aggressive", "greedy", "fair_share"):
+        rows.append(measure_long_queue(name, PLAIN[name], 10_000))
+    for name in ("iterative, depth 32", "utilization, depth 32"):
+        rows.append(measure_long_queue(name, PLANNED[name], 10_000))
+    table = Table(title=f"Moldable rules; numpy {np.__version__}")
+    for heading in rows[0]:
+        table.add_column(heading, justify="left" if heading == "rule" else "right")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console().print(table)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Check published claims on moldable policies, each from its experiment preset.
+
+Usage: python -m scripts.study_moldable [NAME ...] [--replications 10] [--jobs 2000]
+
+All policies of a table replay the same jobs (common random numbers); a
+difference is the mean over replications of log ratios of mean response times,
+with its 95 % t interval, shown as a relative change. Writes Markdown.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from scipy.stats import t as student
+
+from predictors.user_estimate import UserEstimate
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER
+from sim.engine import simulate
+from sim.metrics import summarise
+from sim.policies.allocation.queue_time import expected_end, first_end
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.order import FirstComeFirstServed
+from sim.run import Scene, play, set_scene
+
+Config = dict[str, Any]
+
+
+def composed(*overrides: str) -> Config:
+    """Return a configuration as the command line would."""
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config = compose("config", overrides=list(overrides), return_hydra_config=True)
+    sweep = OmegaConf.to_container(config.hydra.sweeper.params, resolve=False) or {}
+    plain = {key: value for key, value in config.items() if key != "hydra"}
+    return {**OmegaConf.to_container(OmegaConf.create(plain), resolve=True), "sweep": sweep}
+
+
+def settings(sweep: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Return every combination of the preset's axes."""
+    axes = [[(key, value) for value in str(values).split(",")] for key, values in sweep.items()]
+    return (dict(combination) for combination in product(*axes))
+
+
+def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, str], list]:
+    """Return the summaries of all replications by (rule, load), and the bound's gap beside."""
+    found: dict[tuple[str, str], list] = {}
+    scenes: dict[tuple, Scene] = {}
+    for setting in settings(composed(f"experiment={name}", *more)["sweep"]):
+        config = composed(
+            f"experiment={name}", *more, *(f"{key}={value}" for key, value in setting.items())
+        )
+        load = setting["workload.load"]
+        rule = next(value for key, value in setting.items() if key != "workload.load")
+        for k in range(replications):
+            scene = scenes.get((load, k))
+            if scene is None:
+                scene = scenes[load, k] = set_scene(config, k)
+            found.setdefault((rule, load), []).append(summarise(play(config, config, scene)))
+    return found
+
+
+def interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean and the ends of its 95 % t interval."""
+    half = student.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
+
+
+def change(ratio: np.ndarray) -> str:
+    """Return a relative change with its interval, from paired ratios."""
+    mean, low, high = (100 * np.expm1(value) for value in interval(np.log(ratio)))
+    return f"{mean:+.0f} % [{low:+.0f}, {high:+.0f}]"
+
+
+def level(values: np.ndarray) -> str:
+    """Return a mean with its interval."""
+    mean, low, high = interval(values)
+    return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def gap(ratio: np.ndarray) -> str:
+    """Return a geometric mean of ratios with its interval."""
+    mean, low, high = (np.exp(value) for value in interval(np.log(ratio)))
+    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def column(runs: list, key: str) -> np.ndarray:
+    return np.array([run[key] for run in runs], float)
+
+
+def compare(found: dict[tuple[str, str], list], reference: str) -> list[str]:
+    """Return a table: mean response of the reference, and the change of each rule."""
+    loads = list(dict.fromkeys(load for _, load in found))
+    rules = list(dict.fromkeys(rule for rule, _ in found))
+    lines = ["| rule | " + " | ".join(f"load {load}" for load in loads) + " |"]
+    lines.append("| --- " * (len(loads) + 1) + "|")
+    for rule in rules:
+        cells = []
+        for load in loads:
+            own = column(found[rule, load], "mean_response_time")
+            base = column(found[reference, load], "mean_response_time")
+            cells.append(level(own) + " s" if rule == reference else change(own / base))
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    lines.append("")
+    lines.append("| over the lower bound | " + " | ".join(f"load {load}" for load in loads) + " |")
+    lines.append("| --- " * (len(loads) + 1) + "|")
+    for rule in rules:
+        cells = [
+            gap(
+                column(found[rule, load], "mean_response_time")
+                / column(found[rule, load], "bound_mean_response_time")
+            )
+            for load in loads
+        ]
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def herd(found: dict[tuple[str, str], list], asked: dict[tuple[str, str], np.ndarray]) -> list[str]:
+    """Return a table of what jobs get, by share of adopters and load."""
+    lines = compare(found, "0")
+    loads = list(dict.fromkeys(load for _, load in found))
+    lines += ["", "| mean processors | " + " | ".join(f"load {load}" for load in loads) + " |"]
+    lines.append("| --- " * (len(loads) + 1) + "|")
+    for rule in dict.fromkeys(rule for rule, _ in found):
+        cells = [level(asked[rule, load]) for load in loads]
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def study_herd(more: list[str], replications: int) -> list[str]:
+    found: dict[tuple[str, str], list] = {}
+    asked: dict[tuple[str, str], list] = {}
+    for setting in settings(composed("experiment=herd", *more)["sweep"]):
+        config = composed("experiment=herd", *more, *(f"{k}={v}" for k, v in setting.items()))
+        at = (setting["policy.allocation.adopters"], setting["workload.load"])
+        for k in range(replications):
+            played = play(config, config, set_scene(config, k))
+            found.setdefault(at, []).append(summarise(played))
+            asked.setdefault(at, []).append(float(played.records.allocated.mean()))
+    return herd(found, {key: np.array(values) for key, values in asked.items()})
+
+
+class WatchedHeads(StrictScheduler):
+    """First come first served; notes how long each blocked head is predicted to wait."""
+
+    longest = 163_000.0
+
+    def __init__(self, view) -> None:
+        super().__init__(view, FirstComeFirstServed(), Request())
+        self.noted: dict[int, tuple[float, float, float]] = {}
+
+    def look(self):
+        """Start heads, and note the prediction for the next one."""
+        decisions = super().look()
+        view, queue = self.view, self.queue
+        if queue.waiting:
+            place = queue.head()
+            job = queue.job.item(place)
+            if job not in self.noted:
+                started = [(d.processors, 0.0) for d in decisions]
+                runs = [(r.processors, view.now - r.start) for r in view.running.values()]
+                held, age = np.array([*runs, *started], float).T.copy()
+                free = view.free - sum(n for n, _ in started)
+                needed = queue.processors.item(place) - free
+                arguments = (held.astype(np.int64), age, needed, self.longest)
+                mean = expected_end(*arguments)
+                median = first_end(*arguments)
+                self.noted[job] = (view.now, median if np.isfinite(median) else mean, mean)
+        return decisions
+
+
+class Watched:
+    """A policy that keeps its scheduler."""
+
+    def begin(self, view):
+        """Begin a run."""
+        self.scheduler = WatchedHeads(view)
+        return self.scheduler
+
+
+def study_queue_times(more: list[str], replications: int) -> list[str]:
+    """Return a table of correlations of predicted with actual waits at the head of the queue."""
+    lines = ["| load | predictor A (median) | predictor B (mean) | A, logarithms | B, logarithms |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    for setting in settings(composed("experiment=queue_time_prediction", *more)["sweep"]):
+        load = setting["workload.load"]
+        config = composed("experiment=queue_time_prediction", *more, f"workload.load={load}")
+        rows = []
+        for k in range(replications):
+            scene, policy = set_scene(config, k), Watched()
+            records = simulate(scene.trace, scene.truth, policy, UserEstimate(), scene.machine)
+            noted = policy.scheduler.noted
+            actual = np.array(
+                [records.start_time[job] - since for job, (since, _, _) in noted.items()]
+            )
+            guesses = np.array([guess for _, *guess in noted.values()]).T
+            plain = [np.corrcoef(guess, actual)[0, 1] for guess in guesses]
+            some = actual >= 1
+            logs = [
+                np.corrcoef(np.log(np.maximum(guess[some], 1)), np.log(actual[some]))[0, 1]
+                for guess in guesses
+            ]
+            rows.append(plain + logs)
+        cells = [level(np.array(values)) for values in zip(*rows, strict=True)]
+        lines.append(f"| {load} | " + " | ".join(cells) + " |")
+    return lines
+
+
+REFERENCES = {
+    "molding_by_load": "easy",
+    "parallelism_and_load": "avg",
+    "whole_queue": "sa",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [*REFERENCES, "herd", "queue_time_prediction"]
+    parser.add_argument("names", nargs="*", default=names, help=", ".join(names))
+    parser.add_argument("--replications", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2000)
+    arguments = parser.parse_args()
+    prepare()
+    more = [f"workload.jobs={arguments.jobs}"]
+    for name in arguments.names:
+        print(f"### {name}\n", flush=True)
+        if name == "herd":
+            lines = study_herd(more, arguments.replications)
+        elif name == "queue_time_prediction":
+            lines = study_queue_times(more, arguments.replications)
+        else:
+            found = summaries(name, more, arguments.replications)
+            lines = compare(found, REFERENCES[name])
+        print("\n".join(lines) + "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Every policy preset runs with every predictor, on jobs of which some are rigid."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER
+from sim.metrics import summarise
+from sim.run import play, set_scene
+
+prepare()
+POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
+PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
+ALLOCATIONS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/allocation").glob("*.yaml"))
+BACKFILLS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/backfill").glob("*.yaml"))
+CLOSED = {"request", "maximum", "fixed", "a", "knee", "efficiency", "sa", "lpa"}
+SHARES = (0.0, 0.5, 1.0)
+TOY = ["workload.jobs=25", "cluster.processors=32", "sim.check=true", "workload.load=1.0"]
+
+
+@cache
+def composed(*overrides):
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config = compose("config", overrides=[*TOY, *overrides])
+    return OmegaConf.to_container(config, resolve=True)
+
+
+@cache
+def scene(share):
+    return set_scene(composed(f"moldability.share={share}"), 0)
+
+
+def option(name):
+    return OmegaConf.to_container(OmegaConf.load(CONFIG_FOLDER / f"{name}.yaml"), resolve=True)
+
+
+def check(outcome):
+    assert set(outcome.records.status) == {"completed"}
+    rigid = ~outcome.truth.moldable
+    requested = outcome.trace.jobs["requested_processors"].to_numpy()
+    assert (outcome.records.allocated[rigid] == requested[rigid]).all()
+    summary = summarise(outcome)
+    assert summary["bound_makespan"] <= summary["makespan"] * (1 + 1e-9)
+    assert summary["bound_mean_response_time"] <= summary["mean_response_time"] * (1 + 1e-9)
+    assert np.isfinite(outcome.records.end_time).all()
+
+
+@pytest.mark.parametrize(("policy", "predictor"), list(product(POLICIES, PREDICTORS)))
+def test_every_policy_with_every_predictor(policy, predictor):
+    pair = POLICIES.index(policy) + PREDICTORS.index(predictor)
+    parts = {
+        "policy": composed(f"policy={policy}")["policy"],
+        "predictor": option(f"predictor/{predictor}"),
+    }
+    check(play(composed(), parts, scene(SHARES[pair % len(SHARES)])))
+
+
+@pytest.mark.parametrize(("allocation", "backfill"), list(product(ALLOCATIONS, BACKFILLS)))
+def test_every_allocation_with_every_backfilling_rule(allocation, backfill):
+    policy = composed()["policy"] | {
+        "allocation": option(f"policy/allocation/{allocation}"),
+        "backfill": option(f"policy/backfill/{backfill}"),
+    }
+    parts = {"policy": policy, "predictor": option("predictor/oracle")}
+    if allocation in CLOSED and backfill == "batches":
+        with pytest.raises(ValueError, match="open"):
+            play(composed(), parts, scene(0.5))
+        return
+    check(play(composed(), parts, scene(0.5)))
