@@ -1,0 +1,129 @@
+"""How predicted curves are read, and what the load signals say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from moldable_toys import truth_of
+from toys import rigid
+
+from predictors.base import Explanation
+from sim.engine import Engine
+from sim.machine import Dedicated
+from sim.policies.advice import Advice, monotone, round_down, tried
+from sim.policies.load import Load
+
+
+class Fitted:
+    """A predictor that claims to learn, with one curve for all jobs."""
+
+    learns = True
+    grade = ""
+
+    def __init__(self, curve):
+        self._curve = curve
+
+    def attach(self, jobs):
+        pass
+
+    def curve(self, job, counts):
+        return np.array([self._curve(n) for n in counts.tolist()], float)
+
+    def observe(self, observation):
+        return False
+
+    def explain(self, job, nprocs):
+        return Explanation("fitted", 3, self.grade)
+
+
+def view_of(curve, learns=True, seen=(1, 2, 4)):
+    """A view of one job that asks for 3 of 16 processors."""
+    trace, truth = truth_of([(0, 3, 10)], [curve], 16)
+    predictor = Fitted(curve)
+    predictor.learns = learns
+    view = Engine(trace, truth, rigid("easy"), predictor, Dedicated(16)).view
+    for count in seen:
+        view.note(0, count)
+    return view, predictor
+
+
+def bent(n):
+    """Superlinear up to 2, slower again from 6 on."""
+    return {1: 20.0, 2: 8.0}.get(n, 24 / n if n <= 6 else 4.0 + n - 6)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=12))
+def test_a_repaired_curve_is_monotone_in_time_and_area(times):
+    counts = np.arange(1, len(times) + 1)
+    repaired = monotone(counts, np.array(times))
+    assert (np.diff(repaired) <= 1e-12 * repaired[:-1]).all()
+    assert (np.diff(counts * repaired) >= -1e-9 * repaired[:-1]).all()
+    assert np.allclose(monotone(counts, repaired), repaired, rtol=1e-12)
+
+
+def test_an_oracles_curve_is_left_as_it_is():
+    view, _ = view_of(bent, learns=False)
+    reading = Advice().read(0, view, view.counts(0))
+    assert reading.counts.tolist() == list(range(1, 17))
+    assert reading.runtimes.tolist() == [bent(n) for n in range(1, 17)]
+
+
+def test_a_fitted_curve_is_repaired_and_cut_to_what_was_seen():
+    view, _ = view_of(bent)
+    reading = Advice().read(0, view, view.counts(0))
+    assert reading.counts[-1] == 6  # 8 is within twice of 4, but slower than 6
+    assert reading.runtimes[:3].tolist() == [20.0, 10.0, 8.0]
+    near = Advice(reach=1.0).read(0, view, view.counts(0))
+    assert near.counts.tolist() == [1, 2, 3, 4]
+
+
+def test_outside_of_what_was_seen_only_the_request_is_left():
+    view, _ = view_of(lambda n: 24 / n, seen=(12, 12, 12))
+    reading = Advice(reach=1.25).read(0, view, view.counts(0))
+    assert reading.counts.tolist() == [3, *range(10, 16)]
+
+
+def test_too_few_runs_or_an_unusable_belief_leave_the_request():
+    view, predictor = view_of(bent, seen=(1, 2))
+    assert Advice().read(0, view, view.counts(0)) is None
+    assert Advice(observations=2).read(0, view, view.counts(0)) is not None
+    predictor.grade = "unusable"
+    assert Advice(observations=2).read(0, view, view.counts(0)) is None
+    assert Advice(observations=2, distrust=False).read(0, view, view.counts(0)) is not None
+
+
+def test_counts_are_rounded_down_but_not_below_the_first():
+    counts = np.array([2, 4, 8])
+    assert [round_down(counts, x) for x in (1, 2, 3.9, 4 - 1e-13, 100)] == [0, 0, 0, 1, 2]
+    view, _ = view_of(bent)
+    assert tried(0, view, "powers_of_two").tolist() == [1, 2, 3, 4, 8, 16]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Advice(repair="often"), "often"),
+        (lambda: Advice(reach=0.5), "0.5"),
+        (lambda: Advice(observations=-1), "-1"),
+        (lambda: Load("busy"), "busy"),
+        (lambda: Load(time=0), "0"),
+        (lambda: Load(window=-1), "-1"),
+    ],
+)
+def test_values_out_of_range_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_load_signals():
+    view, _ = view_of(bent, learns=False)
+    queued = Load().begin(view)
+    assert queued.read(np.array([0])) == 3 / 16
+    forecast = Load("forecast", window=100.0).begin(view)
+    view.arrived.append(0)
+    forecast.watch()
+    view.arrived.clear()
+    assert forecast.read(np.array([0])) == pytest.approx(3 * 8 / (100 * 16))
+    view.now = 101.0
+    forecast.watch()
+    assert forecast.read(np.array([0])) == pytest.approx(0)
