@@ -5,6 +5,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import numpy as np
+
 from predictors.base import IntArray
 from sim.view import View
 
@@ -72,14 +74,14 @@ class QueueMeter:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        self._requested = np.array(view.requested_processors)
 
     def watch(self) -> None:
         """Remember nothing."""
 
     def read(self, waiting: IntArray) -> float:
         """Return requested processors over processors."""
-        requested = self._view.requested_processors
-        return float(sum(requested[job] for job in waiting.tolist())) / self._view.processors
+        return float(self._requested[waiting].sum()) / self._view.processors
 
 
 class UtilizationMeter:

@@ -63,6 +63,7 @@ class ShareLimit(Molder):
     def __init__(self, view: View, rule: FairShare) -> None:
         super().__init__(view, rule.advice, rule.counts)
         self.slack = rule.slack if rule.lazy else -1.0
+        self.looks_ahead = rule.lazy or rule.when == "submit"
         self._rule = rule
         self._weight: FloatArray = np.zeros(len(view.submit_time))
         self._limit: FloatArray = np.full(len(view.submit_time), np.nan)

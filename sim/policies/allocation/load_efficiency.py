@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading
@@ -74,13 +75,33 @@ class TargetMolder(Molder):
             queue.allow(queue.places(), np.ceil(low - 1e-9), high)
 
 
-def targets_at(queue: OpenQueue, places: IntArray, efficiency: float) -> FloatArray:
-    """Return each job's largest count that is efficient enough, else its least."""
-    target = np.empty(places.size)
-    for i, place in enumerate(places.tolist()):
-        counts, runtimes = queue.menu(place)
-        menu = Reading(counts, runtimes, queue.serial.item(place))
-        target[i] = counts[efficient(menu, efficiency)]
+@njit(cache=True)
+def targets_at(
+    counts: IntArray,
+    runtimes: FloatArray,
+    serial: FloatArray,
+    offer: IntArray,
+    size: IntArray,
+    efficiency: float,
+) -> FloatArray:
+    """Return each job's largest count that is efficient enough, else its least.
+
+    Parameters
+    ----------
+    counts, runtimes : numpy.ndarray
+        All menus, as `sim.policies.molding.menus.OpenQueue` has them.
+    serial, offer, size : numpy.ndarray of shape (n,)
+        Of each job.
+    efficiency : float
+    """
+    target = np.empty(offer.size)
+    for i in range(offer.size):
+        dish = offer[i] + size[i] - 1
+        while dish > offer[i] and serial[i] < (
+            efficiency * (1 - 1e-12) * counts[dish] * runtimes[dish]
+        ):
+            dish -= 1
+        target[i] = counts[dish]
     return target
 
 
@@ -103,7 +124,15 @@ class AdaptiveMolder(TargetMolder):
         x = min(max(self._meter.read(queue.job[places]), 0.0), 1.0)
         rule = self._rule
         efficiency = rule.light + x * (rule.heavy - rule.light)
-        self.aim(queue, targets_at(queue, places, efficiency))
+        targets = targets_at(
+            queue.counts,
+            queue.runtimes,
+            queue.serial[places],
+            queue.offer[places],
+            queue.size[places],
+            efficiency,
+        )
+        self.aim(queue, targets)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ class BestTurnaround(Menu):
         """Begin a run."""
         molder = WholeMenu(view, self.advice, self.counts)
         molder.slack = self.slack if self.lazy else -1.0
+        molder.looks_ahead = self.lazy
         return molder
 
 

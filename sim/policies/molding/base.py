@@ -25,9 +25,13 @@ class Molder:
         0 or more: a job takes the least count that keeps its first predicted
         end, the time until then stretched by 1 + slack, in place of the one
         with the earliest end. Negative: it takes that one.
+    looks_ahead : bool
+        Whether it must be asked even while no processor is free, because what
+        it says then is remembered.
     """
 
     slack = -1.0
+    looks_ahead = False
 
     def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
         self.view = view

@@ -121,10 +121,10 @@ class OpenScheduler(OpenKeeper):
         if queue.waiting == 0:
             return []
         self.rank()
-        self.molder.mold(queue)
         queue.start[queue.first : queue.last] = np.inf
-        if view.free == 0 and self.molder.slack < 0:
+        if view.free == 0 and not self.molder.looks_ahead:
             return []
+        self.molder.mold(queue)
         return [self.start(place) for place in self._plan()]
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
