@@ -60,7 +60,9 @@ def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, 
             scene = scenes.get((load, k))
             if scene is None:
                 scene = scenes[load, k] = set_scene(config, k)
-            found.setdefault((rule, load), []).append(summarise(play(config, config, scene)))
+            found.setdefault((rule, load), []).append(
+                summarise(play(config, config, scene).outcome)
+            )
     return found
 
 
@@ -139,7 +141,7 @@ def study_herd(more: list[str], replications: int) -> list[str]:
         config = composed("experiment=herd", *more, *(f"{k}={v}" for k, v in setting.items()))
         at = (setting["policy.allocation.adopters"], setting["workload.load"])
         for k in range(replications):
-            played = play(config, config, set_scene(config, k))
+            played = play(config, config, set_scene(config, k)).outcome
             found.setdefault(at, []).append(summarise(played))
             asked.setdefault(at, []).append(float(played.records.allocated.mean()))
     return herd(found, {key: np.array(values) for key, values in asked.items()})
