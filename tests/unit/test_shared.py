@@ -97,7 +97,7 @@ class Doubling:
     def look(self):
         if self.view.arrived:
             return [Start(0, 2), WakeAt(50.0), WakeAt(90.0)]
-        if not self.view.running:
+        if self.view.now not in (50.0, 90.0):
             return []
         return [Resize(0, 4 if self.view.now < 60 else 2, None, 5.0)]
 
