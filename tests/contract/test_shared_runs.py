@@ -30,7 +30,7 @@ BAD_FIGURES = [
     (["cluster/cpu=recorded"], "cluster.cpu.path"),
     (["cluster/cpu=recorded", "cluster.cpu.path=nowhere.csv"], "nowhere.csv"),
     (["predictor=rational", "predictor.refit=-1"], "predictor.refit"),
-    (["predictor=rational", "predictor.computation=n!"], "n!"),
+    (["predictor=rational", "predictor.computation=cubed"], "cubed"),
     (["policy=easy_patient", "policy.backfill.margin=2"], "policy.backfill.margin"),
 ]
 

@@ -161,7 +161,7 @@ def test_a_dedicated_machine_measures_nothing():
 @pytest.mark.parametrize("backfill", ["easy", "conservative", "patient"])
 def test_rational_predictions_pass_the_checker_under_every_belief(belief, backfill):
     rule = Patient() if backfill == "patient" else BACKFILLS[backfill]
-    policy = Policy(FirstComeFirstServed(), rule, Request(), Fastest())
+    policy = Policy(FirstComeFirstServed(), rule, Request(), placement=Fastest())
     predictor = RationalPerApplication(1, 1, 1, min_counts=2)
     machine = shared(8, "rounds", belief=belief)
     records = run_of(rows(), machine, policy, predictor, 0.3, (Checker(),))

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sim.decisions import Decision, Start, WakeAt
-from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import Allocation, Scheduler
+from sim.policies.backfill.easy import Easy, EasyScheduler
+from sim.policies.base import Allocation, OpenAllocation, Scheduler
 from sim.policies.order import Order
 from sim.policies.placement import fastest
 from sim.view import View
@@ -36,10 +36,10 @@ class Patient:
         self.longest = longest
         self.margin = margin
 
-    def begin(self, view: View, order: Order, allocation: Allocation) -> Scheduler:
-        """Begin a run."""
-        if view.load is None:
-            return EasyScheduler(view, order, allocation)
+    def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
+        """Begin a run; allocations that keep counts open are played as EASY plays them."""
+        if view.load is None or isinstance(allocation, OpenAllocation):
+            return Easy().begin(view, order, allocation)
         return PatientScheduler(view, order, allocation, self.longest, self.margin)
 
 
