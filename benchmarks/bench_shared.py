@@ -5,11 +5,10 @@ python -m benchmarks.bench_shared
 
 from collections.abc import Callable
 
-from predictors.oracle import Oracle
-from predictors.user_estimate import UserEstimate
-
 from benchmarks.bench_engine import BACKFILLS
 from benchmarks.floor import best_of
+from predictors.oracle import Oracle
+from predictors.user_estimate import UserEstimate
 from sim.engine import simulate
 from sim.load_models import RoundLoad
 from sim.machine import Dedicated, Machine
