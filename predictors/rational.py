@@ -121,7 +121,10 @@ class RationalPolynomial:
             and ``available_bandwidth`` (fractions in (0, 1], or arrays of
             samples, shape (samples, places)).
         """
-        runs = loaded_runs(observations, self.load)
+        return self.fit_runs(loaded_runs(observations, self.load))
+
+    def fit_runs(self, runs: LoadedRuns) -> Self:
+        """Learn from finished runs that were read and checked before."""
         self.runs_: LoadedRuns = runs
         self.scores_: pd.DataFrame | None = None
         self.form_: RationalForm = self._choose(runs)
@@ -131,6 +134,27 @@ class RationalPolynomial:
         columns = self.form_.columns(runs)
         self.fit_: LinearFit = fit_linear(columns, runs.runtime, self.method, self.weights)
         return self
+
+    def predict_parts(self, nprocs: ArrayLike, size: float) -> tuple[FloatArray, ...]:
+        """Return what no load slows down, computation and communication, in seconds each.
+
+        They are those of an idle machine: a runtime is the first, plus the
+        second over the available CPU, plus the third over the bandwidth.
+
+        Parameters
+        ----------
+        nprocs : array_like, shape (n,)
+        size : float
+        """
+        self._fitted()
+        counts = np.asarray(nprocs, float)
+        ones = np.ones_like(counts)
+        asked = Targets(counts, size * ones, ones, ones, counts.shape, True)
+        seconds = self.form_.columns(asked) * self.fit_.coefficients
+        first = len(self.form_.init)
+        second = first + len(self.form_.computation)
+        pieces = (seconds[:, :first], seconds[:, first:second], seconds[:, second:])
+        return tuple(np.asarray(piece.sum(axis=1), float) for piece in pieces)
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
         """Return every form that the complexities and the processor counts allow.

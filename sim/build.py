@@ -160,7 +160,5 @@ def build(node: Any, key: str, **more: Any) -> Any:
     _check_arguments(factory, arguments, key)
     try:
         return factory(**arguments)
-    except ConfigError:
-        raise
     except ValueError as error:
         raise ConfigError(_located_message(error, key, arguments)) from error

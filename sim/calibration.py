@@ -172,6 +172,13 @@ class ChargedTruth:
         runtimes[own] = self._truth.runtimes_at(jobs[own] - self._first, counts[own])
         return runtimes
 
+    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return the share of communication, elementwise; unknown for calibration jobs."""
+        shares = np.full(len(jobs), np.nan)
+        own = jobs >= self._first
+        shares[own] = self._truth.communication_shares(jobs[own] - self._first, counts[own])
+        return shares
+
     def feasible(self, job: int) -> IntArray | None:
         """Return the counts the job can run on; None if all in its range are."""
         return None if job < self._first else self._truth.feasible(job - self._first)

@@ -9,8 +9,10 @@ from sim.engine import Engine
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.patient import PatientScheduler
 from sim.policies.molding.menus import OpenQueue
 from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.placement import PlacingScheduler
 from sim.processors import count_processors, join_ranges
 
 Ends = list[tuple[float, int]]
@@ -47,12 +49,15 @@ class Checker:
         self._check_processors(engine)
         self._check_beliefs(engine)
         self._check_starts(engine, decisions)
-        if isinstance(engine.scheduler, EasyScheduler):
-            self._check_easy(engine, engine.scheduler, decisions)
-        if isinstance(engine.scheduler, ConservativeScheduler):
-            self._check_conservative(engine, engine.scheduler, decisions)
-        if isinstance(engine.scheduler, OpenScheduler):
-            self._check_open(engine, engine.scheduler, decisions)
+        scheduler = engine.scheduler
+        if isinstance(scheduler, PlacingScheduler):
+            scheduler = scheduler.inner
+        if isinstance(scheduler, EasyScheduler):
+            self._check_easy(engine, scheduler, decisions)
+        if isinstance(scheduler, ConservativeScheduler):
+            self._check_conservative(engine, scheduler, decisions)
+        if isinstance(scheduler, OpenScheduler):
+            self._check_open(engine, scheduler, decisions)
         self._last_look = now
         self._busy = sum(run.processors for run in engine.view.running.values())
         for decision in decisions:
@@ -136,6 +141,8 @@ class Checker:
         heads = scheduler.heads
         free = view.free - sum(n for _, n in started[:heads])
         promised = _shadow(ends + started[:heads], free, wanted, view.now)
+        if isinstance(scheduler, PatientScheduler) and scheduler.put_off is not None:
+            promised = max(promised, scheduler.put_off)
         free -= sum(n for _, n in started[heads:])
         kept = _shadow(ends + started, free, wanted, view.now)
         if kept > promised:

@@ -11,7 +11,7 @@ from predictors.interference import SequentialDetector
 from sim.disturbed import Disturbed
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
-from sim.machine import Dedicated
+from sim.machine import Machine
 from sim.records import Records
 from workloads.base import GroundTruth
 
@@ -85,7 +85,7 @@ def chosen_jobs(records: Records, scene: EvolvingScene) -> list[int]:
 
 
 def cycle_series(
-    job: int, records: Records, truth: GroundTruth, scene: EvolvingScene, machine: Dedicated
+    job: int, records: Records, truth: GroundTruth, scene: EvolvingScene, machine: Machine
 ) -> CycleSeries:
     """Return the cycles of a job that ran in one go, as it measured and predicted them."""
     run, count = scene.runs.run(job - scene.before), int(records.allocated[job])
@@ -161,7 +161,7 @@ def _panels(number: int) -> "tuple[Figure, list[Axes]]":
 
 
 def evolving_figures(
-    records: Records, truth: GroundTruth, scene: EvolvingScene, machine: Dedicated
+    records: Records, truth: GroundTruth, scene: EvolvingScene, machine: Machine
 ) -> "dict[str, Figure]":
     """Return the pictures of a run's evolving jobs by file name; none if no job is fit for one."""
     jobs = chosen_jobs(records, scene)

@@ -54,7 +54,9 @@ class Disturbed(Dedicated):
             {node for low, high in processors for node in range(low // width, high // width + 1)}
         )
 
-    def completion(self, start: float, runtime: float, nodes: Ranges) -> float:
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
         return float(self.walls(start, runtime, nodes))
 
@@ -74,6 +76,8 @@ class Disturbed(Dedicated):
         until = start + float(seconds.max(initial=0.0)) * self.phases.factor
         return self.phases.slowdown(self.nodes_of(nodes), start, until).wall(seconds)
 
-    def progress(self, start: float, end: float, nodes: Ranges) -> float:
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
         return self.phases.slowdown(self.nodes_of(nodes), start, end).work(end)

@@ -15,11 +15,13 @@ from predictors.base import (
     RuntimePredictor,
     VisibleJobs,
 )
+from predictors.load_aware import NeedsLoad
 from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
+from sim.load_outlook import LoadOutlook
 from sim.logbook import Logbook
-from sim.machine import Dedicated
+from sim.machine import Machine
 from sim.policies.base import Policy
 from sim.processors import FreeProcessors, count_processors
 from sim.records import Ranges, Records
@@ -49,7 +51,7 @@ def simulate(
     truth: GroundTruth,
     policy: Policy,
     predictor: RuntimePredictor,
-    machine: Dedicated,
+    machine: Machine,
     *,
     overrun: Overrun = "extend",
     luck: FloatArray | None = None,
@@ -67,7 +69,7 @@ def simulate(
         How long they really run; seen by the engine alone.
     policy : Policy
     predictor : RuntimePredictor
-    machine : Dedicated
+    machine : Machine
     overrun : {"extend", "kill"}
         What happens to a job that runs past its requested time.
     luck : numpy.ndarray of float, shape (n,), optional
@@ -101,7 +103,7 @@ class Engine:
         truth: GroundTruth,
         policy: Policy,
         predictor: RuntimePredictor,
-        machine: Dedicated,
+        machine: Machine,
         overrun: Overrun = "extend",
         luck: FloatArray | None = None,
         known: Sequence[Observation] = (),
@@ -137,6 +139,7 @@ class Engine:
             self.view.note(observation.application, observation.nprocs)
         self.view.processors_per_node = machine.processors_per_node
         self.view.idle = self.free.ranges
+        self.load = self._watch_load()
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.resizer = Resizer(self, limited=overrun == "kill")
@@ -153,6 +156,19 @@ class Engine:
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
         self._stirred = False
+        self._restates = self.load is not None and isinstance(predictor, NeedsLoad)
+        self._stated: list[tuple[Run, float, float]] = []
+
+    def _watch_load(self) -> LoadOutlook | None:
+        """Let policy and predictor see what is believed of the load, if there is any."""
+        load = self.machine.outlook()
+        if load is not None:
+            load.free = self.free
+            load.now = self.submit[0]
+            self.view.load = load
+            if isinstance(self.predictor, NeedsLoad):
+                self.predictor.bind_load(load)
+        return load
 
     def _refuse_misfits(self, requested: IntArray) -> None:
         wide = np.flatnonzero(requested > self.machine.processors)
@@ -261,7 +277,7 @@ class Engine:
                 runtime,
                 now,
                 job,
-                more,
+                {**more, **self.machine.measured(run.nodes, run.start, now)},
             )
             self.view.note(application, processors)
             if self.predictor.observe(observation):
@@ -321,6 +337,8 @@ class Engine:
         self._stirred = False
         view = self.view
         view.now = now
+        if self.load is not None:
+            self.load.now = now
         self.looks += 1
         decisions = self.scheduler.look()
         for watcher in self.watchers:
@@ -335,6 +353,8 @@ class Engine:
             else:
                 self._carry_out(decision, now)
         view.settle()
+        if self._stated:
+            self._move_restated()
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -366,6 +386,8 @@ class Engine:
         view.free -= processors
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))
+        if self._restates:
+            belief = self._restate(run, belief)
         self.log.start(
             run, belief, self.predictor.explain(job, processors) if self._learns else None
         )
@@ -373,6 +395,25 @@ class Engine:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:
             self._expect_expiry(run)
+
+    def _restate(self, run: Run, belief: float) -> float:
+        """Return the belief for the very processors a run got, and the load they have now.
+
+        The policy decided on another; it is told at its next look.
+        """
+        processors = np.concatenate([np.arange(low, high + 1) for low, high in run.nodes])
+        stated = self.view.runtime_on(run.job, processors)
+        if stated is None or stated == belief:
+            return belief
+        self._stated.append((run, run.believed_end, run.believed_end - belief + stated))
+        return stated
+
+    def _move_restated(self) -> None:
+        """Believe what was said of the runs that have just started, unless they were changed."""
+        for run, before, after in self._stated:
+            if run.believed_end == before:
+                self.move_believed_end(run, after)
+        self._stated.clear()
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""

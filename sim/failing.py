@@ -53,11 +53,15 @@ class FailingMachine(Dedicated):
         first = node * self.processors_per_node
         return first, min(first + self.processors_per_node, self.processors) - 1
 
-    def completion(self, start: float, runtime: float, nodes: Ranges) -> float:
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
         """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
         return self.speed.completion(start, runtime, nodes)
 
-    def progress(self, start: float, end: float, nodes: Ranges) -> float:
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
         """Return the work done from `start` to `end`, in seconds at full speed."""
         return self.speed.progress(start, end, nodes)
 

@@ -188,6 +188,40 @@ class BackgroundLoad:
                 f"got {computation} and {communication}"
             )
         own, inside = self._own(processors)
+        return self.advance(own, inside, start, until, work, computation, communication)
+
+    def advance(
+        self,
+        own: IntArray,
+        inside: BoolArray,
+        start: float,
+        until: float,
+        work: float,
+        computation: float,
+        communication: float,
+    ) -> tuple[float, float]:
+        """Run a job until it is done or `until`; nothing is checked.
+
+        Parameters
+        ----------
+        own : numpy.ndarray of int
+            The processors it holds.
+        inside : numpy.ndarray of bool, shape (nodes,)
+            Whether it is on each node.
+        start, until : float
+            Seconds.
+        work : float
+            The share of the job that is left at `start`.
+        computation, communication : float
+            Seconds of the whole job on an idle machine.
+
+        Returns
+        -------
+        float
+            When it stops, seconds.
+        float
+            The share that is left then.
+        """
         time = float(start)
         while work > 0 and time < until:
             chunk = self._chunk(time)

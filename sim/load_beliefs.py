@@ -1,4 +1,4 @@
-"""What a policy may believe of the load to come: a forecast, the last value, or the truth."""
+"""What may be believed of the load: a forecast, the last value, the average, or the truth."""
 
 from typing import Literal
 
@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from predictors.forecast import NwsMixture, Selection
 from sim.errors import ConfigError
 from sim.load_kernels import FloatArray
+from sim.load_moments import LEAST_MEMORY, LoadMoments
 from sim.load_sensors import LinkReadings, LoadSensors
 
-Belief = Literal["forecast", "last", "oracle"]
+Belief = Literal["forecast", "last", "oracle", "mean"]
 DROP_AT_ONCE = 8
 
 
@@ -24,8 +25,9 @@ class LoadBeliefs:
     Parameters
     ----------
     sensors : LoadSensors
-    belief : {"forecast", "last", "oracle"}
-        By the mixture of forecasters, the last sample, or the truth.
+    belief : {"forecast", "last", "oracle", "mean"}
+        By the mixture of forecasters, the last sample, the truth, or the
+        average of all samples so far.
     selection : {"mae_50", "mse", "mae"}
         How the mixture chooses.
     forget : float
@@ -50,8 +52,10 @@ class LoadBeliefs:
         selection: Selection = "mae_50",
         forget: float = 6000.0,
     ) -> None:
-        if belief not in ("forecast", "last", "oracle"):
-            raise ConfigError(f"belief must be 'forecast', 'last' or 'oracle', got {belief!r}")
+        if belief not in ("forecast", "last", "oracle", "mean"):
+            raise ConfigError(
+                f"belief must be 'forecast', 'last', 'oracle' or 'mean', got {belief!r}"
+            )
         if not forget > 0:
             raise ConfigError(f"forget must be a positive number of seconds, got {forget}")
         self.sensors = sensors
@@ -61,6 +65,10 @@ class LoadBeliefs:
         self._links = NwsMixture(1, selection)  # series 0: a link that was always free
         self._series: dict[tuple[int, int], int] = {}
         self._loaded_at: dict[tuple[int, int], int] = {}
+        self._moments = LoadMoments(sensors.places)
+        self._links_loaded = 0
+        self._links_lost = 0.0
+        self._links_kept = 0
         self._samples = 0
         self._last = np.ones(sensors.places)
         self._last_links: dict[tuple[int, int], float] = {}
@@ -72,17 +80,22 @@ class LoadBeliefs:
             return
         readings = self.sensors.readings(self._samples, newest)
         self._last = readings[-1]
+        self._moments.update(readings)
         if self.belief == "forecast":
             self._cpu.update(readings)
-            for sample in range(self._samples, newest):
-                self._take_links(self.sensors.links(sample), sample)
-        else:
-            self._last_links = _as_dict(self.sensors.links(newest - 1))
+        for sample in range(self._samples, newest):
+            seen = self.sensors.links(sample)
+            loaded = _as_dict(seen)
+            self._links_loaded += len(loaded)
+            self._links_lost += float((1.0 - seen.available).sum())
+            self._links_kept += len(loaded.keys() & self._last_links.keys())
+            self._last_links = loaded
+            if self.belief == "forecast":
+                self._take_links(loaded, sample)
         self._samples = newest
 
-    def _take_links(self, readings: LinkReadings, sample: int) -> None:
+    def _take_links(self, loaded: dict[tuple[int, int], float], sample: int) -> None:
         """Update the series of every known link; begin those now first loaded."""
-        loaded = _as_dict(readings)
         fresh = [link for link in loaded if link not in self._series]
         for link in fresh:
             self._series[link] = len(self._series) + 1
@@ -118,10 +131,40 @@ class LoadBeliefs:
         if self.belief == "oracle":
             return load.average_cpu(np.arange(load.processors), now, now + horizon)
         self._catch_up(now)
-        places = self._cpu.forecast() if self.belief == "forecast" else self._last
+        if self.belief == "mean":
+            return self.mean_cpu(now)
+        return self._spread(self._cpu.forecast() if self.belief == "forecast" else self._last)
+
+    def _spread(self, places: FloatArray) -> FloatArray:
+        """Return values of the sensors' places as values of the processors."""
+        load = self.sensors.load
         if self.sensors.per == "processor":
             return places
         return np.repeat(places, load.processors_per_node)[: load.processors]
+
+    def mean_cpu(self, now: float) -> FloatArray:
+        """Return the average of all samples of every processor, shape (processors,)."""
+        self._catch_up(now)
+        return self._spread(self._moments.mean)
+
+    def mean_links(self, now: float) -> tuple[float, float]:
+        """Return how many links samples found loaded on average, and what was left of them."""
+        self._catch_up(now)
+        if self._links_loaded == 0:
+            return 0.0, 1.0
+        return self._links_loaded / self._samples, 1.0 - self._links_lost / self._links_loaded
+
+    def memory(self, now: float) -> float:
+        """Return after how many seconds a deviation from the average has fallen to 1/e."""
+        self._catch_up(now)
+        return self._moments.memory(self.sensors.every)
+
+    def link_memory(self, now: float) -> float:
+        """Return after how many seconds 1/e of the loaded links is still loaded."""
+        self._catch_up(now)
+        before = self._links_loaded - len(self._last_links)
+        kept = self._links_kept / before if before else 0.0
+        return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
 
     def links(self, now: float) -> dict[tuple[int, int], float]:
         """Return the believed bandwidth of links that are not believed free (not the oracle's)."""
@@ -130,6 +173,8 @@ class LoadBeliefs:
             rows = self.sensors.load.loaded_links(processors, now, now)
             return {(int(row[2]), int(row[3])): float(row[4]) for row in rows}
         self._catch_up(now)
+        if self.belief == "mean":
+            return {}
         if self.belief == "last":
             return dict(self._last_links)
         oldest = self._samples - 1 - self.forget / self.sensors.every

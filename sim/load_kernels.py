@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+BLOCK = 16
 
 
 class CpuChunk(NamedTuple):
@@ -90,28 +91,21 @@ def _together(cpu, processors):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _turn_all(cpu, processors, changes, speeds, at):  # type: ignore[no-untyped-def]
-    """Move all processors, which change at the same moments, to their next segment."""
-    width = len(changes) // 2
-    first, k = cpu.time_at[processors[0]], at[0] + 1
-    later = np.inf
-    if k + 1 < cpu.counts[processors[0]]:
-        later = cpu.times[first + k + 1]
+def _slowest(cpu, processors, k, least):  # type: ignore[no-untyped-def]
+    """Fill `least` with the smallest value of the segments from k on; return how many fit."""
+    known = min(len(least), cpu.counts[processors[0]] - k)
+    least[:known] = 1.0
     for i in range(len(processors)):
-        at[i] = k
-        changes[width + i] = later
-        speeds[width + i] = cpu.values[cpu.value_at[processors[i]] + k]
-    for node in range(width - 1, 0, -1):
-        changes[node] = min(changes[2 * node], changes[2 * node + 1])
-        speeds[node] = min(speeds[2 * node], speeds[2 * node + 1])
+        at = cpu.value_at[processors[i]] + k
+        for j in range(known):
+            least[j] = min(least[j], cpu.values[at + j])
+    return known
 
 
 @numba.njit(cache=True)
 def _turn(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
     """Move every processor that changes by `time` to its segment at `time`."""
     width = len(changes) // 2
-    if changes[1] <= time and _together(cpu, processors):
-        _turn_all(cpu, processors, changes, speeds, at)
     while changes[1] <= time:
         leaf = 1
         while leaf < width:
@@ -127,6 +121,24 @@ def _turn(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
 
 
 @numba.njit(cache=True)
+def _step(cpu, processors, time, block, least, changes, speeds):  # type: ignore[no-untyped-def]
+    """Move processors that change together on to the segment at `time`.
+
+    `block` holds the segment, where `least` begins and how far it goes.
+    """
+    first, count = cpu.time_at[processors[0]], cpu.counts[processors[0]]
+    while changes[1] <= time:
+        block[0] += 1
+        if block[0] - block[1] >= block[2]:
+            block[1] = block[0]
+            block[2] = _slowest(cpu, processors, block[0], least)
+        speeds[1] = least[block[0] - block[1]]
+        changes[1] = np.inf
+        if block[0] + 1 < count:
+            changes[1] = cpu.times[first + block[0] + 1]
+
+
+@numba.njit(cache=True)
 def advance(cpu, links, processors, inside, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
@@ -134,30 +146,34 @@ def advance(cpu, links, processors, inside, time, until, work, computation, comm
     most loaded own link), from `time` until `until` or until none is left.
     `inside` says for each node whether the job is on it.
     """
+    together = _together(cpu, processors)
     width = 1
-    while width < len(processors):
+    while width < len(processors) and not together:
         width *= 2
     changes, speeds = np.full(2 * width, np.inf), np.ones(2 * width)
-    at = np.zeros(len(processors), np.int64)
-    _seat(cpu, processors, time, changes, speeds, at)
+    at = np.zeros(0 if together else len(processors), np.int64)
+    block, least = np.zeros(3, np.int64), np.empty(BLOCK if together else 0)
+    if together:
+        p = processors[0]
+        block[0] = _place(cpu.times, cpu.time_at[p], cpu.counts[p], time) - 1
+        changes[1] = time
+        _step(cpu, processors, time, block, least, changes, speeds)
+    else:
+        _seat(cpu, processors, time, changes, speeds, at)
     own_end, own_value, own = np.empty(16), np.empty(16), 0
     following = np.searchsorted(links.start, time - links.longest[0])
     while True:
-        while following < len(links.start):
-            if inside[links.source[following]] and inside[links.destination[following]]:
-                if links.start[following] > time:
-                    break
-                if links.end[following] > time:
-                    if own == len(own_end):
-                        own_end = np.concatenate((own_end, np.empty(own)))
-                        own_value = np.concatenate((own_value, np.empty(own)))
-                    own_end[own] = links.end[following]
-                    own_value[own] = links.available[following]
-                    own += 1
+        while following < len(links.start) and links.start[following] <= time:
+            k = following
+            if links.end[k] > time and inside[links.source[k]] and inside[links.destination[k]]:
+                if own == len(own_end):
+                    own_end = np.concatenate((own_end, np.empty(own)))
+                    own_value = np.concatenate((own_value, np.empty(own)))
+                own_end[own] = links.end[k]
+                own_value[own] = links.available[k]
+                own += 1
             following += 1
         change, free, i = min(changes[1], until), 1.0, 0
-        if following < len(links.start):
-            change = min(change, links.start[following])
         while i < own:
             if own_end[i] <= time:
                 own -= 1
@@ -166,13 +182,22 @@ def advance(cpu, links, processors, inside, time, until, work, computation, comm
                 change, free = min(change, own_end[i]), min(free, own_value[i])
                 i += 1
         seconds = computation / speeds[1] + communication / free
+        change = min(change, time + work * seconds + 1.0)
+        while following < len(links.start) and links.start[following] < change:
+            if inside[links.source[following]] and inside[links.destination[following]]:
+                change = links.start[following]
+                break
+            following += 1
         if work * seconds <= change - time:
             return time + work * seconds, 0.0
         work -= (change - time) / seconds
         time = change
         if time >= until:
             return until, max(work, 0.0)
-        _turn(cpu, processors, time, changes, speeds, at)
+        if together:
+            _step(cpu, processors, time, block, least, changes, speeds)
+        else:
+            _turn(cpu, processors, time, changes, speeds, at)
 
 
 @numba.njit(cache=True)

@@ -22,7 +22,9 @@ from sim.evolving import EvolvingScene
 from sim.failing import Failing, FailingMachine
 from sim.formats import check_formats, write_formats
 from sim.job_metrics import Figures
-from sim.machine import Dedicated
+from sim.load_calibration import under_load
+from sim.load_truth import OracleUnderLoad
+from sim.machine import Machine
 from sim.manifest import manifest
 from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
@@ -52,14 +54,14 @@ class Scene:
     ----------
     trace : Trace
     truth : Truth
-    machine : Dedicated
+    machine : Machine
     streams : Streams
     evolving : EvolvingScene or None
     """
 
     trace: Trace
     truth: Truth
-    machine: Dedicated
+    machine: Machine
     streams: Streams
     evolving: EvolvingScene | None = None
 
@@ -105,7 +107,7 @@ def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     asked = config["cluster"]["processors"]
     trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
-    machine = build({**config["cluster"], "processors": size}, "cluster")
+    machine = build_machine(config["cluster"], size, trace, streams)
     if isinstance(machine, Failing):
         machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
@@ -114,6 +116,17 @@ def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     counts = trace.jobs["requested_processors"].to_numpy()
     evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
     return Scene(trace, truth, machine, streams, evolving)
+
+
+def build_machine(
+    cluster: Mapping[str, Any], processors: int, trace: Trace, streams: Streams
+) -> Machine:
+    """Return the machine; one with load of its own gets random streams and the first submit."""
+    more: dict[str, Any] = {}
+    if "streams" in accepted(cluster["_target_"], "cluster"):
+        more = {"streams": streams, "origin": float(trace.jobs["submit_time"].iloc[0])}
+    machine: Machine = build({**cluster, "processors": processors}, "cluster", **more)
+    return machine
 
 
 def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
@@ -156,6 +169,8 @@ def play(
     for part in (predictor, getattr(predictor, "before", None)):
         if isinstance(part, NeedsTruth):
             part.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
+    if isinstance(predictor, NeedsTruth) and scene.machine.splits_work:
+        predictor = OracleUnderLoad(predictor, scene.truth)
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
@@ -164,6 +179,7 @@ def play(
         trace, truth = charge(trace, truth, plan)
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
+        known = under_load(known, scene.machine, truth, scene.streams)
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
     replay = scene.simulation(len(trace.jobs) - luck.size)
     records = replay(

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
+from predictors.load_aware import NeedsLoad, Parts, runtime_under
+from sim.load_outlook import LoadOutlook
 from sim.records import Ranges
 
 _LISTED = 1 << 20
@@ -123,6 +125,8 @@ class View:
         the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
+    load : LoadOutlook or None
+        What is believed of the load, on a shared machine.
     """
 
     def __init__(
@@ -162,8 +166,10 @@ class View:
         self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
         self.sensor = sensor
         self.fitted = predictor.learns
+        self.load: LoadOutlook | None = None
         self.queries = 0
         self._predictor = predictor
+        self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -240,6 +246,39 @@ class View:
         since = self.now if run.resumes <= self.now else run.resumes
         left = run.believed_end - since
         return left if left > 0.0 else 0.0
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return what of a job load slows down, as predicted; None if nobody says."""
+        if self.load is None or self._parts is None:
+            return None
+        self.queries += 1
+        return self._parts(job, counts)
+
+    def runtime_on(self, job: int, processors: IntArray, delay: float = 0.0) -> float | None:
+        """Return the predicted runtime on these processors under the load to come, seconds.
+
+        Parameters
+        ----------
+        job : int
+        processors : numpy.ndarray of int
+        delay : float
+            After how many seconds from now the job would start.
+
+        Returns
+        -------
+        float or None
+            None if the predictor does not know what load does to the job.
+        """
+        load = self.load
+        parts = self.parts(job, np.array([len(processors)]))
+        if parts is None or load is None:
+            return None
+
+        def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+            cpu, bandwidth = load.on(processors, float(horizon[0]), delay)
+            return np.array([cpu]), np.array([bandwidth])
+
+        return float(runtime_under(parts, conditions)[0])
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.machine import Dedicated
+from sim.machine import Machine
 from sim.view import Run
 from workloads.base import GroundTruth, Splitting, Trace
 
@@ -18,10 +18,10 @@ class Work:
     ----------
     trace : Trace
     truth : GroundTruth
-    machine : Dedicated
+    machine : Machine
     """
 
-    def __init__(self, trace: Trace, truth: GroundTruth, machine: Dedicated) -> None:
+    def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
         self._truth = truth
         self._machine = machine
         self._reference: list[int] = trace.jobs["requested_processors"].tolist()
@@ -30,6 +30,10 @@ class Work:
         self._done: dict[int, float] = {}
         self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
+        self._shares: list[float] | None = None
+        if machine.splits_work:
+            jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
+            self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
@@ -47,6 +51,18 @@ class Work:
             return {}
         return {"computation": computation, "communication": communication}
 
+    def communication(self, job: int, processors: int) -> float:
+        """Return the share of a job's time that is communication at a count.
+
+        Where that is unknown, or does not matter on this machine, all is computation.
+        """
+        if self._shares is None:
+            return 0.0
+        if processors == self._reference[job]:
+            return self._shares[job]
+        share = self._truth.communication_shares(np.array([job]), np.array([processors]))
+        return float(np.nan_to_num(share)[0])
+
     def done(self, job: int) -> float:
         """Return the share of a job that was banked so far."""
         return self._done.get(job, 0.0)
@@ -63,7 +79,9 @@ class Work:
         since = self._since[job]
         if now <= since:
             return since - now
-        worked = self._machine.progress(since, now, run.nodes)
+        worked = self._machine.progress(
+            since, now, run.nodes, self.communication(job, run.processors)
+        )
         whole = self._whole.get(job)
         share = worked / (self.runtime(job, run.processors) if whole is None else whole)
         self._done[job] = self.done(job) + share
@@ -85,4 +103,7 @@ class Work:
         if job in self._done:
             self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)
-        return self._machine.completion(now, runtime, run.nodes)
+        if self._shares is None:
+            return self._machine.completion(now, runtime, run.nodes)
+        share = self.communication(job, run.processors)
+        return self._machine.completion(now, runtime, run.nodes, share)

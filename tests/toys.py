@@ -60,6 +60,7 @@ class ToyTruth:
     reference: np.ndarray
     largest: np.ndarray
     allowed: np.ndarray | None = None
+    share: float = np.nan
 
     def __post_init__(self) -> None:
         number = len(self.reference)
@@ -78,6 +79,9 @@ class ToyTruth:
 
     def runtimes_at(self, jobs: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return np.array([self.runtime(int(j), int(n)) for j, n in zip(jobs, counts, strict=True)])
+
+    def communication_shares(self, jobs: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        return np.full(len(jobs), self.share)
 
     def feasible(self, job: int) -> np.ndarray | None:
         return self.allowed

@@ -135,6 +135,10 @@ class GroundTruth(Protocol):
         """
         ...
 
+    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return the share of T(counts[i]) that job jobs[i] communicates; NaN where unknown."""
+        ...
+
     def feasible(self, job: int) -> IntArray | None:
         """Return the sorted counts the job can run on; None if all in its range are.
 

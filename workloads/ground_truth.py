@@ -11,6 +11,7 @@ from workloads.errors import WorkloadError
 from workloads.options import TruthOptions
 from workloads.scales import Recorded, Scales, grow_shapes, median_by
 from workloads.shapes import Shapes
+from workloads.split_noise import disturb
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -68,7 +69,7 @@ class Truth:
     ) -> None:
         jobs = len(scales.application)
         self._shapes, self._scales, self._recorded = shapes, scales, recorded
-        self._options, self._split_key = options, split_key
+        self._options, self._split_key = options, np.uint64(split_key)
         self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
         self.shared_shape = options.size_exponent == 0.0
         self.application, self.size_class = scales.application, scales.size_class
@@ -285,16 +286,17 @@ class Truth:
         """
         counts = np.asarray(counts)
         total = self.runtimes(job, counts)
-        share = self._curves.communication(np.full(len(counts), self._row[job]), counts)
-        normal = np.array([self._split_draw(job, count) for count in counts.tolist()])
-        factors = np.exp(self._options.split_noise * normal.reshape(-1, 2))
-        computation, communication = (1.0 - share) * factors[:, 0], share * factors[:, 1]
-        whole = computation + communication
-        return total * (computation / whole), total * (communication / whole)
+        share = self.communication_shares(np.full(len(counts), job), counts)
+        return total * (1.0 - share), total * share
 
-    def _split_draw(self, job: int, count: int) -> FloatArray:
-        bits = np.random.Philox(key=self._split_key, counter=[0, 0, job, count])
-        return np.random.Generator(bits).standard_normal(2)
+    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return the share of T(counts[i]) that job jobs[i] communicates; NaN where unknown."""
+        jobs, counts = np.asarray(jobs), np.asarray(counts)
+        if not self.known:
+            return np.full(len(jobs), np.nan)
+        share = np.array(self._curves.communication(self._row[jobs], counts), float)
+        disturb(share, jobs, counts, self._split_key, self._options.split_noise)
+        return share
 
     def summary(self) -> Mapping[str, float]:
         """Return how much repeats, how noisily, and how much of it is assumed.

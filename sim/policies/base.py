@@ -81,6 +81,14 @@ class Reallocation(Protocol):
         ...
 
 
+class Placement(Protocol):
+    """Which processors a job gets."""
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Begin a run: return a scheduler whose starts name processors."""
+        ...
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy composed of its parts.
@@ -92,6 +100,8 @@ class Policy:
     allocation : Allocation or OpenAllocation
     reallocation : Reallocation or None
         None leaves malleable jobs on the processors they start on.
+    placement : Placement or None
+        Which processors jobs get; None takes the lowest-numbered free ones.
 
     Raises
     ------
@@ -104,6 +114,7 @@ class Policy:
     backfill: Backfill
     allocation: Allocation | OpenAllocation
     reallocation: Reallocation | None = None
+    placement: Placement | None = None
 
     @property
     def _reallocates(self) -> bool:
@@ -119,6 +130,10 @@ class Policy:
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
+        scheduler = self._begin(view)
+        return scheduler if self.placement is None else self.placement.begin(view, scheduler)
+
+    def _begin(self, view: View) -> Scheduler:
         if (
             self.reallocation is not None
             and self._reallocates

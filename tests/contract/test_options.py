@@ -32,7 +32,10 @@ FILLED = {
     "workload/batsim": ["workload.path=workload.json"],
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
-NEEDS_FILE = {"moldability/measured"}
+FILLED |= {name: ["cluster=shared"] for name in OPTIONS if re.match("cluster/.*/", name)}
+FILLED["policy/placement/lowest"] = ["policy=easy_fastest"]
+FILLED["policy/placement/fastest"] = ["policy=easy_fastest"]
+NEEDS_FILE = {"moldability/measured", "cluster/cpu/recorded", "cluster/network/recorded"}
 PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
 
 

@@ -1,0 +1,223 @@
+"""The rational polynomial in the loop: one per application, from runs under measured load."""
+
+from collections.abc import Hashable
+from copy import copy
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.errors import PredictorError
+from predictors.linear_fit import Method, Weights
+from predictors.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.load_observations import LoadedRuns, LoadForm
+from predictors.rational import RationalPolynomial
+
+LEAST_SHARE = 1e-3
+
+
+class LoadedHistory:
+    """The runs of one application, and the polynomial fitted to them.
+
+    Parameters
+    ----------
+    model : RationalPolynomial
+        Its settings; it is copied, never fitted itself.
+    keep : int
+        How many of the latest runs are kept.
+    growth : float
+        By which share the number of runs grows before a new fit.
+    """
+
+    def __init__(self, model: RationalPolynomial, keep: int, growth: float) -> None:
+        self._prototype = model
+        self._keep = keep
+        self._growth = growth
+        self._runs: list[tuple[float, ...]] = []
+        self._fitted_at = 0
+        self._model: RationalPolynomial | None = None
+        self.number = 0
+        self.counts: set[int] = set()
+
+    def add(self, run: tuple[float, ...]) -> bool:
+        """Add a run; True if it is time for a new fit."""
+        self.number += 1
+        self.counts.add(int(run[0]))
+        self._runs.append(run)
+        del self._runs[: -self._keep]
+        if self.number < self._fitted_at * (1.0 + self._growth):
+            return False
+        self._model = None
+        return True
+
+    def model(self) -> RationalPolynomial:
+        """Return the fitted polynomial; fit first if need be."""
+        if self._model is None:
+            nprocs, runtime, size, cpu, bandwidth, samples = np.array(self._runs).T.copy()
+            runs = LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples.astype(np.int64))
+            self._model = copy(self._prototype).fit_runs(runs)
+            self._fitted_at = self.number
+        return self._model
+
+    def parts(self, counts: IntArray, size: float) -> Parts:
+        """Return the parts of a job of that size at each count."""
+        model = self.model()
+        fixed, computation, communication = model.predict_parts(counts, size)
+        least = LEAST_SHARE * float(model.runs_.runtime.min())
+        total = fixed + computation + communication
+        return Parts(fixed + np.maximum(least - total, 0.0), computation, communication)
+
+
+class RationalPerApplication:
+    """Learn a rational polynomial per application from runs and the load measured in them.
+
+    It predicts under the load that is believed to come. Runs without a measured
+    load were on a machine without any. Where sizes are hidden, there is one
+    model a size class, or one for all runs of the application.
+
+    Parameters
+    ----------
+    init, computation, communication : int, str or list
+        Complexities in the size, see `RationalPolynomial`.
+    fit : {"nnls", "ols"}
+        Non-negative or plain least squares.
+    weights : {"absolute", "relative"}
+    load : {"min_avg_avail", "min_avail"}
+        Which of the measured figures of load is used: the least average over
+        the run, or the least value at its start.
+    growth : {"auto", "1/n", "1", "log2 n", "n"}
+        How communication grows with the processor count.
+    calibration : int
+        Runs per application before the start; 0 learns online alone.
+    charge : bool
+        Whether calibration runs are submitted as jobs.
+    min_counts : int
+        Distinct counts that must have been seen before there is a prediction.
+    keep : int
+        How many runs an application's model rests on at most.
+    refit : float
+        By which share the runs of an application grow before a new fit.
+
+    Examples
+    --------
+    >>> predictor = RationalPerApplication(0, 0, 0, growth="1", min_counts=1)
+    >>> nothing, zero = np.array([np.nan]), np.array([0])
+    >>> predictor.attach(VisibleJobs(zero, zero - 1, nothing, zero, zero + 4, nothing))
+    >>> for cpu in (1.0, 0.8, 0.6, 0.5, 0.4, 0.2):
+    ...     load = {"available_cpu": cpu, "available_bandwidth": 1.0}
+    ...     seen = Observation(0, -1, np.nan, 4, 5 + 60 / cpu, 0.0, 0, load)
+    ...     changed = predictor.observe(seen)
+    >>> float(predictor.parts(0, np.array([4])).computation[0].round(6))
+    60.0
+    >>> float(predictor.curve(0, np.array([4]))[0].round(6))
+    65.0
+    """
+
+    learns = True
+
+    def __init__(
+        self,
+        init: Any = 1,
+        computation: Any = 1,
+        communication: Any = 1,
+        fit: Method = "nnls",
+        weights: Weights = "relative",
+        load: LoadForm = "min_avg_avail",
+        growth: str = "auto",
+        calibration: int = 3,
+        charge: bool = False,
+        min_counts: int = 3,
+        keep: int = 100,
+        refit: float = 0.2,
+    ) -> None:
+        for name, value, least in (
+            ("calibration", calibration, 0),
+            ("min_counts", min_counts, 1),
+            ("keep", keep, 1),
+        ):
+            if value < least:
+                raise PredictorError(f"{name} must be at least {least}, got {value}")
+        if not refit >= 0:
+            raise PredictorError(f"refit must be at least 0, got {refit}")
+        options: dict[str, Any] = {
+            "method": fit,
+            "weights": weights,
+            "load": load,
+            "growth": growth,
+        }
+        self._known = RationalPolynomial(init, computation, communication, **options)
+        self._unsized = RationalPolynomial(0, 0, 0, **options)
+        self.calibration = calibration
+        self.charge = charge
+        self.min_counts = min_counts
+        self.keep = keep
+        self.refit = refit
+        self._suffix = "" if load == "min_avg_avail" else "_at_start"
+        self._expected: ExpectedLoad | None = None
+
+    def bind_load(self, load: ExpectedLoad) -> None:
+        """Take the handle on what is believed of the load."""
+        self._expected = load
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self._histories: dict[Hashable, LoadedHistory] = {}
+        self._application: list[int] = jobs.application.tolist()
+        self._size_class: list[int] = jobs.size_class.tolist()
+        self._size: list[float] = jobs.size.tolist()
+
+    def observe(self, observation: Observation) -> bool:
+        """Take in a finished run; True if beliefs about its application changed."""
+        hidden = isnan(observation.size)
+        pool = self._pool(observation.application, observation.size_class, hidden)
+        history = self._histories.get(pool)
+        if history is None:
+            model = self._unsized if hidden else self._known
+            history = self._histories[pool] = LoadedHistory(model, self.keep, self.refit)
+        more = observation.more
+        run = (
+            float(observation.nprocs),
+            observation.runtime,
+            1.0 if hidden else observation.size,
+            more.get(f"available_cpu{self._suffix}", 1.0),
+            more.get(f"available_bandwidth{self._suffix}", 1.0),
+            more.get("load_samples", 0.0),
+        )
+        return history.add(run) and len(history.counts) >= self.min_counts
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return the parts of a job at each count; None if too little was seen."""
+        history = self._history(job)
+        if history is None:
+            return None
+        size = self._size[job]
+        return history.parts(counts, 1.0 if isnan(size) else size)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of a job at each count, None if too little was seen."""
+        parts = self.parts(job, counts)
+        if parts is None:
+            return None
+        expected = self._expected
+        if expected is None:
+            return parts.under(np.ones(len(counts)), np.ones(len(counts)))
+        return runtime_under(parts, lambda horizon: expected.expected(counts, horizon))
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say on how many runs a belief rests, and whether the count lies among them."""
+        history = self._history(job)
+        if history is None:
+            return Explanation("requested_time", 0, "")
+        inside = min(history.counts) <= nprocs <= max(history.counts)
+        grade = "" if inside and not history.model().few_ else "warning"
+        return Explanation("rational", history.number, grade)
+
+    def _history(self, job: int) -> LoadedHistory | None:
+        hidden = isnan(self._size[job])
+        pool = self._pool(self._application[job], self._size_class[job], hidden)
+        history = self._histories.get(pool)
+        return None if history is None or len(history.counts) < self.min_counts else history
+
+    def _pool(self, application: int, size_class: int, hidden: bool) -> Hashable:
+        return (application, size_class) if hidden else application

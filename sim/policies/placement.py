@@ -1,0 +1,140 @@
+"""Which processors a job gets: the lowest-numbered, or the fastest for its own mix of work."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.decisions import Decision, Start
+from sim.load_outlook import BelievedLinks, LoadOutlook
+from sim.policies.base import Scheduler
+from sim.records import Ranges
+from sim.view import View
+
+
+class Lowest:
+    """The lowest-numbered free processors, whatever their load."""
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Leave it to the engine, which takes the lowest."""
+        return scheduler
+
+
+class Fastest:
+    """The free processors on which the job is predicted to end first.
+
+    Candidates are the processors of most believed CPU whose links among each
+    other have at least a bound, for every bound that matters; of these the
+    fastest for the job's own shares of computation and communication is taken.
+    Without background load the lowest-numbered are taken.
+    """
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Begin a run."""
+        if view.load is None:
+            return scheduler
+        view.load.picks_fastest = True
+        return PlacingScheduler(view, view.load, scheduler)
+
+
+class PlacingScheduler:
+    """Names the processors in another scheduler's starts.
+
+    Parameters
+    ----------
+    view : View
+    load : LoadOutlook
+    inner : Scheduler
+        Decides who starts on how many processors.
+    """
+
+    def __init__(self, view: View, load: LoadOutlook, inner: Scheduler) -> None:
+        self.view = view
+        self.load = load
+        self.inner = inner
+
+    def look(self) -> Sequence[Decision]:
+        """Decide as the inner scheduler does, and place the starts in its order."""
+        decisions = self.inner.look()
+        if not any(type(decision) is Start and decision.nodes is None for decision in decisions):
+            return decisions
+        free = self.load.free_processors()
+        placed: list[Decision] = []
+        for decision in decisions:
+            if type(decision) is Start and decision.nodes is None:
+                own = fastest(self.view, self.load, decision.job, decision.processors, free)
+                free = np.setdiff1d(free, own, assume_unique=True)
+                decision = decision._replace(nodes=as_ranges(own))
+            placed.append(decision)
+        return placed
+
+
+def as_ranges(processors: IntArray) -> Ranges:
+    """Return ascending processor numbers as ranges.
+
+    Examples
+    --------
+    >>> as_ranges(np.array([0, 1, 2, 7]))
+    ((0, 2), (7, 7))
+    """
+    breaks = np.flatnonzero(np.diff(processors) > 1) + 1
+    pieces = np.split(processors, breaks)
+    return tuple((int(piece[0]), int(piece[-1])) for piece in pieces)
+
+
+def fastest(view: View, load: LoadOutlook, job: int, count: int, free: IntArray) -> IntArray:
+    """Return the free processors on which a job is predicted to end first, ascending.
+
+    Parameters
+    ----------
+    view : View
+    load : LoadOutlook
+    job, count : int
+    free : numpy.ndarray of int, ascending
+    """
+    if count == free.size:
+        return free
+    horizon = view.belief(job, count)
+    cpu, links = load.cpu(horizon), load.links(horizon)
+    ranked = free[np.argsort(-cpu[free], kind="stable")]
+    parts = view.parts(job, np.array([count]))
+    if parts is None or count == 1 or not parts.communication[0] > 0:
+        return np.sort(ranked[:count])
+    best, least = ranked[:count], np.inf
+    for bound in np.unique(np.append(0.0, links.available)).tolist():
+        own = apart(ranked, count, links, bound, load.per_node)
+        if own is None:
+            break
+        slowest, left = cpu[own].min(), load.bandwidth(own, links)
+        seconds = float(parts.under(slowest, np.array([left]))[0])
+        if seconds < least:
+            best, least = own, seconds
+    return np.sort(best)
+
+
+def apart(
+    ranked: IntArray, count: int, links: BelievedLinks, bound: float, per_node: int
+) -> IntArray | None:
+    """Return the first processors in rank order that share no link at or below a bound.
+
+    None if there are not enough of them.
+    """
+    poor = links.available <= bound
+    partners: dict[int, set[int]] = {}
+    for source, destination in zip(
+        links.source[poor].tolist(), links.destination[poor].tolist(), strict=True
+    ):
+        partners.setdefault(source, set()).add(destination)
+        partners.setdefault(destination, set()).add(source)
+    if not partners:
+        return ranked[:count]
+    banned: set[int] = set()
+    chosen = []
+    for processor in ranked.tolist():
+        node = processor // per_node
+        if node not in banned:
+            chosen.append(processor)
+            banned |= partners.get(node, set())
+            if len(chosen) == count:
+                return np.array(chosen)
+    return None

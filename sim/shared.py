@@ -1,0 +1,181 @@
+"""A machine that is not the jobs' alone: background load slows them down."""
+
+from typing import Literal
+
+import numpy as np
+
+from predictors.forecast import Selection
+from sim.errors import ConfigError
+from sim.load import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
+from sim.load_beliefs import Belief, LoadBeliefs
+from sim.load_kernels import BoolArray, IntArray
+from sim.load_models import ConstantLoad
+from sim.load_outlook import LoadOutlook
+from sim.load_sensors import LoadSensors
+from sim.load_sources import LoadModel
+from sim.records import Ranges
+from workloads.streams import Streams
+
+
+class Shared:
+    """A machine with background load on its processors and on the links between its nodes.
+
+    A job progresses at the rate that its slowest processor and the most loaded
+    link among its nodes allow. Processors serve one job at a time; the load
+    comes from elsewhere and does not depend on the jobs.
+
+    Parameters
+    ----------
+    processors, processors_per_node : int
+    cpu, network : LoadModel or None
+        Kinds of load; None: always free. By default the paper's.
+    sample_every : float
+        Seconds between the samples of the monitor.
+    sample_per : {"processor", "node"}
+        Whether it reads every processor, or an average a node.
+    sample_noise : float
+        Standard deviation of the logarithm of a reading.
+    belief : {"forecast", "last", "oracle", "mean"}
+        What predictor and policy take the coming load to be: a forecast from
+        the samples, the last of them, the truth, or the average so far.
+    selection : {"mae_50", "mse", "mae"}
+        How the mixture of forecasters chooses.
+    forget : float
+        Seconds after which a link that stayed free is believed free again.
+    history : float
+        Seconds of load, and of samples of it, before `origin`.
+    streams : Streams, optional
+        Random streams of the replication.
+    origin : float
+        The first submit time, seconds.
+
+    Raises
+    ------
+    ConfigError
+        If a figure is out of range.
+    LoadFileError
+        If recorded load cannot be played.
+
+    Examples
+    --------
+    >>> from sim.load_models import ConstantLoad
+    >>> machine = Shared(4, cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
+    >>> machine.completion(100.0, 70.0, ((0, 1),), communication=1 / 7)
+    260.0
+    """
+
+    splits_work = True
+
+    def __init__(
+        self,
+        processors: int,
+        processors_per_node: int = 1,
+        cpu: LoadModel | None = CPU_ROUNDS,
+        network: LoadModel | None = NETWORK_ROUNDS,
+        sample_every: float = 120.0,
+        sample_per: Literal["processor", "node"] = "processor",
+        sample_noise: float = 0.0,
+        belief: Belief = "forecast",
+        selection: Selection = "mae_50",
+        forget: float = 6000.0,
+        history: float = 86400.0,
+        streams: Streams | None = None,
+        origin: float = 0.0,
+    ) -> None:
+        if not (history >= 0 and np.isfinite(history)):
+            raise ConfigError(f"history must be a number of seconds, at least 0, got {history}")
+        self._settings = (belief, selection, forget)
+        self._streams = Streams(0) if streams is None else streams
+        self._kinds = (cpu, network)
+        self._monitor: tuple[float, Literal["processor", "node"], float]
+        self._monitor = (sample_every, sample_per, sample_noise)
+        self._idle = all(kind in (None, ConstantLoad(1.0)) for kind in self._kinds)
+        self.load = BackgroundLoad(
+            processors, self._streams, cpu, network, processors_per_node, origin - history
+        )
+        self.sensors = LoadSensors(self.load, self._streams, *self._monitor)
+        self.outlook()
+        self._processors = np.arange(processors)
+        self._nodes = self._processors // processors_per_node
+
+    @property
+    def processors(self) -> int:
+        """How many processors there are."""
+        return self.load.processors
+
+    @property
+    def processors_per_node(self) -> int:
+        """Processor p sits on node p // processors_per_node."""
+        return self.load.processors_per_node
+
+    def outlook(self) -> LoadOutlook:
+        """Return what may be believed of the load, from the beginning of the samples on."""
+        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings))
+
+    def elsewhen(self) -> "Shared":
+        """Return the same machine under load of the same kind at another time."""
+        streams = Streams(self._streams.key("load.elsewhen") >> 1, 0)
+        (cpu, network), (every, per, noise) = self._kinds, self._monitor
+        size = (self.processors, self.processors_per_node)
+        return Shared(*size, cpu, network, every, per, noise, history=0.0, streams=streams)
+
+    def _held(self, nodes: Ranges) -> tuple[IntArray, BoolArray]:
+        """Return processor numbers, and for each node whether one of them is on it."""
+        inside = np.zeros(self.load.nodes, bool)
+        if len(nodes) == 1:
+            first, last = nodes[0]
+            own = self._processors[first : last + 1]
+            inside[self._nodes[first] : self._nodes[last] + 1] = True
+            return own, inside
+        own = np.concatenate([self._processors[first : last + 1] for first, last in nodes])
+        inside[self._nodes[own]] = True
+        return own, inside
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`.
+
+        Parameters
+        ----------
+        start, runtime : float
+            Seconds.
+        nodes : Ranges
+            The processors held.
+        communication : float
+            Share of the work that is communication.
+        """
+        if self._idle:
+            return start + runtime
+        exchange = runtime * communication
+        own, inside = self._held(nodes)
+        return self.load.advance(own, inside, start, np.inf, 1.0, runtime - exchange, exchange)[0]
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        span = end - start
+        if self._idle or span <= 0:
+            return span
+        own, inside = self._held(nodes)
+        rate = (1.0 - communication, communication)
+        return span - self.load.advance(own, inside, start, end, span, *rate)[1]
+
+    def measured(self, nodes: Ranges, start: float, end: float) -> dict[str, float]:
+        """Return what the monitor saw of the load of a run.
+
+        Returns
+        -------
+        dict of str to float
+            ``available_cpu`` and ``available_bandwidth``: the least average over
+            the run among its processors and links; the same with ``_at_start``:
+            the least of the first sample; ``load_samples``: how many there were.
+        """
+        own, _ = self._held(nodes)
+        samples = self.sensors.during(own, start, end)
+        values = {"load_samples": float(len(samples.cpu))}
+        for name, seen in (("cpu", samples.cpu), ("bandwidth", samples.bandwidth)):
+            values[f"available_{name}"] = float(seen.mean(axis=0).min(initial=1.0))
+            values[f"available_{name}_at_start"] = float(seen[0].min(initial=1.0))
+        return values
