@@ -198,19 +198,20 @@ class RecoveringEngine(Engine):
 
     def _believe_outage(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
-        view, end = self.view, began + seconds
+        # Once every job has ended nobody asks any more, and time may stop.
+        is_over = self.log.ended == len(self.submit)
+        view, end = self.view, inf if is_over else began + seconds
         width = count_processors(self.down[node])
         view.outages[node] = (end, width)
         insort(view.believed_ends, (end, -1 - node, width))
-        Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
+        if not is_over:
+            Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
 
     def _prolong_outage(self, occurrence: Any) -> None:
         """Double the believed length of an outage that has outlived it."""
         node, began, believed = occurrence.subject
         view = self.view
         if node not in view.outages or view.outages[node][0] != believed:
-            return
-        if self.log.ended == len(self.submit):
             return
         ends = view.believed_ends
         del ends[bisect_left(ends, (believed, -1 - node))]

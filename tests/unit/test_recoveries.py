@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
@@ -226,6 +226,16 @@ class TestLimits:
 
 
 @settings(max_examples=40, deadline=None)
+@example(  # an outage outlives its belief when the last job is over
+    rows=[(8, 4, 1.0, 59.0), (8, 4, 1.5, 20.0)],
+    rule="conservative",
+    width=1,
+    mtbf=417.0,
+    shares=(0.0, 0.0),
+    requeue="head",
+    overrun="extend",
+    seed=0,
+)
 @given(
     rows=st.lists(
         st.tuples(
