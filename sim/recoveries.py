@@ -47,6 +47,7 @@ def simulate_recovering(
     luck: FloatArray | None = None,
     known: Sequence[Observation] = (),
     watchers: tuple[Watcher, ...] = (),
+    sensor_key: int = 0,
 ) -> Records:
     """Replay a trace through failures, and with jobs that evolve.
 
@@ -59,7 +60,7 @@ def simulate_recovering(
     ----------
     evolving : EvolvingScene, optional
         Which jobs evolve; by default none.
-    trace, truth, policy, predictor, machine, overrun, luck, known, watchers
+    trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
         As in `sim.engine.simulate`; nodes fail on a `FailingMachine`.
 
     Returns
@@ -73,7 +74,17 @@ def simulate_recovering(
         As `sim.engine.simulate`.
     """
     engine = RecoveringEngine(
-        trace, truth, policy, predictor, machine, overrun, luck, known, watchers, evolving
+        trace,
+        truth,
+        policy,
+        predictor,
+        machine,
+        overrun,
+        luck,
+        known,
+        watchers,
+        sensor_key,
+        evolving,
     )
     return engine.run()
 
@@ -94,9 +105,12 @@ class RecoveringEngine(Engine):
         luck: FloatArray | None = None,
         known: Sequence[Observation] = (),
         watchers: tuple[Watcher, ...] = (),
+        sensor_key: int = 0,
         evolving: EvolvingScene | None = None,
     ) -> None:
-        super().__init__(trace, truth, policy, predictor, machine, overrun, luck, known, watchers)
+        super().__init__(
+            trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
+        )
         self.work = Stages(trace, truth, machine, evolving)
         self.view.health = self._health
         self._evolving = evolving
