@@ -75,7 +75,7 @@ def is_finished(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Remove the artefacts of an earlier run from a folder, the summary first."""
-    for name in (*FILES, *PICTURES):
+    for name in FILES:
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / PARTIAL, ignore_errors=True)
 

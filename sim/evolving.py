@@ -11,6 +11,7 @@ from predictors.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.offline_cycles import OfflineCyclePredictor
 from sim.attempts import Checkpointing
+from sim.errors import ConfigError
 from sim.failing import FailingMachine
 from sim.machine import Dedicated
 from workloads.evolving_jobs import Deal, EvolvingJobs, EvolvingRuns
@@ -139,7 +140,10 @@ class Evolving:
     resubmit: bool = True
 
     def __post_init__(self) -> None:
-        self.saving(inf)
+        try:
+            self.saving(inf)
+        except ConfigError as error:
+            raise ConfigError(f"evolving.{error}") from error
         self._jobs()
 
     def _jobs(self) -> EvolvingJobs:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import ceil, inf
-from typing import Literal
+from typing import Literal, NoReturn
 
 from sim.disturbed import Disturbed
 from sim.errors import ConfigError
@@ -120,17 +120,29 @@ class Failing(Dedicated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lifetimes not in ("exponential", "weibull"):
-            raise ConfigError(f"lifetimes must be exponential or weibull, got {self.lifetimes!r}")
-        if self.requeue not in ("head", "tail"):
-            raise ConfigError(f"requeue must be head or tail, got {self.requeue!r}")
+        for name, allowed in (
+            ("lifetimes", ("exponential", "weibull")),
+            ("requeue", ("head", "tail")),
+        ):
+            if getattr(self, name) not in allowed:
+                self._refuse(name, " or ".join(allowed))
         if self.max_restarts < 0:
-            raise ConfigError(f"max_restarts must be at least 0, got {self.max_restarts}")
-        for name in ("mtbf", "shape", "repair_median"):
+            self._refuse("max_restarts", "at least 0")
+        for name in ("mtbf", "shape", "repair_median", "quiet", "disturbed"):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < inf:
-                raise ConfigError(f"{name} must be positive and finite, got {value}")
-        self.bound(Streams(0), 0.0)
+                self._refuse(name, "positive and finite")
+        if not 0.0 <= self.repair < inf:
+            self._refuse("repair", "at least 0 and finite")
+        if self.repair_median is not None and not self.repair_median < self.repair:
+            self._refuse("repair_median", f"below the mean, repair={self.repair}")
+        if not 0.0 <= self.interference <= 1.0:
+            self._refuse("interference", "between 0 and 1")
+        if not 1.0 < self.factor < inf:
+            self._refuse("factor", "above 1")
+
+    def _refuse(self, name: str, allowed: str) -> NoReturn:
+        raise ConfigError(f"cluster.{name} must be {allowed}, got {getattr(self, name)}")
 
     def bound(self, streams: Streams, start: float) -> FailingMachine:
         """Return the machine of one run: failures depend on seed, replication and node alone.

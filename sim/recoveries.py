@@ -47,6 +47,7 @@ def simulate_recovering(
     luck: FloatArray | None = None,
     known: Sequence[Observation] = (),
     watchers: tuple[Watcher, ...] = (),
+    sensor_key: int = 0,
 ) -> Records:
     """Replay a trace through failures, and with jobs that evolve.
 
@@ -59,7 +60,7 @@ def simulate_recovering(
     ----------
     evolving : EvolvingScene, optional
         Which jobs evolve; by default none.
-    trace, truth, policy, predictor, machine, overrun, luck, known, watchers
+    trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
         As in `sim.engine.simulate`; nodes fail on a `FailingMachine`.
 
     Returns
@@ -74,7 +75,17 @@ def simulate_recovering(
     """
     with garbage_later():
         engine = RecoveringEngine(
-            trace, truth, policy, predictor, machine, overrun, luck, known, watchers, evolving
+            trace,
+            truth,
+            policy,
+            predictor,
+            machine,
+            overrun,
+            luck,
+            known,
+            watchers,
+            sensor_key,
+            evolving,
         )
         return engine.run()
 
@@ -95,9 +106,12 @@ class RecoveringEngine(Engine):
         luck: FloatArray | None = None,
         known: Sequence[Observation] = (),
         watchers: tuple[Watcher, ...] = (),
+        sensor_key: int = 0,
         evolving: EvolvingScene | None = None,
     ) -> None:
-        super().__init__(trace, truth, policy, predictor, machine, overrun, luck, known, watchers)
+        super().__init__(
+            trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
+        )
         self.work = Stages(trace, truth, machine, evolving)
         self.view.health = self._health
         self._evolving = evolving
@@ -199,19 +213,20 @@ class RecoveringEngine(Engine):
 
     def _believe_outage(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
-        view, end = self.view, began + seconds
+        # Once every job has ended nobody asks any more, and time may stop.
+        is_over = self.log.ended == len(self.submit)
+        view, end = self.view, inf if is_over else began + seconds
         width = count_processors(self.down[node])
         view.outages[node] = (end, width)
         insort(view.believed_ends, (end, -1 - node, width))
-        Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
+        if not is_over:
+            Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
 
     def _prolong_outage(self, occurrence: Any) -> None:
         """Double the believed length of an outage that has outlived it."""
         node, began, believed = occurrence.subject
         view = self.view
         if node not in view.outages or view.outages[node][0] != believed:
-            return
-        if self.log.ended == len(self.submit):
             return
         ends = view.believed_ends
         del ends[bisect_left(ends, (believed, -1 - node))]

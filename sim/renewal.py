@@ -12,7 +12,7 @@ from sim.evolving import EvolvingScene
 from sim.stages import Stages
 from sim.view import Run
 
-RARER = 0.05
+RARER = 0.1
 """A job is looked at no sooner again than after this share of the time it has run."""
 
 Mover = Callable[[Run, float], None]
@@ -59,7 +59,7 @@ class Renewal:
     """Keeps the beliefs about running evolving jobs fresh.
 
     A job is looked at, when the policy looks anyway, once it has run for
-    `renew_every` seconds since the last time, and for a twentieth of its time so
+    `renew_every` seconds since the last time, and for a tenth of its time so
     far: never once a cycle.
 
     Parameters

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
-from predictors.checkpointing import FixedRule, daly_interval, expected_walltime
+from predictors.checkpointing import FixedRule, NoCheckpoints, daly_interval, expected_walltime
 from predictors.cycles import OnlineCyclePredictor
+from predictors.dynamic import Dynamic
 from sim.checks import Checker
-from sim.errors import PolicyError
+from sim.errors import ConfigError, PolicyError
 from sim.evolving import Evolving
 from sim.failing import Failing
 from sim.recoveries import simulate_recovering
@@ -225,6 +226,16 @@ class TestLimits:
 
 
 @settings(max_examples=40, deadline=None)
+@example(  # an outage outlives its belief when the last job is over
+    rows=[(8, 4, 1.0, 59.0), (8, 4, 1.5, 20.0)],
+    rule="conservative",
+    width=1,
+    mtbf=417.0,
+    shares=(0.0, 0.0),
+    requeue="head",
+    overrun="extend",
+    seed=0,
+)
 @given(
     rows=st.lists(
         st.tuples(
@@ -318,3 +329,76 @@ class TestClosedForm:
         daly = round(float(daly_interval(cost, mtbf)) / 5.0) * 5.0
         best = min(engine_wastes(t, cost, mtbf, work, 200).mean() for t in tried)
         assert 1.0 + engine_wastes(daly, cost, mtbf, work, 200).mean() <= 1.01 * (1.0 + best)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"mtbf": 0.0}, "cluster.mtbf must be positive and finite, got 0.0"),
+        ({"requeue": "middle"}, "cluster.requeue must be head or tail, got middle"),
+        ({"lifetimes": "normal"}, "cluster.lifetimes must be exponential or weibull"),
+        ({"repair": -1.0}, "cluster.repair must be at least 0"),
+        ({"repair_median": 7200.0}, "cluster.repair_median must be below the mean"),
+        ({"interference": 2.0}, "cluster.interference must be between 0 and 1"),
+        ({"factor": 1.0}, "cluster.factor must be above 1"),
+        ({"max_restarts": -1}, "cluster.max_restarts must be at least 0"),
+    ],
+)
+def test_bad_machines_are_named(wrong, named):
+    with pytest.raises(ConfigError, match=named):
+        Failing(8, **wrong)
+
+
+def test_bad_savings_are_named():
+    with pytest.raises(ConfigError, match=r"evolving\.margin must be positive"):
+        Evolving(margin=0.0)
+    with pytest.raises(ValueError, match="share must lie between"):
+        Evolving(share=2.0)
+
+
+class TestRenewedBeliefs:
+    def test_the_waiting_head_learns_when_a_running_job_ends(self):
+        """A job asked for ten times its runtime; its cycles say better."""
+        rows = [(0.0, 4, 4000.0, 40_000.0), (1.0, 8, 10.0, 10.0), (2.0, 4, 5000.0, 5000.0)]
+        rows += [(float(at), 1, 1.0, 1.0) for at in range(3000, 3003)]
+        machine = Failing(8, mtbf=None)
+        short = {}
+        for name, before in (("user", ToyEstimate()), ("dynamic", Dynamic(ToyEstimate()))):
+            records, _ = play(
+                rows, machine, "easy", Evolving(interval=NoCheckpoints()), predictor=before
+            )
+            short[name] = records.start_time[2], records.counters.get("renewed_beliefs", 0.0)
+        assert short["user"] == (2.0, 0.0)
+        assert short["dynamic"][1] > 0
+
+    @pytest.mark.parametrize("rule", ["easy", "conservative", "replan"])
+    def test_beliefs_come_close_to_the_end_and_reservations_follow(self, rule):
+        moved = []
+
+        class Eavesdropper:
+            def looked(self, engine, decisions):
+                run = engine.view.running.get(0)
+                if run is not None:
+                    moved.append((engine.view.now, run.believed_end))
+
+            def finished(self, engine):
+                pass
+
+        trace = trace_of(
+            [(0.0, 4, 4000.0, 40_000.0)] + [(float(at), 1, 1.0, 9.0) for at in range(1, 4000, 100)]
+        )
+        streams = Streams(1)
+        bound = Failing(8, mtbf=None).bound(streams, 0.0)
+        scene = Evolving(share=1.0).scene(np.full(41, 4), streams, bound)
+        simulate_recovering(
+            trace,
+            rigid_truth(trace),
+            rigid(rule),
+            Dynamic(ToyEstimate(), renew_every=200.0),
+            bound,
+            evolving=scene,
+            watchers=(Checker(), Eavesdropper()),
+        )
+        assert moved[0][1] == 40_000.0
+        late = [end for now, end in moved if now > 3000.0]
+        assert np.abs(np.array(late) / 4000.0 - 1.0).max() < 0.15
