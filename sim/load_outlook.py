@@ -50,7 +50,7 @@ class LoadOutlook:
     >>> load = BackgroundLoad(3, Streams(1), ConstantLoad(0.5), ConstantLoad(0.25))
     >>> outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1))))
     >>> outlook.now = 600.0
-    >>> outlook.on(np.array([0, 2]), 60.0)
+    >>> tuple(round(share, 6) for share in outlook.on(np.array([0, 2]), 60.0))
     (0.5, 0.25)
     """
 

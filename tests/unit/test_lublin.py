@@ -158,9 +158,18 @@ def test_changed_parameters_take_effect():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"jobs": 0}, "workload.jobs=0: must be a whole number of at least 1"),
-        ({"jobs": 1.5}, "workload.jobs=1.5: must be a whole number of at least 1"),
-        ({"jobs": True}, "workload.jobs=True: must be a whole number of at least 1"),
+        (
+            {"jobs": 0},
+            "workload.jobs=0: must be a whole number of at least 1 and at most 1,000,000,000",
+        ),
+        (
+            {"jobs": 1.5},
+            "workload.jobs=1.5: must be a whole number of at least 1 and at most 1,000,000,000",
+        ),
+        (
+            {"jobs": True},
+            "workload.jobs=True: must be a whole number of at least 1 and at most 1,000,000,000",
+        ),
         ({"load": 0}, "workload.load=0: must be positive and finite, or null"),
         ({"load": "high"}, "workload.load=high: must be positive and finite, or null"),
         ({"types": "serial"}, "workload.types=serial: allowed are all, batch, interactive, both"),
@@ -169,7 +178,10 @@ def test_changed_parameters_take_effect():
             "workload.estimates=recorded: a model records no requested times; "
             "allowed: exact, tsafrir, f_model, badness, loose",
         ),
-        ({"processors": 0}, "workload.processors=0: must be a whole number of at least 1"),
+        (
+            {"processors": 0},
+            "workload.processors=0: must be a whole number of at least 1 and at most 1,000,000,000",
+        ),
         (
             {"parameters": 3},
             "workload.parameters=3: must be a mapping of names to values",
