@@ -88,20 +88,6 @@ def simulate_recovering(
             evolving,
         )
         return engine.run()
-    engine = RecoveringEngine(
-        trace,
-        truth,
-        policy,
-        predictor,
-        machine,
-        overrun,
-        luck,
-        known,
-        watchers,
-        sensor_key,
-        evolving,
-    )
-    return engine.run()
 
 
 class RecoveringEngine(Engine):
