@@ -79,11 +79,13 @@ def test_one_processor_machines_run_serial_jobs():
     [
         (
             {"applications": 0},
-            "workload.applications=0: must be a whole number of at least 1 and at most 1,000,000,000",
+            "workload.applications=0: "
+            "must be a whole number of at least 1 and at most 1,000,000,000",
         ),
         (
             {"applications": "log"},
-            "workload.applications=log: must be a whole number of at least 1 and at most 1,000,000,000",
+            "workload.applications=log: "
+            "must be a whole number of at least 1 and at most 1,000,000,000",
         ),
         ({"popularity": -1.0}, "workload.popularity=-1.0: must be finite and at least 0"),
         ({"sigma": -0.1}, "workload.sigma=-0.1: must be finite and at least 0"),
