@@ -46,3 +46,11 @@ def test_a_bad_value_is_named(command):
     ended = command(*SMALL, "cluster=failing", "cluster.mtbf=-1", "hydra.run.dir=run")
     assert ended.status == 2
     assert "cluster.mtbf must be positive" in ended.err
+
+
+@pytest.mark.parametrize("policy", ["equi", "pools", "sa", "lpa"])
+def test_other_policies_cope_with_failures(command, policy):
+    more = ("predictor=noisy_oracle", "baseline=null", "hydra.run.dir=run")
+    small = [o for o in SMALL if not o.startswith(("policy", "predictor"))]
+    ended = command(*small, *FAILING, f"policy={policy}", *more)
+    assert ended.status == 0, ended.err

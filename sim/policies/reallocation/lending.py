@@ -62,6 +62,7 @@ class LendingView(View):
         if held_back is not None:
             self.free = 0
         self.disturbed = True
+        self.outages_changed = self._real.outages_changed
         self._ends = None
 
     def settle(self) -> None:
@@ -78,9 +79,9 @@ class LendingView(View):
         return since + self._beliefs.seconds_left(run, kept)
 
     def _all_ends(self) -> Ends:
-        ends = sorted(
-            (self.end_of(run), run.job, self._kept(run)) for run in self._real.running.values()
-        )
+        ends = [(self.end_of(run), run.job, self._kept(run)) for run in self._real.running.values()]
+        ends += [(end, -1 - node, width) for node, (end, width) in self._real.outages.items()]
+        ends.sort()
         if self._held_back is not None and self._held_back[1] > 0:
             insort(ends, (self._held_back[0], -1, self._held_back[1]))
         return ends
