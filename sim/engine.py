@@ -34,6 +34,9 @@ from workloads.base import GroundTruth, Trace
 Overrun = Literal["extend", "kill"]
 
 
+_LARGE = 100_000
+
+
 class Watcher(Protocol):
     """Someone who checks the engine's work, or tells a user how far it is."""
 
@@ -91,7 +94,10 @@ def simulate(
         engine = Engine(
             trace, truth, policy, predictor, machine, overrun, luck, known, watchers, sensor_key
         )
-        return engine.run()
+        records = engine.run()
+        del engine
+    let_go(len(trace.jobs))
+    return records
 
 
 class Engine:
@@ -194,6 +200,7 @@ class Engine:
             "predictor_queries": float(self.view.queries),
             **self.resizer.counters(),
         }
+        self.view.close()
         return self.log.records(
             np.array(self.submit), self.machine.processors, counters, self.predictor
         )
@@ -437,6 +444,12 @@ def garbage_later() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def let_go(jobs: int) -> None:
+    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
+    if jobs >= _LARGE:
+        gc.collect()
 
 
 def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:

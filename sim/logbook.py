@@ -1,8 +1,10 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.records import Consultations, Ranges, Records, Stretches
@@ -84,17 +86,16 @@ class Logbook:
         counters: Mapping[str, float],
         predictor: RuntimePredictor,
     ) -> Records:
-        """Return the records of a run in which every job has ended."""
+        """Return the records of a run in which every job has ended, and keep nothing."""
         last = np.array(self._last_run, np.int64)
-        columns = zip(*self._runs, strict=True)
-        run_job, run_number = np.array(next(columns)), np.array(next(columns))
-        run_start, run_processors = np.array(next(columns)), np.array(next(columns))
-        run_belief = np.array(next(columns), np.float64)
+        run_job, run_number = _column(self._runs, 0, np.int64), _column(self._runs, 1, np.int64)
+        run_start, run_belief = (_column(self._runs, k, np.float64) for k in (2, 4))
+        run_processors = _column(self._runs, 3, np.int64)
         explanations = self._explanations
         if not explanations:
             only = predictor.explain(run_job.item(0), run_processors.item(0))
             explanations = [only] * run_job.size
-        return Records(
+        records = Records(
             submit_time=submit_time,
             start_time=np.array(self._first_start, np.float64),
             end_time=np.array(self._end),
@@ -117,14 +118,22 @@ class Logbook:
             counters={"starts": float(run_job.size), **counters},
             processors=processors,
         )
+        for diary in (self._runs, self._stretches, self._stretch_end, self._first_start):
+            diary.clear()
+        return records
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
-        run, start, processors, nodes = zip(*self._stretches, strict=True)
+        run = _column(self._stretches, 0, np.int64)
         return Stretches(
-            job=run_job[list(run)],
-            run=run_number[list(run)],
-            start_time=np.array(start),
+            job=run_job[run],
+            run=run_number[run],
+            start_time=_column(self._stretches, 1, np.float64),
             end_time=np.array(self._stretch_end),
-            processors=np.array(processors),
-            nodes=list(nodes),
+            processors=_column(self._stretches, 2, np.int64),
+            nodes=[nodes for _, _, _, nodes in self._stretches],
         )
+
+
+def _column(rows: Sequence[tuple[Any, ...]], place: int, kind: DTypeLike) -> NDArray[Any]:
+    """Return one column of a list of tuples, without a copy of the others."""
+    return np.fromiter((row[place] for row in rows), kind, len(rows))

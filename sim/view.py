@@ -319,6 +319,10 @@ class View:
         self.disturbed = False
         self.outages_changed = False
 
+    def close(self) -> None:
+        """Let go of what was believed: the run is over."""
+        self._believed.clear()
+
     def arrival_rank(self, jobs: IntArray) -> FloatArray:
         """Return a number a job that grows with the order of arrival, ties by index."""
         return np.array([self.submit_time[job] for job in jobs.tolist()])
