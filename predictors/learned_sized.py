@@ -9,8 +9,8 @@ import numpy as np
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.focused import FocusedRegression
-from predictors.grades import worst_grade
 from predictors.regression import LogLogRegression
+from predictors.remarks import worst_grade
 from predictors.training_runs import TrainingRuns, runs_from_arrays
 
 _KEPT_RUNS = 400
@@ -82,7 +82,7 @@ class SizedHistory:
         if nprocs not in self._grades:
             inputs, _ = self._inputs(size)
             remarks = self._model(None).reliability(np.array([nprocs]), **inputs)
-            self._grades[nprocs] = worst_grade(r.grade for r in remarks)
+            self._grades[nprocs] = worst_grade(remarks)
         return self._grades[nprocs]
 
     def _inputs(self, size: float) -> tuple[dict[str, float], float]:

@@ -149,7 +149,6 @@ class Engine:
         self.scheduler = policy.begin(self.view)
         self.log = Logbook(number)
         self.resizer = Resizer(self, limited=overrun == "kill")
-        self.arrived = 0
         self.looks = 0
         self.events = 0
         self._visible = visible
