@@ -278,7 +278,7 @@ class RecoveringEngine(Engine):
         if self._renewal is not None:
             self._renewal.end(run)
 
-    def _end(self, occurrence: Any, status: str) -> None:
+    def _end(self, occurrence: Any, status: str = "completed") -> None:
         """Take in the end of a run that nothing interrupted."""
         run: Run = occurrence.subject
         if self._completions.get(run.job) is not occurrence:
@@ -330,7 +330,7 @@ class RecoveringEngine(Engine):
         if self._kill:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
-        over: Callable[[Any], None] = {"completed": self._complete, "stopped": self._stop}.get(
+        over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
             outcome, self._cut
         )
         self._completions[job] = Occurrence(self.clock, end, END, over, run)
