@@ -157,7 +157,7 @@ class Phase:
         instances, selection = self.whole
         chosen = selection.chosen.item(0)
         B, c, r, _ = instances.values[0, :, chosen]
-        F, G = basis(B, float(instances.high[chosen]), self.curve.nprocs)
+        F, G = basis(B, np.asarray(instances.high[chosen], float), self.curve.nprocs)
         return np.asarray(c * (F + r * G) * self.unit / self.curve.runtime - 1.0, float)
 
     @cached_property
