@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -20,6 +20,9 @@ from omegaconf import DictConfig, OmegaConf
 from sim import config as schema
 from sim.errors import ConfigError, SimError
 from sim.sweep import folder_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BAD_STATUS = 2
 INTERRUPTED = 130
@@ -122,7 +125,23 @@ def _show(
     from sim.console import print_results
 
     with contextlib.suppress(BrokenPipeError, SystemExit):
-        print_results(Console(), summary, base, names=names, folder=folder)
+        console = Console()
+        print_results(console, summary, base, names=names, folder=folder)
+        _show_sizes(console, folder)
+
+
+def _show_sizes(console: "Console", folder: Path) -> None:
+    """Print which sizes keep the times, by application, if the run has found them."""
+    from sim.artefacts import SIZES
+
+    if (folder / SIZES).is_file():
+        import pandas as pd
+
+        from sim.console import sizes_table
+        from sim.growing import application_sizes
+
+        sizes = pd.read_parquet(folder / SIZES)
+        console.print(sizes_table(application_sizes(sizes)))
 
 
 def _clear(folder: Path) -> None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
-EXPORTS = ("jobs.csv", "schedule.swf")
+SIZES = "sizes.parquet"
+EXPORTS = ("jobs.csv", "schedule.swf", SIZES)
+"""What is written where it is asked for."""
 PICTURES = ("cycles.png", "checkpoints.png")
 """Pictures of evolving jobs."""
 FILES = (
@@ -33,7 +35,7 @@ UNITS = {
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
-            *("predicted", "actual"),
+            *("predicted", "actual", "wanted_time", "time_low", "time_high"),
         ),
         "s",
     ),

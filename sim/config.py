@@ -45,6 +45,7 @@ class Config:
     moldability: Any = MISSING
     cluster: Any = MISSING
     evolving: Any = MISSING
+    growth: Any = MISSING
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -10,6 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from sim.job_metrics import Figures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = float | int | bool | str | None
 
@@ -70,6 +74,15 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
     ),
 )  # fmt: skip
+
+SIZE_SECTION = (
+    Row("sizes_grew", "jobs that grow", COUNT),
+    Row("size_growth_median", "growth of the size, median", NUMBER),
+    Row("kept_time_median_error", "error of the kept time, median", PERCENT, -1),
+    Row("kept_time_p90_error", "error of the kept time, 90th p.", PERCENT, -1),
+    Row("kept_time_within_range", "kept times in their range", PERCENT),
+)
+"""Shown where the machine grew and sizes with it."""
 
 
 def _unit(values: Sequence[Value]) -> tuple[str, float]:
@@ -160,7 +173,8 @@ def result_table(
         table.add_column(_heading(names[1]), justify="right")
         table.add_column("difference", justify="right")
     table.add_column("lower bound", justify="right", style="dim")
-    for section in SECTIONS:
+    sections = (*SECTIONS, SIZE_SECTION) if "sizes_grew" in run else SECTIONS
+    for section in sections:
         table.add_section()
         for row in section:
             values = [run.get(row.key)]
@@ -191,6 +205,27 @@ def reasons(run: Figures) -> list[str]:
     if run.get("bound_mean_response_time") is None:
         lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
     return lines
+
+
+def sizes_table(rows: "pd.DataFrame") -> Table:
+    """Return what keeps the jobs' times on a larger machine, a row an application.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        As `sim.growing.application_sizes` has them.
+    """
+    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
+    headings = ("application", "jobs", "that grow", "size", "interval", "time kept")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows.itertuples():
+        cells = [f"{row.application:.0f}", f"{row.jobs:.0f}", f"{row.grew:.0f}"]
+        if row.grew:
+            interval = f"x {row.low:.2f} - {row.high:.2f}"
+            cells += [f"x {row.size_growth:.2f}", interval, f"x {row.kept_time:.2f}"]
+        table.add_row(*cells)
+    return table
 
 
 def _reason(prefix: str, key: str) -> str:
