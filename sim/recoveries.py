@@ -383,7 +383,18 @@ class RecoveringEngine(Engine):
         Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
 
     def _give_up_place(self, occurrence: Any) -> None:
+        """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
         run: Run = occurrence.subject
-        if self.view.running.get(run.job) is run:
-            self.events += 1
+        now = self.clock._now
+        if self.view.running.get(run.job) is not run:
+            return
+        self.events += 1
+        end = self.work.stop(run, now) if self.work.evolves(run.job) else None
+        if end is None:
             self._interrupt(run)
+        elif end < self._completions[run.job].time:
+            self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
+            if self._renewal is not None:
+                self._renewal.end(run)
+            self.move_believed_end(run, end)
+            self.view.disturbed = self._stirred = True
