@@ -230,6 +230,41 @@ class CyclePlan:
         kept = self.saved(elapsed)
         return self.computed(elapsed) - (float(self.ends[kept - 1]) if kept else 0.0)
 
+    def told_to_stop(self, elapsed: float, cost: FloatArray) -> "CyclePlan":
+        """Return the plan of an attempt that is told to checkpoint and stop.
+
+        It finishes the cycle under way, or the checkpoint that it is writing.
+        Where it ends by itself by then, nothing changes.
+
+        Parameters
+        ----------
+        elapsed : float, seconds
+            Wall time at which it is told.
+        cost : numpy.ndarray of float, shape (k,), seconds
+            Of a checkpoint taken before each cycle.
+
+        Examples
+        --------
+        >>> plan = plan_cycles([4, 8, 12, 16, 20])
+        >>> early = plan.told_to_stop(9.0, np.ones(5))
+        >>> early.stopped_after, early.wall, early.saved(early.wall)
+        (3, 13.0, 3)
+        """
+        done = self.finished(elapsed)
+        last = int(np.searchsorted(self.places, done))
+        is_writing = (
+            last < self.places.size
+            and self.places.item(last) == done
+            and elapsed < self.saved_ends.item(last)
+        )
+        stop = done if is_writing else done + 1
+        if stop >= self.stopped_after:
+            return self
+        kept = self.places < stop
+        return CyclePlan(
+            self.ends, self.places[kept], self.costs[kept], stop, cost.item(stop), self.limit
+        )
+
 
 def plan_cycles(
     ends: ArrayLike,
@@ -282,19 +317,35 @@ def plan_cycles(
     plan = CyclePlan(done, places, each[places], done.size, limit=limit)
     if not stop_in_time or np.isinf(limit):
         return plan
-    return _stopped(plan, each, margin * _predicted(predicted, done))
+    expected = margin * _predicted(predicted, done)
+    return stopped_in_time(plan, each, expected, plan.wall_ends, plan.limit)
 
 
-def _stopped(plan: CyclePlan, each: FloatArray, expected: FloatArray) -> CyclePlan:
-    """Return the plan that checkpoints and stops before its limit, if it must."""
+def stopped_in_time(
+    plan: CyclePlan, cost: FloatArray, expected: FloatArray, ends: FloatArray, limit: float
+) -> CyclePlan:
+    """Return the plan that checkpoints and stops before a limit, if it must.
+
+    Parameters
+    ----------
+    plan : CyclePlan
+        Without a stop of its own.
+    cost : numpy.ndarray of float, shape (k,), seconds
+        Of a checkpoint taken before each cycle.
+    expected : numpy.ndarray of float, shape (k,), seconds
+        What each cycle is given.
+    ends : numpy.ndarray of float, shape (k,), seconds
+        End of each cycle by the clock that the limit goes by, checkpoints included.
+    limit : float, seconds
+    """
     done = plan.ends
     # The last cycle needs no checkpoint after it; a cycle's checkpoint follows it.
-    final = np.append(each[1:], 0.0)
+    final = np.append(cost[1:], 0.0)
     due = np.diff(plan.wall_ends - done, prepend=0.0)
-    stop = stop_before(plan.wall_ends, plan.limit, expected + due, final)
+    stop = stop_before(ends, limit, expected + due, final)
     if stop == done.size:
         return plan
     kept = plan.places < stop
     # A checkpoint due exactly there is the final one.
-    last = float(each[stop]) if stop else 0.0
+    last = float(cost[stop]) if stop else 0.0
     return CyclePlan(done, plan.places[kept], plan.costs[kept], stop, last, plan.limit)

@@ -68,9 +68,11 @@ class RationalForm:
         return term.values(size) / (reference if reference > 0 else 1.0)
 
     def leading(self) -> "RationalForm":
-        """Return the form with the leading terms alone, and a constant."""
+        """Return the form with the leading terms alone, and its constant if it has one."""
         constant = Term(0.0)
-        init = self.init[:1] if self.init[0] == constant else (self.init[0], constant)
+        init = self.init[:1]
+        if constant in self.init[1:]:
+            init = (*init, constant)
         return RationalForm(
             init, self.computation[:1], self.communication[:1], self.growth, self.largest
         )

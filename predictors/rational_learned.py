@@ -79,7 +79,9 @@ class RationalPerApplication:
     Parameters
     ----------
     init, computation, communication : int, str or list
-        Complexities in the size, see `RationalPolynomial`.
+        Complexities in the size, see `RationalPolynomial`. By default every part
+        is proportional to it: a constant that rests on a few runs of like size
+        is worth nothing, and costs most where a job is short.
     fit : {"nnls", "ols"}
         Non-negative or plain least squares.
     weights : {"absolute", "relative"}
@@ -118,9 +120,9 @@ class RationalPerApplication:
 
     def __init__(
         self,
-        init: Any = 1,
-        computation: Any = 1,
-        communication: Any = 1,
+        init: Any = ("n",),
+        computation: Any = ("n",),
+        communication: Any = ("n",),
         fit: Method = "nnls",
         weights: Weights = "relative",
         load: LoadForm = "min_avg_avail",

@@ -5,7 +5,8 @@ the machine turns them into times of the clock. Nothing of the engine is
 imported here.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -13,12 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.checkpointing import CheckpointCost, DalyRule, IntervalRule
-from predictors.cycle_plan import CyclePlan, Outcome, plan_cycles
+from predictors.cycle_plan import (
+    CyclePlan,
+    Outcome,
+    place_checkpoints,
+    plan_cycles,
+    stopped_in_time,
+)
 from predictors.cycles import OnlineCyclePredictor
 from sim.errors import ConfigError
 from workloads.evolving import EvolvingRun
 
 FloatArray = NDArray[np.float64]
+Clock = Callable[[FloatArray], FloatArray]
+"""Seconds at full speed since an attempt began to seconds of the clock since then."""
+
+CLOCK_ROUNDS = 4
+"""Times that checkpoints are placed anew by the clock, which they set forward themselves."""
 
 
 class Account(NamedTuple):
@@ -54,12 +66,15 @@ class Attempt:
     restart : float, seconds
     cells : numpy.ndarray of float, shape (k,)
         Cells per processor in each cycle of the plan.
+    costs : numpy.ndarray of float, shape (k,), seconds
+        Of a checkpoint before each cycle of the plan.
     """
 
     plan: CyclePlan
     first: int
     restart: float
     cells: FloatArray
+    costs: FloatArray
 
     @property
     def wall(self) -> float:
@@ -75,6 +90,11 @@ class Attempt:
     def is_stuck(self) -> bool:
         """Whether it ends without a cycle more than it began with, and without a failure."""
         return self.outcome != "completed" and self.plan.saved(self.plan.wall) == 0
+
+    def told_to_stop(self, elapsed: float) -> "Attempt":
+        """Return the attempt that is told, so many seconds after it began, to save and stop."""
+        inside = max(elapsed - self.restart, 0.0)
+        return replace(self, plan=self.plan.told_to_stop(inside, self.costs))
 
     def account(self, elapsed: float) -> Account:
         """Return what is done so many seconds after the attempt began."""
@@ -183,6 +203,7 @@ class Checkpointing:
         first: int = 0,
         limit: float = inf,
         is_restart: bool = False,
+        clock: Clock | None = None,
     ) -> Attempt:
         """Lay out an attempt on some processors.
 
@@ -203,6 +224,9 @@ class Checkpointing:
             Wall time of the attempt.
         is_restart : bool
             Whether a checkpoint has to be read first.
+        clock : callable, optional
+            Where the job is slowed: its seconds at full speed to seconds of the
+            clock, by which it measures its cycles, checkpoints and stops.
 
         Raises
         ------
@@ -215,18 +239,29 @@ class Checkpointing:
         if not 0 <= first < run.cycles:
             raise ConfigError(f"first must be 0 to {run.cycles - 1}, got {first}")
         ends, cells = run.cumulative(nprocs, total), run.cells_per_processor(nprocs)
-        ahead = OnlineCyclePredictor(self.window).follow(cells, np.diff(ends, prepend=0.0))
+        cycles = np.diff(ends, prepend=0.0)
+        online = OnlineCyclePredictor(self.window)
+        ahead = online.follow(cells, cycles)[first:]
         cost = self.cost.at(cells)
         # Free checkpoints would come at no distance at all: then one each cycle.
         between = np.maximum(self.rule.interval(cost, self.node_mtbf / nodes), np.finfo(float).tiny)
+        between, cost = between[first:], cost[first:]
         done = ends[first:] - (ends[first - 1] if first else 0.0)
-        plan = plan_cycles(
-            done,
-            between[first:],
-            cost[first:],
-            ahead[first:],
-            limit - again,
-            self.stop_in_time,
-            self.margin,
-        )
-        return Attempt(plan, first, again, cells[first:])
+        if clock is None:
+            left = limit - again
+            plan = plan_cycles(done, between, cost, ahead, left, self.stop_in_time, self.margin)
+            return Attempt(plan, first, again, cells[first:], cost)
+        plan = plan_cycles(done, between, cost, ahead)
+        for _ in range(CLOCK_ROUNDS):
+            walls = clock(again + plan.wall_ends)
+            slowed = walls - clock(again + plan.wall_ends - cycles[first:])
+            ahead = online.follow(cells, np.concatenate((cycles[:first], slowed)))[first:]
+            places = place_checkpoints(np.cumsum(slowed), between, ahead)
+            if np.array_equal(places, plan.places):
+                break
+            plan = CyclePlan(done, places, cost[places], done.size)
+        walls = clock(again + plan.wall_ends)
+        plan = replace(plan, limit=limit - again)
+        if self.stop_in_time and limit < inf:
+            plan = stopped_in_time(plan, cost, self.margin * ahead, walls, limit)
+        return Attempt(plan, first, again, cells[first:], cost)

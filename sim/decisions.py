@@ -48,7 +48,10 @@ class Resize(NamedTuple):
 
 
 class Requeue(NamedTuple):
-    """Interrupt a running job now and queue it again, as a failure would.
+    """Interrupt a running job and queue it again.
+
+    A job that evolves finishes its cycle, writes a checkpoint and goes on from
+    it later; any other ends at once and begins again from zero.
 
     Attributes
     ----------

@@ -17,9 +17,11 @@ from sim.load_kernels import (
     FloatArray,
     IntArray,
     LinkChunk,
+    PackedChunk,
     add_integrals,
-    advance,
+    advance_packed,
     own_links,
+    pack,
     read_cpu,
 )
 from sim.load_models import ConstantLoad, RoundLoad
@@ -38,6 +40,7 @@ class LoadChunk:
     end: float
     cpu: CpuChunk
     links: LinkChunk
+    packed: PackedChunk
 
 
 class BackgroundLoad:
@@ -105,21 +108,27 @@ class BackgroundLoad:
         )
         self._links = (network or ConstantLoad()).links(self.nodes, streams("load.network"), origin)
         self._chunks: list[LoadChunk] = []
-        self._inside = np.zeros(self.nodes, bool)
+        self._recent: LoadChunk | None = None
+        self._size = (processors_per_node, self.nodes)
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
+        recent = self._recent
+        if recent is not None and recent.start <= time < recent.end:
+            return recent
         index = int((time - self.origin) // self.span)
         if index < 0:
             raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
         while len(self._chunks) <= index:
             start = self.origin + self.span * len(self._chunks)
             end = self.origin + self.span * (len(self._chunks) + 1)
-            self._chunks.append(
-                LoadChunk(start, end, self._cpu.chunk(start, end), self._links.chunk(start, end))
-            )
+            cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
+            self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
         chunk = self._chunks[index]
-        return self._chunk(chunk.end) if time >= chunk.end else chunk
+        if time >= chunk.end:
+            return self._chunk(chunk.end)
+        self._recent = chunk
+        return chunk
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
         """Return the job's processors and, for each node, whether the job is on it."""
@@ -187,13 +196,12 @@ class BackgroundLoad:
                 "computation and communication must be seconds >= 0, "
                 f"got {computation} and {communication}"
             )
-        own, inside = self._own(processors)
-        return self.advance(own, inside, start, until, work, computation, communication)
+        own, _ = self._own(processors)
+        return self.advance(own, start, until, work, computation, communication)
 
     def advance(
         self,
         own: IntArray,
-        inside: BoolArray,
         start: float,
         until: float,
         work: float,
@@ -206,8 +214,6 @@ class BackgroundLoad:
         ----------
         own : numpy.ndarray of int
             The processors it holds.
-        inside : numpy.ndarray of bool, shape (nodes,)
-            Whether it is on each node.
         start, until : float
             Seconds.
         work : float
@@ -225,8 +231,8 @@ class BackgroundLoad:
         time = float(start)
         while work > 0 and time < until:
             chunk = self._chunk(time)
-            time, work = advance(
-                chunk.cpu, chunk.links, own, inside, time, min(until, chunk.end),
+            time, work = advance_packed(
+                *chunk.packed, own, self._size, time, min(until, chunk.end),
                 work, float(computation), float(communication),
             )  # fmt: skip
         return time, work

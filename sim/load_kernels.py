@@ -31,7 +31,8 @@ class CpuChunk(NamedTuple):
 class LinkChunk(NamedTuple):
     """Loaded links over one chunk of time, sorted by start; all other links are free.
 
-    ``longest`` holds one value, the length of the longest interval.
+    ``longest`` holds one value, the length of the longest interval; ``most``
+    one, how many are loaded at once at most.
     """
 
     start: FloatArray
@@ -40,6 +41,7 @@ class LinkChunk(NamedTuple):
     destination: IntArray
     available: FloatArray
     longest: FloatArray
+    most: FloatArray
 
 
 @numba.njit(cache=True)
@@ -121,83 +123,156 @@ def _turn(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
 
 
 @numba.njit(cache=True)
-def _step(cpu, processors, time, block, least, changes, speeds):  # type: ignore[no-untyped-def]
-    """Move processors that change together on to the segment at `time`.
+def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
+    """Return for each node whether one of the processors is on it."""
+    inside = np.zeros(nodes, np.bool_)
+    for p in processors:
+        inside[p // per_node] = True
+    return inside
 
-    `block` holds the segment, where `least` begins and how far it goes.
-    """
-    first, count = cpu.time_at[processors[0]], cpu.counts[processors[0]]
-    while changes[1] <= time:
-        block[0] += 1
-        if block[0] - block[1] >= block[2]:
-            block[1] = block[0]
-            block[2] = _slowest(cpu, processors, block[0], least)
-        speeds[1] = least[block[0] - block[1]]
-        changes[1] = np.inf
-        if block[0] + 1 < count:
-            changes[1] = cpu.times[first + block[0] + 1]
+
+@numba.njit(cache=True, inline="always")
+def _first_own(links, inside, following, until):  # type: ignore[no-untyped-def]
+    """Return where the first own link is that begins before `until`, or all after it begin."""
+    while following < len(links.start) and links.start[following] < until:
+        if inside[links.source[following]] and inside[links.destination[following]]:
+            break
+        following += 1
+    return following
+
+
+@numba.njit(cache=True, inline="always")
+def _meet(links, inside, following, time, ends, values, own):  # type: ignore[no-untyped-def]
+    """Take in the own links that are loaded from `time` or before; return how far that went."""
+    while following < len(links.start) and links.start[following] <= time:
+        k = following
+        if links.end[k] > time and inside[links.source[k]] and inside[links.destination[k]]:
+            ends[own], values[own] = links.end[k], links.available[k]
+            own += 1
+        following += 1
+    return following, own
+
+
+@numba.njit(cache=True, inline="always")
+def _leave(time, ends, values, own):  # type: ignore[no-untyped-def]
+    """Drop links that are free again; return how many stay, the next end, the least value."""
+    soonest, free, i = np.inf, 1.0, 0
+    while i < own:
+        if ends[i] <= time:
+            own -= 1
+            ends[i], values[i] = ends[own], values[own]
+        else:
+            soonest, free = min(soonest, ends[i]), min(free, values[i])
+            i += 1
+    return own, soonest, free
 
 
 @numba.njit(cache=True)
-def advance(cpu, links, processors, inside, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
+def advance(cpu, links, processors, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
     Work falls at the rate 1 / (computation / slowest CPU + communication /
     most loaded own link), from `time` until `until` or until none is left.
-    `inside` says for each node whether the job is on it.
+    `nodes` holds how many processors a node has and how many nodes there are.
     """
     together = _together(cpu, processors)
     width = 1
     while width < len(processors) and not together:
         width *= 2
-    changes, speeds = np.full(2 * width, np.inf), np.ones(2 * width)
+    size = 0 if together else 2 * width
+    changes, speeds = np.full(size, np.inf), np.ones(size)
     at = np.zeros(0 if together else len(processors), np.int64)
-    block, least = np.zeros(3, np.int64), np.empty(BLOCK if together else 0)
+    least = np.empty(BLOCK if together else 0)
+    first, count = cpu.time_at[processors[0]], cpu.counts[processors[0]]
+    segment = block = known = 0
     if together:
-        p = processors[0]
-        block[0] = _place(cpu.times, cpu.time_at[p], cpu.counts[p], time) - 1
-        changes[1] = time
-        _step(cpu, processors, time, block, least, changes, speeds)
+        segment = block = _place(cpu.times, first, count, time)
+        known = _slowest(cpu, processors, block, least)
+        speed, turn = least[0], np.inf
+        if segment + 1 < count:
+            turn = cpu.times[first + segment + 1]
     else:
         _seat(cpu, processors, time, changes, speeds, at)
-    own_end, own_value, own = np.empty(16), np.empty(16), 0
-    following = np.searchsorted(links.start, time - links.longest[0])
+        speed, turn = speeds[1], changes[1]
+    following, inside = len(links.start), np.zeros(0, np.bool_)
+    if communication > 0.0 and following > 0:
+        following = np.searchsorted(links.start, time - links.longest[0])
+        inside = _on_nodes(processors, nodes[0], nodes[1])
+    own, room = 0, 2 * int(links.most[0])  # those that have just ended are still in
+    ends, values = np.empty(room), np.empty(room)
     while True:
-        while following < len(links.start) and links.start[following] <= time:
-            k = following
-            if links.end[k] > time and inside[links.source[k]] and inside[links.destination[k]]:
-                if own == len(own_end):
-                    own_end = np.concatenate((own_end, np.empty(own)))
-                    own_value = np.concatenate((own_value, np.empty(own)))
-                own_end[own] = links.end[k]
-                own_value[own] = links.available[k]
-                own += 1
-            following += 1
-        change, free, i = min(changes[1], until), 1.0, 0
-        while i < own:
-            if own_end[i] <= time:
-                own -= 1
-                own_end[i], own_value[i] = own_end[own], own_value[own]
-            else:
-                change, free = min(change, own_end[i]), min(free, own_value[i])
-                i += 1
-        seconds = computation / speeds[1] + communication / free
-        change = min(change, time + work * seconds + 1.0)
-        while following < len(links.start) and links.start[following] < change:
-            if inside[links.source[following]] and inside[links.destination[following]]:
-                change = links.start[following]
-                break
-            following += 1
+        following, own = _meet(links, inside, following, time, ends, values, own)
+        own, change, free = _leave(time, ends, values, own)
+        seconds = computation / speed + communication / free
+        change = min(min(change, turn), min(until, time + work * seconds + 1.0))
+        following = _first_own(links, inside, following, change)
+        if following < len(links.start):
+            change = min(change, links.start[following])
         if work * seconds <= change - time:
             return time + work * seconds, 0.0
         work -= (change - time) / seconds
         time = change
         if time >= until:
             return until, max(work, 0.0)
-        if together:
-            _step(cpu, processors, time, block, least, changes, speeds)
-        else:
+        if not together:
             _turn(cpu, processors, time, changes, speeds, at)
+            speed, turn = speeds[1], changes[1]
+        while together and turn <= time:
+            segment += 1
+            if segment - block >= known:
+                block, known = segment, _slowest(cpu, processors, segment, least)
+            speed, turn = least[segment - block], np.inf
+            if segment + 1 < count:
+                turn = cpu.times[first + segment + 1]
+
+
+class PackedChunk(NamedTuple):
+    """CPU and links of one chunk in two arrays, which cross into compiled code cheaply.
+
+    ``borders`` begins with where each field ends, twelve numbers; the fields
+    of whole numbers follow.
+    """
+
+    numbers: FloatArray
+    borders: IntArray
+
+
+def pack(cpu: CpuChunk, links: LinkChunk) -> PackedChunk:
+    """Return a chunk as `advance_packed` takes it."""
+    floats = (
+        cpu.times,
+        cpu.values,
+        links.start,
+        links.end,
+        links.available,
+        links.longest,
+        links.most,
+    )
+    whole = (cpu.time_at, cpu.value_at, cpu.counts, links.source, links.destination)
+    float_ends = np.cumsum([len(field) for field in floats])
+    whole_ends = len(floats) + len(whole) + np.cumsum([len(field) for field in whole])
+    return PackedChunk(
+        np.concatenate(floats), np.concatenate((float_ends, whole_ends, *whole)).astype(np.int64)
+    )
+
+
+@numba.njit(cache=True)
+def advance_packed(numbers, borders, own, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
+    """Run a job within one packed chunk, as `advance` does."""
+    b = borders
+    cpu = CpuChunk(
+        numbers[: b[0]], b[12 : b[7]], numbers[b[0] : b[1]], b[b[7] : b[8]], b[b[8] : b[9]]
+    )
+    links = LinkChunk(
+        numbers[b[1] : b[2]],
+        numbers[b[2] : b[3]],
+        b[b[9] : b[10]],
+        b[b[10] : b[11]],
+        numbers[b[3] : b[4]],
+        numbers[b[4] : b[5]],
+        numbers[b[5] : b[6]],
+    )
+    return advance(cpu, links, own, nodes, time, until, work, computation, communication)
 
 
 @numba.njit(cache=True)

@@ -142,8 +142,10 @@ def link_chunk(rows: list[LinkRow]) -> LinkChunk:
     table = np.array(rows, float).reshape(-1, 5)
     start, end = table[:, 0].copy(), table[:, 1].copy()
     longest = np.array([float((end - start).max()) if len(table) else 0.0])
+    begun, over = np.arange(1, len(table) + 1), np.searchsorted(np.sort(end), start, side="right")
+    most = np.array([float((begun - over).max(initial=0))])
     source, destination = (table[:, k].astype(np.int64) for k in (2, 3))
-    return LinkChunk(start, end, source, destination, table[:, 4].copy(), longest)
+    return LinkChunk(start, end, source, destination, table[:, 4].copy(), longest, most)
 
 
 def link_of(index: int, nodes: int) -> tuple[int, int]:

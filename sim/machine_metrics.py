@@ -93,7 +93,7 @@ def machine_figures(state: Steps, processors: int, begin: float, end: float) -> 
     -----
     Loss of capacity is the share of the machine's time that is idle while some
     waiting job could start on as few processors: on its minimum, and (the
-    twin ``_requested``) on its request.
+    twin ``_requested``) on its request. Failed nodes are not idle.
     """
     durations = _durations(state, begin, end)
     total = processors * (end - begin)
@@ -105,7 +105,7 @@ def machine_figures(state: Steps, processors: int, begin: float, end: float) -> 
     if total <= 0:
         keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
         return figures | dict.fromkeys(keys)
-    idle = processors - state.busy
+    idle = processors - state.busy - state.down
     return figures | {
         "utilization": float((state.busy * durations).sum()) / total,
         "loss_of_capacity": lost_capacity(idle, state.least, durations) / total,

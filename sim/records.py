@@ -62,6 +62,22 @@ class Consultations:
 
 
 @dataclass(frozen=True)
+class Outages:
+    """When processors were out of service, one row an outage of a node.
+
+    Attributes
+    ----------
+    start_time, end_time : numpy.ndarray of float, shape (m,), seconds
+        The last job's end where a node was not repaired before.
+    processors : numpy.ndarray of int, shape (m,)
+    """
+
+    start_time: FloatArray
+    end_time: FloatArray
+    processors: IntArray
+
+
+@dataclass(frozen=True)
 class Recoveries:
     """What failures, limits and checkpoints cost each job, in processor-seconds.
 
@@ -77,6 +93,7 @@ class Recoveries:
         Held for reading them.
     reason : list of str, length n
         Why a job did not complete; empty if it did.
+    outages : Outages
     """
 
     evolving: NDArray[np.bool_]
@@ -84,6 +101,7 @@ class Recoveries:
     checkpoint_overhead: FloatArray
     restart_overhead: FloatArray
     reason: list[str]
+    outages: Outages
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sim.failures import NodeEvent
 from sim.machine import Dedicated
 from sim.policies.base import Policy
 from sim.processors import count_processors
-from sim.records import Records, Recoveries
+from sim.records import Outages, Records, Recoveries
 from sim.renewal import Renewal, Renews
 from sim.stages import Costs, Stages
 from sim.view import Run
@@ -117,6 +117,8 @@ class RecoveringEngine(Engine):
         self._evolving = evolving
         self.reasons: dict[int, str] = {}
         self.node_failures = 0
+        self._outages: list[tuple[int, float, float]] = []
+        self._failed_at: dict[int, float] = {}
         self.interruptions = 0
         self._resubmit = evolving is not None and evolving.resubmit
         self._failing = machine if isinstance(machine, FailingMachine) else None
@@ -159,7 +161,17 @@ class RecoveringEngine(Engine):
             checkpoint_overhead=np.array([cost.overhead for cost in costs]),
             restart_overhead=np.array([cost.restarting for cost in costs]),
             reason=[self.reasons.get(job, "") for job in range(number)],
+            outages=self._ended_outages(float(records.end_time.max(initial=0.0))),
         )
+
+    def _ended_outages(self, end: float) -> Outages:
+        """Return all outages, those that still last up to the last job's end."""
+        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
+        rows = [*self._outages, *lasting]
+        machine = self._failing
+        width = [count_processors((machine.processors_of(row[0]),)) for row in rows if machine]
+        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
+        return Outages(start, np.minimum(stop, end), np.array(width, np.int64))
 
     # Nodes
 
@@ -199,12 +211,14 @@ class RecoveringEngine(Engine):
         for run in sorted(hit, key=lambda run: run.job):
             self._interrupt(run)
         self.down[node] = ((first, last),)
+        self._failed_at[node] = now
         self.free.take_named(self.down[node])
         view.free -= last - first + 1
         self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
 
     def _repair(self, node: int) -> None:
         ranges = self.down.pop(node)
+        self._outages.append((node, self._failed_at.pop(node), self.clock._now))
         end, width = self.view.outages.pop(node)
         ends = self.view.believed_ends
         del ends[bisect_left(ends, (end, -1 - node))]
@@ -383,7 +397,18 @@ class RecoveringEngine(Engine):
         Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
 
     def _give_up_place(self, occurrence: Any) -> None:
+        """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
         run: Run = occurrence.subject
-        if self.view.running.get(run.job) is run:
-            self.events += 1
+        now = self.clock._now
+        if self.view.running.get(run.job) is not run:
+            return
+        self.events += 1
+        end = self.work.stop(run, now) if self.work.evolves(run.job) else None
+        if end is None:
             self._interrupt(run)
+        elif end < self._completions[run.job].time:
+            self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
+            if self._renewal is not None:
+                self._renewal.end(run)
+            self.move_believed_end(run, end)
+            self.view.disturbed = self._stirred = True

@@ -8,7 +8,7 @@ from predictors.forecast import Selection
 from sim.errors import ConfigError
 from sim.load import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.load_beliefs import Belief, LoadBeliefs
-from sim.load_kernels import BoolArray, IntArray
+from sim.load_kernels import IntArray
 from sim.load_models import ConstantLoad
 from sim.load_outlook import LoadOutlook
 from sim.load_sensors import LoadSensors
@@ -96,7 +96,6 @@ class Shared:
         self.sensors = LoadSensors(self.load, self._streams, *self._monitor)
         self.outlook()
         self._processors = np.arange(processors)
-        self._nodes = self._processors // processors_per_node
 
     @property
     def processors(self) -> int:
@@ -119,17 +118,12 @@ class Shared:
         size = (self.processors, self.processors_per_node)
         return Shared(*size, cpu, network, every, per, noise, history=0.0, streams=streams)
 
-    def _held(self, nodes: Ranges) -> tuple[IntArray, BoolArray]:
-        """Return processor numbers, and for each node whether one of them is on it."""
-        inside = np.zeros(self.load.nodes, bool)
+    def _held(self, nodes: Ranges) -> IntArray:
+        """Return the processor numbers of ranges."""
         if len(nodes) == 1:
             first, last = nodes[0]
-            own = self._processors[first : last + 1]
-            inside[self._nodes[first] : self._nodes[last] + 1] = True
-            return own, inside
-        own = np.concatenate([self._processors[first : last + 1] for first, last in nodes])
-        inside[self._nodes[own]] = True
-        return own, inside
+            return self._processors[first : last + 1]
+        return np.concatenate([self._processors[first : last + 1] for first, last in nodes])
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
@@ -148,8 +142,8 @@ class Shared:
         if self._idle:
             return start + runtime
         exchange = runtime * communication
-        own, inside = self._held(nodes)
-        return self.load.advance(own, inside, start, np.inf, 1.0, runtime - exchange, exchange)[0]
+        own = self._held(nodes)
+        return self.load.advance(own, start, np.inf, 1.0, runtime - exchange, exchange)[0]
 
     def progress(
         self, start: float, end: float, nodes: Ranges, communication: float = 0.0
@@ -158,9 +152,9 @@ class Shared:
         span = end - start
         if self._idle or span <= 0:
             return span
-        own, inside = self._held(nodes)
+        own = self._held(nodes)
         rate = (1.0 - communication, communication)
-        return span - self.load.advance(own, inside, start, end, span, *rate)[1]
+        return span - self.load.advance(own, start, end, span, *rate)[1]
 
     def measured(self, nodes: Ranges, start: float, end: float) -> dict[str, float]:
         """Return what the monitor saw of the load of a run.
@@ -172,7 +166,7 @@ class Shared:
             the run among its processors and links; the same with ``_at_start``:
             the least of the first sample; ``load_samples``: how many there were.
         """
-        own, _ = self._held(nodes)
+        own = self._held(nodes)
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
         for name, seen in (("cpu", samples.cpu), ("bandwidth", samples.bandwidth)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray
-from sim.attempts import Account, Attempt
+from sim.attempts import Account, Attempt, Clock
 from sim.disturbed import Disturbed
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
@@ -141,11 +141,30 @@ class Stages(Work):
             stage.first,
             limit,
             is_restart=again,
+            clock=self._clock(run, now),
         )
         end = self._machine.completion(now, attempt.wall, run.nodes)
         if end > now + limit:
             return now + limit, "killed"
         return end, attempt.outcome
+
+    def _clock(self, run: Run, since: float) -> Clock | None:
+        """Return what tells a run the time that passes while it works, if it may be slowed."""
+        speed, nodes = self._speed, run.nodes
+        if not isinstance(speed, Disturbed):
+            return None
+        return lambda seconds: speed.walls(since, seconds, nodes) - since
+
+    def stop(self, run: Run, now: float) -> float | None:
+        """Let a run checkpoint after the cycle under way and stop; return when that is.
+
+        None where it has nothing to save: it is still reading its checkpoint.
+        """
+        stage, elapsed = self._stages[run.job], self.elapsed(run, now)
+        if stage.attempt is None or elapsed < stage.attempt.restart:
+            return None
+        stage.attempt = stage.attempt.told_to_stop(elapsed)
+        return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
 
     def _nodes(self, run: Run) -> int:
         """Count the nodes on which a run sits."""

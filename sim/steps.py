@@ -50,6 +50,8 @@ class Steps:
     least, least_requested : numpy.ndarray of int, shape (m,)
         Least count, and least reference count, of the waiting jobs; `NOBODY`
         where none waits.
+    down : numpy.ndarray of int, shape (m,)
+        Processors out of service.
     """
 
     times: FloatArray
@@ -59,6 +61,7 @@ class Steps:
     queued_work: FloatArray
     least: IntArray
     least_requested: IntArray
+    down: IntArray
 
 
 def waits(records: Records) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -139,10 +142,11 @@ def steps(records: Records, demand: Demand) -> Steps:
     counted = demand.counted[job]
     job, begin, end = job[counted], begin[counted], end[counted]
     held = records.stretches
-    instants = np.concatenate([held.start_time, held.end_time, begin, end, records.submit_time[:1]])
-    times, index = np.unique(instants, return_inverse=True)
-    index = index.astype(np.int64)
-    on, off, join, leave, _ = np.split(index, np.cumsum([len(held.job)] * 2 + [len(job)] * 2))
+    out_start, out_end, out_width = _outages(records)
+    parts = (held.start_time, held.end_time, begin, end, records.submit_time[:1])
+    times, index = np.unique(np.concatenate([*parts, out_start, out_end]), return_inverse=True)
+    borders = np.cumsum([len(part) for part in (*parts, out_start)])
+    on, off, join, leave, _, fail, repair = np.split(index.astype(np.int64), borders)
     size = len(times)
     requested, work = demand.requested[job], demand.work[job]
     return Steps(
@@ -153,4 +157,17 @@ def steps(records: Records, demand: Demand) -> Steps:
         np.maximum(_level(join, leave, work, size), 0.0),
         least_over(join, leave, demand.least[job], size),
         least_over(join, leave, requested, size),
+        _level(fail, repair, out_width, size).astype(np.int64),
     )
+
+
+def _outages(records: Records) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return begin, end and width of outages between the first submit and the last end."""
+    nothing = np.empty(0)
+    if records.recoveries is None or not len(records.submit_time):
+        return nothing, nothing, nothing
+    out = records.recoveries.outages
+    first, last = records.submit_time.min(), records.end_time.max()
+    start, end = np.clip(out.start_time, first, last), np.clip(out.end_time, first, last)
+    some = end > start
+    return start[some], end[some], out.processors[some].astype(np.float64)

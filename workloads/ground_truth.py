@@ -86,6 +86,7 @@ class Truth:
             self._row = np.arange(jobs)
         self._table = self._empty_table()
         self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
+        self._split: dict[int, FloatArray] = {}
         self._reference_g = self._g(self._row, recorded.processors)
         self._feasible: dict[tuple[int, ...], IntArray] = {}
         self.min_processors, self.max_processors = self._limits()
@@ -358,9 +359,22 @@ class Truth:
         jobs, counts = np.asarray(jobs), np.asarray(counts)
         if not self.known:
             return np.full(len(jobs), np.nan)
-        share = np.array(self._curves.communication(self._row[jobs], counts), float)
+        if len(jobs) == 1 and self._table is not None:
+            share = self._split_of(self._row.item(jobs.item(0)))[counts]
+        else:
+            share = np.array(self._curves.communication(self._row[jobs], counts), float)
         disturb(share, jobs, counts, self._split_key, self._options.split_noise)
         return share
+
+    def _split_of(self, row: int) -> FloatArray:
+        """Return an application's share of communication at every count, from 0 processors on."""
+        split = self._split.get(row)
+        if split is None:
+            counts = np.arange(self._curves.processors + 1)
+            split = np.full(len(counts), np.nan)
+            split[1:] = self._curves.communication(np.full(len(counts) - 1, row), counts[1:])
+            self._split[row] = split
+        return split
 
     def summary(self) -> Mapping[str, float]:
         """Return how much repeats, how noisily, and how much of it is assumed.

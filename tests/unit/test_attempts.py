@@ -129,6 +129,34 @@ def test_bad_values_are_named(call, named):
         call()
 
 
+def test_a_job_on_slowed_nodes_checkpoints_by_its_own_clock():
+    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, clock=lambda seconds: 2.0 * seconds)
+    assert slowed.plan.places.tolist() == SAVING.attempt(RUN, 16, 14_400.0, 8).plan.places.tolist()
+    assert slowed.plan.ends[-1] == 7200.0
+    same = SAVING.attempt(RUN, 16, 7200.0, 8, clock=lambda seconds: seconds)
+    assert same.plan.places.tolist() == SAVING.attempt(RUN, 16, 7200.0, 8).plan.places.tolist()
+
+
+def test_checkpoints_come_closer_only_while_a_node_is_slowed():
+    def slow_later(seconds):
+        return seconds + np.maximum(seconds - 3000.0, 0.0)
+
+    plain = SAVING.attempt(RUN, 16, 7200.0, 8).plan
+    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, clock=slow_later).plan
+    before = plain.places[plain.wall_ends[plain.places] < 3000.0]
+    assert slowed.places[: before.size].tolist() == before.tolist()
+    assert slowed.places.size - before.size > 1.5 * (plain.places.size - before.size)
+    ends = slow_later(slowed.wall_ends[slowed.places - 1])
+    begun = slow_later(slowed.saved_ends)
+    assert (ends[1:] - begun[:-1]).max() < 650.0
+
+
+def test_a_job_on_slowed_nodes_stops_in_time_by_the_clock():
+    slowed = SAVING.attempt(RUN, 16, 7200.0, 8, limit=4000.0, clock=lambda seconds: 2.0 * seconds)
+    assert slowed.outcome == "stopped"
+    assert 3600.0 < 2.0 * slowed.wall <= 4000.0
+
+
 def test_plans_do_not_look_ahead():
     # A cycle is planned from measured cycles alone: changing the later ones
     # leaves the earlier checkpoints where they were.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
+from predictors.checkpointing import NoCheckpoints
 from sim.checks import Checker
 from sim.evolving import Evolving
 from sim.failing import FailingMachine
@@ -34,10 +35,10 @@ class IllNode(Dedicated):
         return healthy + (end - start - healthy) / 2.0
 
 
-def play(care, rows, seed=1):
+def play(care, rows, seed=1, **saving):
     trace = trace_of(rows)
     machine = FailingMachine(12, 4, speed=IllNode(12, 4))
-    saving = Evolving(node_mtbf=1e5, cycles=400)
+    saving = Evolving(**{"node_mtbf": 1e5, "cycles": 400, **saving})
     scene = saving.scene(trace.jobs["requested_processors"].to_numpy(), Streams(seed), machine)
     return simulate_recovering(
         trace,
@@ -82,6 +83,20 @@ def test_a_slowed_job_goes_on_elsewhere():
     assert 5000.0 < held.end_time[0] < 6000.0
     assert records.end_time[0] < 40_000.0
     assert play(Told(*PARTS, react="avoid"), ROWS).end_time[0] > 50_000.0
+
+
+def test_a_job_that_moves_saves_its_work_first():
+    """Nobody expects failures here, so there is no other checkpoint to go on from."""
+    records = play(Told(*PARTS), ROWS, interval=NoCheckpoints(), cost=30.0)
+    paid, held = records.recoveries, records.stretches
+    assert records.restarts[0] == 1
+    assert paid.lost_work[0] == 0.0
+    ended = held.end_time[0]
+    assert ended < 5000.0 + 2 * (2 * 30_000.0 / 400 + 30.0)
+    full_speed = 4000.0 + (ended - 4000.0) / 2.0
+    assert paid.checkpoint_overhead[0] == pytest.approx(30.0 / full_speed * 4 * ended)
+    again = held.end_time[1] - held.start_time[1]
+    assert full_speed - 30.0 + again - 10.0 == pytest.approx(30_000.0)
 
 
 def test_others_start_away_from_suspected_nodes():

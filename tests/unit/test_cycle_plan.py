@@ -115,6 +115,27 @@ def test_a_margin_stops_earlier_and_survives_a_slow_cycle():
     assert early.saved(early.wall) == 3
 
 
+@pytest.mark.parametrize(
+    ("told", "stops", "wall"),
+    [
+        (1.0, 1, 6.0),  # the cycle under way is finished and saved
+        (8.5, 2, 10.0),  # it is writing this checkpoint anyway
+        (10.0, 3, 16.0),
+        (17.0, 4, 20.0),  # the next checkpoint was due there
+        (23.0, 5, 24.0),  # the last cycle needs no checkpoint: it completes
+    ],
+)
+def test_a_run_told_to_stop_saves_the_cycle_under_way(told, stops, wall):
+    plan = plan_cycles([4, 8, 12, 16, 20], interval=8, cost=2)
+    assert plan.places.tolist() == [2, 4]
+    early = plan.told_to_stop(told, np.full(5, 2.0))
+    assert (early.stopped_after, early.wall) == (stops, wall)
+    if stops < 5:
+        assert (early.outcome, early.saved(early.wall)) == ("stopped", stops)
+        assert early.overhead(early.wall) + early.computed(early.wall) == early.wall
+    assert early.told_to_stop(told, np.full(5, 2.0)) is early
+
+
 def test_growing_costs_are_paid_where_they_fall():
     plan = plan_cycles([4, 8, 12, 16], interval=5, cost=[1, 2, 3, 4])
     assert plan.costs.tolist() == [2, 3, 4]

@@ -10,7 +10,9 @@ from sim.trimming import Trim
 def queue(work, times):
     zero = np.zeros(len(times), np.int64)
     none = np.full(len(times), NOBODY)
-    return Steps(np.asarray(times, float), zero, zero, zero, np.asarray(work, float), none, none)
+    return Steps(
+        np.asarray(times, float), zero, zero, zero, np.asarray(work, float), none, none, zero
+    )
 
 
 def test_slope_is_that_of_a_finely_sampled_fit():

@@ -96,6 +96,12 @@ def test_few_rows_keep_the_leading_terms_alone():
     assert len(RationalPolynomial(3, 3, 2).fit(runs(rows=22)).coefficients_) == 11
 
 
+def test_few_rows_add_no_constant_to_terms_that_were_named_exactly():
+    model = RationalPolynomial(["n^3"], 3, 2).fit(runs(rows=10))
+    named = list(model.coefficients_[["part", "term"]].itertuples(index=False, name=None))
+    assert named == [("init", "n^3"), ("computation", "n^3"), ("communication", "n^2")]
+
+
 def test_nnls_never_predicts_below_zero_where_ols_does():
     noisy = runs(rows=40, noise=0.3, seed=3)
     asked = {"size": np.linspace(200, 14000, 40)[:, None], "available_cpu": [0.065, 0.5, 1.0]}

@@ -15,8 +15,10 @@ from sim.checks import Checker
 from sim.errors import ConfigError, PolicyError
 from sim.evolving import Evolving
 from sim.failing import Failing
+from sim.machine_metrics import machine_figures
 from sim.recoveries import simulate_recovering
 from sim.recovery import recover
+from sim.steps import Demand, steps
 from workloads.cycle_costs import CYCLE_MACHINES
 from workloads.evolving import EvolvingApplication
 from workloads.streams import Streams
@@ -161,6 +163,19 @@ class TestFailures:
                 ToyEstimate(),
                 Failing(2, mtbf=10.0).bound(Streams(1), 0.0),
             )
+
+
+def test_failed_nodes_are_no_lost_capacity():
+    """A job as wide as the machine waits for the repair: what is left idle is of no use to it."""
+    records, bound = play([(0.0, 8, 50_000.0)], Failing(8, 4, mtbf=30_000.0, repair=9000.0))
+    end = float(records.end_time[0])
+    assert records.restarts[0] > 0
+    wide = np.array([8])
+    state = steps(records, Demand(wide, wide, np.zeros(1), np.ones(1, bool)))
+    figures = machine_figures(state, 8, 0.0, end)
+    assert figures["loss_of_capacity"] == 0.0
+    missed = sum(4 * (min(back, end) - begin) for _, begin, back in outages(bound, end))
+    assert (state.down * np.diff(state.times, append=end)).sum() == pytest.approx(missed)
 
 
 class TestAgainstTheLoneJob:

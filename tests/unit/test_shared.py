@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from predictors.base import Explanation
+from predictors.base import Explanation, Observation, VisibleJobs
 from predictors.rational_learned import RationalPerApplication
 from sim.checks import Checker
 from sim.decisions import Resize, Start, WakeAt
@@ -168,6 +168,20 @@ def test_rational_predictions_pass_the_checker_under_every_belief(belief, backfi
     assert (records.end_time > records.start_time).all()
     told = np.array(records.consultations.method)
     assert (told == "rational").mean() > 0.5
+
+
+def test_runs_of_like_size_leave_no_constant_to_predict_a_short_job_by():
+    """With constants left open these four runs give a job of 10 s some 2,000 s."""
+    zero, size = np.zeros(1, int), np.array([10.0])
+    predictor = RationalPerApplication()
+    predictor.attach(VisibleJobs(zero, zero - 1, size, zero, zero + 4, np.array([60.0])))
+    runs = [(1, 14653.3, 18610.5), (4, 15643.8, 6928.5), (8, 19131.0, 4638.8), (4, 15000.0, 6700.0)]
+    for count, seen, seconds in runs:
+        load = {"available_cpu": 0.85, "available_bandwidth": 1.0}
+        predictor.observe(Observation(0, -1, seen, count, seconds, 0.0, 0, load))
+    believed = predictor.curve(0, np.array([1, 4]))
+    assert believed is not None
+    assert believed == pytest.approx([11.0, 4.0], rel=0.4)
 
 
 def test_the_same_machine_replays_the_same_load():
