@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 from sim.errors import ConfigError
@@ -51,8 +52,9 @@ class Stopping:
     def figures(self, pairs: list[Pair]) -> Figures:
         """Return what the summary says of the precision."""
         values = [self.value(pair) for pair in pairs]
+        reached = self.precision.interval(values).relative
         return {
-            "precision_reached": self.precision.interval(values).relative,
+            "precision_reached": reached if isfinite(reached) else None,  # a mean of 0
             "precision_met": self.precision.met(values),
         }
 
