@@ -121,6 +121,13 @@ def test_help_shows_the_page_at_once():
     assert seconds < 5  # 0.5 s on an idle core; loaded machines get slack
 
 
+def test_every_experiment_is_on_the_help_page():
+    listed = PAGE[PAGE.index("experiment=NAME") : PAGE.index("WHERE THINGS GO")]
+    assert set(re.findall(r"^      (\w+)  ", listed, re.M)) == {
+        name.partition("/")[2] for name in EXPERIMENTS
+    }
+
+
 def test_every_experiment_composes():
     for name in EXPERIMENTS:
         assert composed(f"experiment={name.partition('/')[2]}").seed >= 0
