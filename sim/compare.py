@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.artefacts import FAILURE, SUMMARY, is_finished, mean_summary, read_failure, read_summary
+from sim.artefacts import FAILURE, SUMMARY, is_finished, read_failure, read_summary
 from sim.configurations import distinguishing, of_baseline, read_configuration
 from sim.console import Row, texts
 from sim.errors import SimError
-from sim.job_metrics import Figures
+from sim.run_folder import baseline_summary
 
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
@@ -61,24 +61,13 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
-def _baseline(run: Path, summary: Figures) -> Figures | None:
-    """Return the baseline's summary of a run, its mean over replications; None without one."""
-    count = summary.get("replications")
-    if not isinstance(count, int):
-        return read_summary(run / "baseline") if is_finished(run / "baseline") else None
-    folders = [run / f"replication={k}" / "baseline" for k in range(count)]
-    if not folders or not all(map(is_finished, folders)):
-        return None
-    return mean_summary([read_summary(folder) for folder in folders])
-
-
 def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
     """Yield the rows of a run: its own and its baseline's."""
     own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
     if is_finished(run):
         summary = read_summary(run)
         yield own | {"status": "finished", "message": ""} | summary
-        baseline = _baseline(run, summary)
+        baseline = baseline_summary(run, summary)
         if baseline is not None:
             yield own | {"role": "baseline", "status": "finished", "message": ""} | baseline
     elif (run / FAILURE).exists():

@@ -52,8 +52,8 @@ class Config:
     seed: int = 1
     replications: int = 1
     precision: float | None = None
-    precision_figure: str = "mean_response_time"
-    precision_of: str = "run"
+    objective: str = "mean_response_time"
+    objective_of: str = "run"
     most_replications: int = 100
     overrun: str = "extend"
     export: list[str] = field(default_factory=list)
@@ -98,8 +98,8 @@ def _check_precision(config: Mapping[str, Any]) -> None:
     asked = config["precision"]
     if asked is not None and not 0 < asked < 1:
         _refuse("precision", asked, "a number between 0 and 1, or null")
-    if config["precision_of"] not in PRECISE:
-        _refuse("precision_of", config["precision_of"], f"one of {', '.join(PRECISE)}")
+    if config["objective_of"] not in PRECISE:
+        _refuse("objective_of", config["objective_of"], f"one of {', '.join(PRECISE)}")
     if config["most_replications"] < 1:
         _refuse("most_replications", config["most_replications"], "a whole number, at least 1")
 

@@ -14,44 +14,73 @@ Pair = tuple[Figures, Figures | None]
 
 
 @dataclass(frozen=True)
+class Objective:
+    """The figure that precision is asked for and that tuning minimises or maximises.
+
+    Attributes
+    ----------
+    figure : str
+        Key of the summary.
+    of : str
+        ``run``, or ``change``: the ratio of the run's figure to its baseline's
+        on the same jobs, which takes far fewer replications.
+
+    Examples
+    --------
+    >>> Objective("wait", "change").value(({"wait": 3.0}, {"wait": 4.0}))
+    0.75
+    """
+
+    figure: str
+    of: Literal["run", "change"]
+
+    def value(self, pair: Pair) -> float:
+        """Return the objective of one replication, or of the means of several.
+
+        Raises
+        ------
+        ConfigError
+            If it is undefined or no number, or there is no baseline to compare with.
+        """
+        own, base = pair
+        value = _number(own, self.figure)
+        if self.of == "run":
+            return value
+        if base is None:
+            raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
+        reference = _number(base, self.figure)
+        if reference == 0:
+            raise ConfigError(f"objective_of=change: {self.figure} of the baseline is 0")
+        return value / reference
+
+
+def _number(summary: Figures, key: str) -> float:
+    if key not in summary:
+        close = ", ".join(sorted(k for k in summary if k.startswith("mean_"))[:6])
+        raise ConfigError(f"objective={key}: must be a key of summary.json, such as {close}")
+    value = summary[key]
+    if isinstance(value, bool | str) or value is None:
+        raise ConfigError(f"objective={key}: must be a number, is {value!r} in this run")
+    return float(value)
+
+
+@dataclass(frozen=True)
 class Stopping:
     """When the replications of a run are enough.
 
     Attributes
     ----------
     precision : Precision
-    figure : str
-        Key of the summary whose mean is to be so precise.
-    of : str
-        ``run``, or ``change``: the ratio of the run's figure to its baseline's
-        on the same jobs, which takes far fewer replications.
+    objective : Objective
+        Whose mean is to be so precise.
     """
 
     precision: Precision
-    figure: str
-    of: Literal["run", "change"]
-
-    def value(self, pair: Pair) -> float:
-        """Return the figure of one replication.
-
-        Raises
-        ------
-        ConfigError
-            If it is undefined or no number.
-        """
-        own, base = pair
-        value = _number(own, self.figure)
-        if self.of == "run":
-            return value
-        assert base is not None
-        reference = _number(base, self.figure)
-        if reference == 0:
-            raise ConfigError(f"precision_of=change: {self.figure} of the baseline is 0")
-        return value / reference
+    objective: Objective
 
     def figures(self, pairs: list[Pair]) -> Figures:
         """Return what the summary says of the precision."""
-        values = [self.value(pair) for pair in pairs]
+        values = [self.objective.value(pair) for pair in pairs]
         reached = self.precision.interval(values).relative
         return {
             "precision_reached": reached if isfinite(reached) else None,  # a mean of 0
@@ -59,14 +88,9 @@ class Stopping:
         }
 
 
-def _number(summary: Figures, key: str) -> float:
-    if key not in summary:
-        close = ", ".join(sorted(k for k in summary if k.startswith("mean_"))[:6])
-        raise ConfigError(f"precision_figure={key}: must be a key of summary.json, such as {close}")
-    value = summary[key]
-    if isinstance(value, bool | str) or value is None:
-        raise ConfigError(f"precision_figure={key}: must be a number, is {value!r} in this run")
-    return float(value)
+def objective_of(config: Mapping[str, Any]) -> Objective:
+    """Return the objective that a configuration names."""
+    return Objective(config["objective"], config["objective_of"])
 
 
 def stopping_rule(config: Mapping[str, Any]) -> Stopping | None:
@@ -80,11 +104,10 @@ def stopping_rule(config: Mapping[str, Any]) -> Stopping | None:
     asked = config["precision"]
     if asked is None:
         return None
-    if config["precision_of"] == "change" and config["baseline"] is None:
-        raise ConfigError("precision_of=change: needs a baseline; baseline is null here")
+    if config["objective_of"] == "change" and config["baseline"] is None:
+        raise ConfigError("objective_of=change: needs a baseline; baseline is null here")
     least = config["replications"] if config["replications"] > 1 else LEAST
-    precision = Precision(asked, least, config["most_replications"])
-    return Stopping(precision, config["precision_figure"], config["precision_of"])
+    return Stopping(Precision(asked, least, config["most_replications"]), objective_of(config))
 
 
 def replicated(simulate: Callable[[int], Pair], number: int, rule: Stopping | None) -> list[Pair]:
@@ -100,7 +123,7 @@ def replicated(simulate: Callable[[int], Pair], number: int, rule: Stopping | No
 
     Examples
     --------
-    >>> rule = Stopping(Precision(0.05, least=2), "wait", "run")
+    >>> rule = Stopping(Precision(0.05, least=2), Objective("wait", "run"))
     >>> len(replicated(lambda k: ({"wait": 10.0 + k % 2}, None), 1, rule))
     7
     """
@@ -109,5 +132,5 @@ def replicated(simulate: Callable[[int], Pair], number: int, rule: Stopping | No
     while not (len(pairs) >= number if rule is None else rule.precision.enough(values)):
         pairs.append(simulate(len(pairs)))
         if rule is not None:
-            values.append(rule.value(pairs[-1]))
+            values.append(rule.objective.value(pairs[-1]))
     return pairs

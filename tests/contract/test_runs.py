@@ -88,7 +88,7 @@ def test_replications_run_inside_one_job_and_are_averaged(command, tmp_path):
 
 def test_precision_replicates_until_the_mean_is_as_precise_as_asked(command, tmp_path):
     asked = (*TINY, "policy=sa_easy", "predictor=oracle", "replications=3", "most_replications=12")
-    rule = ("precision=0.4", "precision_of=change", "hydra.run.dir=run")
+    rule = ("precision=0.4", "objective_of=change", "hydra.run.dir=run")
     ended = command(*asked, *rule)
     run = tmp_path / "run"
     count = summary(run)["replications"]
