@@ -256,10 +256,34 @@ def warnings(run: Figures) -> list[str]:
         lines.append(
             "The queue kept growing to the last arrivals: means depend on the run's length."
         )
+    if run.get("precision_met") is False:
+        lines.append(
+            f"The precision asked for was not reached: ± {_percent(run)} after "
+            f"{run.get('replications')} replications, as many as most_replications allows."
+        )
     share = run.get("share_assumed_serial_time")
     if isinstance(share, float) and share > 0:
         lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
     return lines
+
+
+def _percent(run: Figures) -> str:
+    reached = run.get("precision_reached")
+    return f"{100 * reached:.2g} %" if isinstance(reached, int | float) else "unknown"
+
+
+def notes(run: Figures) -> list[str]:
+    """Return what helps to read a summary, a sentence each.
+
+    Examples
+    --------
+    >>> notes({"precision_met": True, "precision_reached": 0.0481, "replications": 14})
+    ['Precision reached: ± 4.8 % with 14 replications.']
+    """
+    if run.get("precision_met"):
+        count = run.get("replications")
+        return [f"Precision reached: ± {_percent(run)} with {count} replications."]
+    return []
 
 
 def print_results(
@@ -282,7 +306,7 @@ def print_results(
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     console.print(result_table(run, baseline, names=names))
-    for line in reasons(run):
+    for line in [*notes(run), *reasons(run)]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")

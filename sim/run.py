@@ -42,6 +42,7 @@ from sim.plots import schedule_figure
 from sim.progress import Progress
 from sim.records import Records
 from sim.recoveries import simulate_recovering
+from sim.replication import replicated, stopping_rule
 from sim.run_folder import DIGEST
 from sim.trimming import Trim
 from sim.watching import ProgressWatcher
@@ -332,12 +333,13 @@ def run(
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
-    number = config["replications"]
-    if number == 1:
+    number, rule = config["replications"], stopping_rule(config)
+    if number == 1 and rule is None:
         return replicate(config, 0, folder, digest, show)
-    pairs = [
-        replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
-    ]
+    pairs = replicated(
+        lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
+    )
     bases = [base for _, base in pairs if base is not None]
-    means = write_means(folder, number, {DIGEST: digest})
+    more = {} if rule is None else rule.figures(pairs)
+    means = write_means(folder, len(pairs), {DIGEST: digest}, more)
     return means, mean_summary(bases) if bases else None

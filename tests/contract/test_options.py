@@ -82,7 +82,10 @@ def test_every_option_and_key_is_on_the_help_page(option):
         name
     )
     part = option.split("/")[0]
-    missing = {key for key in leaves({part: plain(option)[part]}) if not described(key)}
+    keys = {
+        key.replace("predictor.inner.", "predictor.") for key in leaves({part: plain(option)[part]})
+    }
+    missing = {key for key in keys if not described(key)}
     assert missing == set()
 
 
@@ -117,6 +120,13 @@ def test_help_shows_the_page_at_once():
     assert shown.stdout.strip() == PAGE.replace("$$", "$").strip()
     assert shown.stderr == ""
     assert seconds < 5  # 0.5 s on an idle core; loaded machines get slack
+
+
+def test_every_experiment_is_on_the_help_page():
+    listed = PAGE[PAGE.index("experiment=NAME") : PAGE.index("WHERE THINGS GO")]
+    assert set(re.findall(r"^      (\w+)  ", listed, re.M)) == {
+        name.partition("/")[2] for name in EXPERIMENTS
+    }
 
 
 def test_every_experiment_composes():
