@@ -196,11 +196,18 @@ class Resizer:
         return run.changed + left * self._whole_limit(run.job, run.processors)
 
     def _whole_limit(self, job: int, processors: int) -> float:
-        """Return the requested time, scaled by the believed curve when molded."""
+        """Return the requested time, scaled by the believed curve when molded.
+
+        Without a curve a job is given the time that its requested processor-seconds
+        need on fewer processors, and its requested time on more.
+        """
         view = self._engine.view
         limit = view.requested_time[job]
         reference = view.requested_processors[job]
         if processors == reference:
             return limit
         curve = view.curve(job, np.array([processors, reference]))
-        return limit if curve is None else limit * float(curve[0] / curve[1])
+        if curve is None:
+            is_scaled = view.scales_requests and view.malleable[job]
+            return limit * max(reference / processors, 1.0) if is_scaled else limit
+        return limit * float(curve[0] / curve[1])
