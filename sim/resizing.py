@@ -68,7 +68,7 @@ class Resizer:
         view.free += run.processors - processors
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
 
-    def shrink_off(self, run: Run, lost: Ranges, cost: float, now: float) -> bool:
+    def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
         """Let a run go on without processors that are lost to it and to everybody else.
 
         This is what a malleable job does instead of dying when a node fails. The
@@ -80,8 +80,8 @@ class Resizer:
         run : Run
         lost : Ranges
             Of the run's own processors.
-        cost : float
-            Seconds without progress, on the processors that it keeps.
+        seconds : float
+            Without progress, beyond those of the change, on the processors that it keeps.
         now : float
 
         Returns
@@ -103,7 +103,8 @@ class Resizer:
         kept, spare = split_ranges(kept, wanted)
         self._engine.free.give(spare)
         view.free += left - wanted
-        self._go_on(run, kept, wanted, cost, now)
+        cost = view.change_cost(run.processors, wanted)
+        self._go_on(run, kept, wanted, seconds + cost, now)
         view.disturbed = True
         return True
 

@@ -30,6 +30,10 @@ def _nothing() -> Ranges:
     return ()
 
 
+def _free_of_charge(before: int, after: int) -> float:
+    return 0.0
+
+
 class Run:
     """A running job, as far as a policy may know it.
 
@@ -127,6 +131,8 @@ class View:
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
         What is believed of the load, on a shared machine.
+    change_cost : callable
+        What the policy says that a change costs: two counts to seconds.
     scales_requests : bool
         Whether a malleable job without a curve is believed to need its requested
         processor-seconds on any count, instead of its requested time.
@@ -170,6 +176,7 @@ class View:
         self.sensor = sensor
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
+        self.change_cost: Callable[[int, int], float] = _free_of_charge
         self.scales_requests = False
         self.queries = 0
         self._predictor = predictor

@@ -217,6 +217,7 @@ class ReallocatingScheduler:
         self.beliefs = Beliefs(view)
         self.sharing = rule.sharing(self.beliefs)
         view.scales_requests = True
+        view.change_cost = rule.cost.change
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
         rest = _AllocationOfTheRest(None if rule.grows_only else self.sharing, allocation)
         self.inner = backfill.begin(self.lending, order, rest)
