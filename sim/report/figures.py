@@ -167,6 +167,8 @@ def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]
                 label=group.label, **line(number),
             )  # fmt: skip
         axes.set_xscale("symlog", base=2, linthresh=1)
+        known = [float(x) for _, found in drawn for x in getattr(found, column).index]
+        axes.set_xlim(min(known, default=0.0) - 0.5, 2.0 * max(known, default=1.0) or 2.0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_yscale("symlog", linthresh=1.0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
