@@ -21,6 +21,7 @@ from calibrate_consensus import (
     fit_ranges,
     headline,
     try_rules,
+    widening,
 )
 from consensus_voices import METHODS, Voices, combine, covered, voices
 from gaussian_process import gaussian_process
@@ -52,12 +53,14 @@ def cross_fitted(said: Voices) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
         rows = np.flatnonzero(chooser.source != source)
         rule = choose_rule(chooser.take(rows), tried[:, rows], rules)
         rest, part = said.take(others), said.take(np.flatnonzero(held))
-        ranges = fit_ranges(rest, *combine(rule, rest))
+        centre, spread = combine(rule, rest)
+        wider = widening(rest, centre, spread)
+        ranges = fit_ranges(rest, centre, spread, wider)
         middle, apart = combine(rule, part)
         errors[held] = np.abs(np.expm1(middle - part.actual))
         inside[held] = covered(ranges, part, middle, apart, LEVEL)
         names = ", ".join(f"{name} {rule.weights[name]:g}" for name in METHODS)
-        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}"
+        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}, wider {wider:.3f}"
     return errors, inside, chosen
 
 
