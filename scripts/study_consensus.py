@@ -21,7 +21,6 @@ from calibrate_consensus import (
     fit_ranges,
     headline,
     try_rules,
-    widening,
 )
 from consensus_voices import METHODS, Voices, combine, covered, voices
 from gaussian_process import gaussian_process
@@ -53,14 +52,12 @@ def cross_fitted(said: Voices) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
         rows = np.flatnonzero(chooser.source != source)
         rule = choose_rule(chooser.take(rows), tried[:, rows], rules)
         rest, part = said.take(others), said.take(np.flatnonzero(held))
-        centre, spread = combine(rule, rest)
-        wider = widening(rest, centre, spread)
-        ranges = fit_ranges(rest, centre, spread, wider)
+        ranges = fit_ranges(rest, *combine(rule, rest))
         middle, apart = combine(rule, part)
         errors[held] = np.abs(np.expm1(middle - part.actual))
         inside[held] = covered(ranges, part, middle, apart, LEVEL)
         names = ", ".join(f"{name} {rule.weights[name]:g}" for name in METHODS)
-        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}, wider {wider:.3f}"
+        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}"
     return errors, inside, chosen
 
 
