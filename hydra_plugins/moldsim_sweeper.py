@@ -3,6 +3,7 @@
 Hydra takes sweepers from this namespace alone; what is done lies in `sim.sweeping`.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,16 @@ class MoldsimSweeperConf:
     ----------
     max_batch_size : int or None
         Most runs handed to the launcher at once; None: 500, or what Slurm's
-        ``MaxArraySize`` allows.
+        ``MaxArraySize`` allows, times `runs_per_job`.
+    runs_per_job : int
+        Runs that share a job of Slurm, which starts Python once for all of them.
     params : dict or None
         Sweep values, as with Hydra's own sweeper.
     """
 
     _target_: str = "hydra_plugins.moldsim_sweeper.MoldsimSweeper"
     max_batch_size: int | None = None
+    runs_per_job: int = 1
     params: dict[str, str] | None = None
 
 
@@ -40,8 +44,20 @@ ConfigStore.instance().store(
 class MoldsimSweeper(BasicSweeper):
     """The basic sweeper for many runs: it restarts, splits, and goes on past crashes."""
 
+    def __init__(
+        self,
+        max_batch_size: int | None = None,
+        runs_per_job: int = 1,
+        params: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(max_batch_size, params)
+        self.runs_per_job = runs_per_job
+
     def sweep(self, arguments: list[str]) -> Any:
         """Run every combination that is not finished yet; return nothing."""
+        from sim.app import BAD_STATUS
+        from sim.errors import ConfigError
+        from sim.packing import packed
         from sim.sweeping import Sweep, samples_to_validate
 
         assert self.config is not None
@@ -55,13 +71,16 @@ class MoldsimSweeper(BasicSweeper):
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
         hydra: Any = OmegaConf.to_container(self.config.hydra, resolve=False)
-        Sweep(folder, hydra, combinations, self._launch()).run(self.max_batch_size)
+        shared = self.runs_per_job
+        try:
+            launch = self._launch(self.launcher if shared == 1 else packed(self.launcher, shared))
+        except ConfigError as error:
+            sys.stderr.write(f"error: {error}\n")
+            raise SystemExit(BAD_STATUS) from None
+        Sweep(folder, hydra, combinations, launch, shared).run(self.max_batch_size)
         return []
 
-    def _launch(self) -> Callable[[Sequence[Sequence[str]], int], None]:
-        launcher = self.launcher
-        assert launcher is not None
-
+    def _launch(self, launcher: Any) -> Callable[[Sequence[Sequence[str]], int], None]:
         def launch(batch: Sequence[Sequence[str]], first: int) -> None:
             for result in launcher.launch(batch, initial_job_idx=first):
                 _ = result.return_value  # raises what the job raised

@@ -12,6 +12,7 @@ from predictors.leastsquares import collinear_column, factor
 WIDEN = 0.1
 SPARE_ROWS = 3
 MAX_WIDENINGS = 400
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class FocalRegion:
 
 def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
     """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
-    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + 1e-12
+    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + _ROUNDING
     return inside
 
 
@@ -97,11 +98,16 @@ def focal_region(
     focal_time : float, seconds
     half_width : float, log2 units
     """
-    for widened in range(MAX_WIDENINGS):
+    distance = np.abs(log_time - np.log2(focal_time)) - _ROUNDING
+    ordered = np.sort(distance)
+    needed = min(design.shape[1] + SPARE_ROWS, ordered.size)
+    first = max(0, int((ordered[needed - 1] - half_width) / WIDEN))
+    for widened in range(first, MAX_WIDENINGS):
         width = half_width + widened * WIDEN
-        rows = within_time(log_time, focal_time, width)
-        enough = rows.sum() >= design.shape[1] + SPARE_ROWS
-        if rows.all() or (enough and determined(design[rows])):
+        if ordered[-1] <= width:
+            return FocalRegion(np.ones(log_time.size, dtype=bool), width, widened)
+        rows = distance <= width
+        if ordered[needed - 1] <= width and determined(design[rows]):
             return FocalRegion(rows, width, widened)
     return FocalRegion(np.ones(log_time.size, dtype=bool), np.inf, MAX_WIDENINGS)
 

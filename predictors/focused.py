@@ -30,7 +30,6 @@ from predictors.loglog_remarks import (
     constant_remarks,
     fit_remarks,
     range_remarks,
-    superlinear_remarks,
 )
 from predictors.model_choice import (
     Choice,
@@ -288,7 +287,7 @@ class FocusedRegression(LogLogPredictor):
         if self.choice_.note:
             remarks.append(Remark("note", "split_mismatch", self.choice_.note))
         remarks += constant_remarks(self.runs_.constants, inputs)
-        remarks += superlinear_remarks(self.runs_)
+        remarks += self._superlinear()
         return remarks + range_remarks(self.model_, log_q, log_inputs)
 
     def _focus_remarks(self, predicted: FloatArray) -> list[Remark]:

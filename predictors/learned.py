@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
 from predictors.errors import PredictorError
+from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.remarks import worst_grade
 
 _KEPT_RUNS = 16
@@ -32,16 +33,22 @@ class CurveModel(Protocol):
 
 
 @runtime_checkable
-class Grading(Protocol):
-    """A model that grades a single prediction for less than the remarks about it cost."""
+class FastCurveModel(Protocol):
+    """A model that takes merged runs, and grades counts for less than remarks on them cost."""
 
-    def grade(self, nprocs: float) -> str:
-        """Return the worst grade of the remarks about one count, empty without any."""
+    def fit_observed(self, curve: ObservedCurve) -> Self:
+        """Learn from runs that are already merged to one runtime a count."""
+        ...
+
+    def grades(self, nprocs: ArrayLike) -> list[str]:
+        """Return the worst grade of the remarks about each count, empty without any."""
         ...
 
 
 class History:
     """The runs of one application (and size class), and the model fitted to them.
+
+    All counts that were ever asked for are predicted, and graded, at once after a fit.
 
     Parameters
     ----------
@@ -53,12 +60,14 @@ class History:
 
     def __init__(self, model: CurveModel, tolerance: float) -> None:
         self._prototype = model
-        self._grades_itself = isinstance(model, Grading)
+        self._is_fast = isinstance(model, FastCurveModel)
         self._tolerance = tolerance
         self._runs: dict[int, list[float]] = {}
         self._totals: dict[int, tuple[int, float]] = {}
         self._fitted_means: dict[int, float] = {}
+        self._merged: dict[int, Merged] = {}
         self._model: CurveModel | None = None
+        self._asked: set[int] = set()
         self._predicted = np.zeros(0)
         self._grades: dict[int, str] = {}
         self._wanted: dict[int, int | None] = {}
@@ -77,6 +86,7 @@ class History:
         runs.append(runtime)
         if len(runs) > _KEPT_RUNS:
             del runs[0]
+        self._merged.pop(nprocs, None)
         number, total = self._totals.get(nprocs, (0, 0.0))
         self._totals[nprocs] = (number + 1, total + runtime)
         fitted = self._fitted_means.get(nprocs)
@@ -90,16 +100,17 @@ class History:
     def predict(self, counts: IntArray) -> FloatArray:
         """Return the fitted runtimes at each count; fit first if need be."""
         model = self._fitted()
-        largest = int(counts.max())
+        largest = counts.item(-1) if len(counts) == 1 else int(counts.max())
         if largest >= self._predicted.size:
             wider = np.full(2 * largest + 1, np.nan)
             wider[: self._predicted.size] = self._predicted
             self._predicted = wider
         values: FloatArray = self._predicted[counts]
-        missing = np.isnan(values)
-        if missing.any():
-            targets = counts[missing]
-            values[missing] = self._predicted[targets] = model.predict(targets)
+        if isnan(values.sum()):
+            self._asked.update(counts.tolist())
+            targets = np.array(sorted(self._asked))
+            self._predicted[targets] = model.predict(targets)
+            values = self._predicted[counts]
         return values
 
     def grade(self, nprocs: int) -> str:
@@ -107,11 +118,15 @@ class History:
         found = self._grades.get(nprocs)
         if found is None:
             model = self._fitted()
-            if self._grades_itself:
-                found = model.grade(nprocs)  # type: ignore[attr-defined]
+            if self._is_fast:
+                self._asked.add(nprocs)
+                targets = sorted(self._asked)
+                grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
+                self._grades = dict(zip(targets, grades, strict=True))
+                found = self._grades[nprocs]
             else:
                 found = worst_grade(model.reliability(np.array([nprocs])))
-            self._grades[nprocs] = found
+                self._grades[nprocs] = found
         return found
 
     def wanted(self, nprocs: int) -> int | None:
@@ -123,14 +138,23 @@ class History:
 
     def _fitted(self) -> CurveModel:
         if self._model is None:
-            nprocs = [n for n, runs in self._runs.items() for _ in runs]
-            runtime = [t for runs in self._runs.values() for t in runs]
-            self._model = copy(self._prototype).fit_arrays(np.array(nprocs), np.array(runtime))
+            self._model = self._fit(copy(self._prototype))
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
-            self._grades.clear()
+            self._grades = {}
             self._wanted.clear()
         return self._model
+
+    def _fit(self, model: CurveModel) -> CurveModel:
+        if not self._is_fast:
+            counts = [n for n, runs in self._runs.items() for _ in runs]
+            runtimes = [t for runs in self._runs.values() for t in runs]
+            return model.fit_arrays(np.array(counts), np.array(runtimes))
+        for nprocs, runs in self._runs.items():
+            if nprocs not in self._merged:
+                self._merged[nprocs] = merge_repeats(runs)
+        fitted: CurveModel = model.fit_observed(merged_curve(self._merged))  # type: ignore[attr-defined]
+        return fitted
 
 
 class CurvePerApplication:

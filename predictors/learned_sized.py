@@ -23,6 +23,15 @@ _SPREAD = 4.0
 Regression = LogLogRegression | FocusedRegression
 
 
+def _seconds(model: Regression, counts: IntArray, inputs: dict[str, float]) -> FloatArray:
+    """Return predictions at counts and inputs known to be good, without checking them again."""
+    log_q = np.log2(counts)
+    log_inputs = np.empty((len(log_q), len(model.model_.inputs)))
+    for column, name in enumerate(model.model_.inputs):
+        log_inputs[:, column] = log2(inputs[name])
+    return model.model_.seconds(log_q, log_inputs)
+
+
 class SizedHistory:
     """The runs of one application with their sizes, and the regressions fitted to them.
 
@@ -67,15 +76,31 @@ class SizedHistory:
         `reference` is the count at whose complete prediction a focused
         regression puts its focal time.
         """
+        found = self.model(size, reference)
+        if found is None:
+            return None
+        inputs, factor = self._inputs(size)
+        return _seconds(found, counts, inputs) * factor
+
+    @property
+    def can_predict(self) -> bool:
+        """Whether anything could be fitted."""
+        try:
+            return self._model(None) is not None
+        except PredictorError:
+            return False
+
+    def model(self, size: float, reference: int) -> Regression | None:
+        """Return what predicts a job, None if nothing can be fitted."""
         try:
             model = self._model(None)
-            inputs, factor = self._inputs(size)
             if isinstance(model, FocusedRegression):
-                centre = model.predict(np.array([reference]), strict=False, **inputs)
+                inputs, _ = self._inputs(size)
+                centre = _seconds(model, np.array([reference]), inputs)
                 model = self._model(round(log2(float(centre[0])) * _FOCI))
-            return model.predict(counts, strict=False, **inputs) * factor
         except PredictorError:
             return None
+        return model
 
     def grade(self, nprocs: int, size: float) -> str:
         """Return the worst grade of the remarks about a count; kept until the next fit."""
@@ -207,9 +232,10 @@ class RegressionPerApplication:
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""
         history = self._history(job)
-        if history is None or self.curve(job, np.array([nprocs])) is None:
+        size = self._size[job]
+        if history is None or not history.can_predict:
             return Explanation("requested_time", 0, "")
-        return Explanation(self.method, history.number, history.grade(nprocs, self._size[job]))
+        return Explanation(self.method, history.number, history.grade(nprocs, size))
 
     def _history(self, job: int) -> SizedHistory | None:
         pool = self._pool(self._application[job], self._size_class[job], self._size[job])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.loglog import LogLogModel
-from predictors.loglog_remarks import size_remarks
+from predictors.loglog_remarks import size_remarks, superlinear_remarks
 from predictors.model_choice import Choice
 from predictors.remarks import check_level, refuse_unusable
 from predictors.training_runs import TrainingRuns
@@ -98,6 +98,7 @@ class LogLogPredictor:
 
     def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
         self.inputs = checked_names(inputs)
+        self._found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
 
     def fit(self, observations: pd.DataFrame) -> Self:
         """Fit to a table of runs; subclasses say how."""
@@ -172,6 +173,12 @@ class LogLogPredictor:
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
         low, high = self.model_.interval(log_q, log_inputs, level)
         return low.reshape(shape), high.reshape(shape)
+
+    def _superlinear(self) -> list[Remark]:
+        """Return the remarks on superlinear speedup, found once a fit."""
+        if self._found_superlinear is None or self._found_superlinear[0] is not self.runs_:
+            self._found_superlinear = self.runs_, superlinear_remarks(self.runs_)
+        return self._found_superlinear[1]
 
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions; subclasses say it."""

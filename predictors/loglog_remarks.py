@@ -82,6 +82,15 @@ def validation_remark(validation: Validation | None) -> list[Remark]:
     return [Remark(grade, "expected_error", text, measure)]
 
 
+def _level_medians(log_q: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct log2 counts, ascending, and the median of the values at each."""
+    order = np.lexsort((values, log_q))
+    counts, ordered = log_q[order], values[order]
+    first = np.flatnonzero(np.diff(counts, prepend=-1.0))
+    size = np.diff(first, append=len(counts))
+    return counts[first], 0.5 * (ordered[first + (size - 1) // 2] + ordered[first + size // 2])
+
+
 def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
     """Return where work falls from one count to the next: (count, next count, fraction).
 
@@ -89,13 +98,12 @@ def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
     """
     part = fit_part("total", runs, runs.runtime, "linear", 2)
     work = np.log2(runs.runtime) + runs.log_q - runs.log_inputs @ part.fit.coefficients[2:]
-    levels = levels_of(runs.log_q)
-    middles = [float(np.median(work[runs.log_q == level])) for level in levels]
+    levels, middles = _level_medians(runs.log_q, work)
     steps = []
     for i in range(len(levels) - 1):
         fall = 1.0 - 2.0 ** (middles[i + 1] - middles[i])
         if fall > FALLING_WORK:
-            steps.append((2.0 ** levels[i], 2.0 ** levels[i + 1], fall))
+            steps.append((float(2.0 ** levels[i]), float(2.0 ** levels[i + 1]), float(fall)))
     return steps
 
 

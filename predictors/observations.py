@@ -1,7 +1,9 @@
 """Runs of one application, checked and merged to one runtime a processor count."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -73,6 +75,71 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     if distinct.all():
         return ObservedCurve(counts, times, np.ones(len(counts), np.int64))
     return _merged(counts, times, np.flatnonzero(distinct))
+
+
+class Merged(NamedTuple):
+    """The runs at one count, made one.
+
+    Attributes
+    ----------
+    mean : float
+        Seconds, of the runs kept.
+    repeats : int
+        Runs kept.
+    squares : float
+        Sum of their squared relative deviations from the mean.
+    dropped : tuple of float
+        Runtimes left out as outliers, seconds.
+    """
+
+    mean: float
+    repeats: int
+    squares: float
+    dropped: tuple[float, ...]
+
+
+def merge_repeats(runtimes: Iterable[float]) -> Merged:
+    """Drop obvious outliers among a few runs at one count and average the rest.
+
+    The rule is that of `observed_curve`, which is faster for many runs at once.
+
+    Examples
+    --------
+    >>> merge_repeats([50, 51, 49, 500])[::3]
+    (50.0, (500,))
+    """
+    kept, dropped = sorted(runtimes), []
+    if len(kept) >= 3:
+        middle = _median(kept)
+        spread = _median(sorted(abs(time - middle) for time in kept))
+        limit = _OUTLIER_DISTANCE * spread + 1e-9 * middle
+        dropped = [time for time in kept if abs(time - middle) > limit]
+        if dropped:
+            kept = [time for time in kept if abs(time - middle) <= limit]
+    mean = sum(kept) / len(kept)
+    squares = sum((time / mean - 1.0) ** 2 for time in kept)
+    return Merged(mean, len(kept), squares, tuple(dropped))
+
+
+def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
+    """Return the curve of runs that are good and already merged, by processor count."""
+    counts = sorted(merged)
+    parts = [merged[count] for count in counts]
+    repeats = np.array([part.repeats for part in parts])
+    freedom = int(repeats.sum()) - len(parts)
+    squares = sum(part.squares for part in parts)
+    return ObservedCurve(
+        np.array(counts, float),
+        np.array([part.mean for part in parts]),
+        repeats,
+        sqrt(squares / freedom) if freedom else 0.0,
+        freedom,
+        tuple((float(n), time) for n in counts for time in merged[n].dropped),
+    )
+
+
+def _median(ordered: Sequence[float]) -> float:
+    return 0.5 * (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2])
 
 
 def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) -> ObservedCurve:

@@ -13,7 +13,6 @@ from predictors.loglog_remarks import (
     constant_remarks,
     fit_remarks,
     range_remarks,
-    superlinear_remarks,
     validate_within,
     validation_remark,
 )
@@ -133,7 +132,7 @@ class LogLogRegression(LogLogPredictor):
         if self.choice_.note:
             remarks.append(Remark("note", "split_mismatch", self.choice_.note))
         remarks += constant_remarks(self.runs_.constants, inputs)
-        remarks += superlinear_remarks(self.runs_)
+        remarks += self._superlinear()
         remarks += validation_remark(self.validation_)
         return remarks + range_remarks(self.model_, log_q, log_inputs)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtri
 
 from predictors import Adept, Amdahl, LevenbergMarquardt, UniversalScalability
 from predictors.base import FloatArray
@@ -196,6 +197,33 @@ def separation(asked: list[Case]) -> str:
     return "\n".join(lines) + f"\n\n80 % ranges hold the measured runtime: {', '.join(cover)}.\n"
 
 
+def crossfitted_ranges(asked: list[Case], level: float = 0.8) -> str:
+    """Say what ranges between observations hold if their growth is found on the other files."""
+    inner = [case for case in asked if case.distance == "inside"]
+    actual = np.array([case.actual for case in inner])
+    sources = np.array([case.source for case in inner])
+    away = np.array([np.abs(np.log2(case.target / case.nprocs)).min() for case in inner])
+    ends, floor = np.empty((2, len(inner))), np.empty(len(inner))
+    for place, case in enumerate(inner):
+        fitted = Adept().fit_arrays(case.nprocs, case.runtime)
+        ends[:, place] = [end.item() for end in fitted.predict_range(case.target, 1e-9)]
+        floor[place] = fitted.floor_
+    growths = np.arange(0.0, 0.4, 0.01)
+    reach = ndtri(0.5 + 0.5 * level) * np.hypot(floor, growths[:, None] * away)
+    held = (actual >= ends[0] * np.exp(-reach)) & (actual <= ends[1] * np.exp(reach))
+    chosen, share = [], []
+    for source in np.unique(sources):
+        others = sources != source
+        covered = held[:, others] @ source_weights(sources[others].tolist())
+        best = int(np.argmax(covered >= level))
+        chosen.append(growths[best])
+        share.append(held[best, ~others].mean())
+    return (
+        f"With the growth of the range between observations found on the other files "
+        f"({min(chosen):.2f} to {max(chosen):.2f} a doubling), {np.mean(share):.0%} inside.\n"
+    )
+
+
 def descent_failures(count: int, seed: int = 1) -> str:
     """Compare Levenberg-Marquardt from fixed starts with the exact search on exact data."""
     rng = np.random.default_rng(seed)
@@ -230,6 +258,7 @@ def study(quick: bool, folder: Path | None) -> str:
         questions = {inputs: cases(curves, inputs) for inputs in (3, 4)}
         asked = [case for each in questions.values() for case in each]
         parts += ["## Measured curves\n", accuracy(questions), "## Grades\n", separation(asked)]
+        parts.append(crossfitted_ranges(asked))
     return "\n".join(parts)
 
 

@@ -8,8 +8,9 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -20,6 +21,9 @@ from omegaconf import DictConfig, OmegaConf
 from sim import config as schema
 from sim.errors import ConfigError, SimError
 from sim.sweep import folder_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BAD_STATUS = 2
 INTERRUPTED = 130
@@ -80,17 +84,25 @@ def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
     return dict(plain)
 
 
-def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], None] | None:
-    """Carry the run out; return what shows its results, None if it was finished before."""
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: what shows its results, and its objective in a multirun."""
+
+    show: Callable[[], None] | None = None
+    objective: float | None = None
+
+
+def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
+    """Carry the run out; one that was finished before has nothing to show."""
     config = settings(composed, multirun)
     digest = schema.digest(config)
     from sim.run import Show, run
-    from sim.run_folder import is_finished_with
+    from sim.run_folder import is_finished_with, read_results
 
     if multirun and is_finished_with(folder, digest):
         logger.info("already finished: %s", folder.name)
         _mark(folder)
-        return None
+        return Ended(objective=_objective(config, read_results(folder)))
     _clear(folder)
     asked = config["sim"]["progress"]
     names = _names(config)
@@ -99,7 +111,19 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Callable[[], Non
     )
     if multirun:
         _mark(folder)
-    return lambda: _show(*summaries, names, folder)
+        return Ended(objective=_objective(config, summaries))
+    return Ended(lambda: _show(*summaries, names, folder))
+
+
+def _objective(config: dict[str, Any], results: Any) -> float | None:
+    """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
+    from sim.replication import objective_of
+
+    try:
+        return objective_of(config).value(results)
+    except ConfigError as error:
+        logger.warning("%s", error)
+        return None
 
 
 def _mark(folder: Path) -> None:
@@ -122,7 +146,23 @@ def _show(
     from sim.console import print_results
 
     with contextlib.suppress(BrokenPipeError, SystemExit):
-        print_results(Console(), summary, base, names=names, folder=folder)
+        console = Console()
+        print_results(console, summary, base, names=names, folder=folder)
+        _show_sizes(console, folder)
+
+
+def _show_sizes(console: "Console", folder: Path) -> None:
+    """Print which sizes keep the times, by application, if the run has found them."""
+    from sim.artefacts import SIZES
+
+    if (folder / SIZES).is_file():
+        import pandas as pd
+
+        from sim.console import sizes_table
+        from sim.growing import application_sizes
+
+        sizes = pd.read_parquet(folder / SIZES)
+        console.print(sizes_table(application_sizes(sizes)))
 
 
 def _clear(folder: Path) -> None:
@@ -147,12 +187,13 @@ def one_line(error: BaseException) -> str:
     return f"not enough memory: {text}" if isinstance(error, MemoryError) else text
 
 
-def _task(composed: DictConfig) -> None:
+def _task(composed: DictConfig) -> float | None:
+    """Carry out a run; return its objective in a multirun, None if it failed."""
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
     try:
-        show = _run(composed, folder, multirun)
+        ended = _run(composed, folder, multirun)
     except BaseException as error:
         _clear(folder)
         if is_bad_input(error):
@@ -163,8 +204,10 @@ def _task(composed: DictConfig) -> None:
         else:
             raise
     else:
-        if show is not None and not multirun:
-            show()
+        if ended.show is not None:
+            ended.show()
+        return ended.objective
+    return None
 
 
 def _refuse(folder: Path, message: str, multirun: bool) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
-EXPORTS = ("jobs.csv", "schedule.swf")
+SIZES = "sizes.parquet"
+EXPORTS = ("jobs.csv", "schedule.swf", SIZES)
+"""What is written where it is asked for."""
 PICTURES = ("cycles.png", "checkpoints.png")
 """Pictures of evolving jobs."""
 FILES = (
@@ -33,7 +36,7 @@ UNITS = {
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
-            *("predicted", "actual"),
+            *("predicted", "actual", "wanted_time", "time_low", "time_high"),
         ),
         "s",
     ),
@@ -190,7 +193,12 @@ def read_failure(folder: Path) -> str:
     return str(json.loads((folder / FAILURE).read_text(encoding="utf-8"))["message"])
 
 
-def write_means(folder: Path, replications: int, manifest: Mapping[str, object]) -> Figures:
+def write_means(
+    folder: Path,
+    replications: int,
+    manifest: Mapping[str, object],
+    more: Mapping[str, float | int | bool | str | None] = MappingProxyType({}),
+) -> Figures:
     """Write the summary of a run of several replications from theirs, and return it.
 
     Parameters
@@ -199,10 +207,12 @@ def write_means(folder: Path, replications: int, manifest: Mapping[str, object])
         The run's folder, in which ``replication=0/`` and so on are finished.
     replications : int
     manifest : mapping
+    more : mapping
+        Further figures of the summary.
     """
     parts = [read_summary(replication_folder(folder, k)) for k in range(replications)]
     clear(folder)
-    summary = mean_summary(parts)
+    summary = dict(sorted((mean_summary(parts) | dict(more)).items()))
     partial = folder / PARTIAL
     partial.mkdir()
     (partial / "manifest.json").write_text(_json(manifest), encoding="utf-8")

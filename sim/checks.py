@@ -13,9 +13,12 @@ from sim.policies.backfill.patient import PatientScheduler
 from sim.policies.molding.menus import OpenQueue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.placement import PlacingScheduler
+from sim.policies.reallocation.base import ReallocatingScheduler
 from sim.processors import count_processors, join_ranges
+from sim.view import View
 
 Ends = list[tuple[float, int]]
+_ROUNDING = 1e-9
 
 
 class Checker:
@@ -27,7 +30,8 @@ class Checker:
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown (with
-    open counts: their ends); no job with an open count moves a reservation. At
+    open counts: their ends; under reallocation: or when a change is paid for, or
+    the rule lets nobody start); no job with an open count moves a reservation. At
     the end: held areas balance and every job is accounted for.
 
     Raises
@@ -41,6 +45,7 @@ class Checker:
         self._busy = 0
         self._area = 0.0
         self._reserved: dict[int, float] = {}
+        self._was_paid = False
 
     def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a look, and the decisions."""
@@ -58,6 +63,8 @@ class Checker:
             self._check_conservative(engine, scheduler, decisions)
         if isinstance(scheduler, OpenScheduler):
             self._check_open(engine, scheduler, decisions)
+        if isinstance(scheduler, ReallocatingScheduler):
+            self._check_lent(engine, scheduler, decisions)
         self._last_look = now
         self._busy = sum(run.processors for run in engine.view.running.values())
         for decision in decisions:
@@ -155,9 +162,7 @@ class Checker:
         self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
-        grown = bool(view.revised or view.outages_changed) or any(
-            run.believed_end > before for run, before in view.moved_ends.items()
-        )
+        grown = _has_grown(view)
         reserved = {}
         is_open = isinstance(queue, OpenQueue)
         changes = [(view.now, -view.free)]
@@ -179,6 +184,28 @@ class Checker:
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
 
+    def _check_lent(
+        self, engine: Engine, scheduler: ReallocatingScheduler, decisions: Sequence[Decision]
+    ) -> None:
+        """Check what conservative backfilling promises on what malleable jobs keep."""
+        inner, rule = scheduler.inner, scheduler.rule
+        if not isinstance(inner, ConservativeScheduler):
+            return
+        view, queue = engine.view, inner.queue
+        places = queue.places()
+        reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
+        excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
+        for job, start in reserved.items():
+            before = self._reserved.get(job, np.inf)
+            if not excused and start > before + _ROUNDING * (1 + abs(before)):
+                raise InvariantError(
+                    f"t={view.now}: the reservation of job index {job} moved from "
+                    f"{before} to {start}"
+                )
+        self._reserved = reserved
+        changes = [d for d in decisions if isinstance(d, Start | Resize) and view.malleable[d.job]]
+        self._was_paid = bool(changes) and not rule.cost.free
+
     def _check_open(
         self, engine: Engine, scheduler: OpenScheduler, decisions: Sequence[Decision]
     ) -> None:
@@ -194,6 +221,13 @@ class Checker:
                 end = view.now + view.belief(decision.job, decision.processors)
                 changes += [(view.now, decision.processors), (end, -decision.processors)]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
+
+
+def _has_grown(view: View) -> bool:
+    """Say whether anybody may believe that something takes longer than was thought."""
+    return bool(view.revised or view.outages_changed) or any(
+        run.believed_end > before for run, before in view.moved_ends.items()
+    )
 
 
 def _out_of_service(engine: Engine) -> int:

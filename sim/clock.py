@@ -1,7 +1,7 @@
 """The simulation's clock: SimPy's event queue with absolute times and priorities."""
 
 from collections.abc import Callable
-from heapq import heappush
+from heapq import heappop, heappush
 from typing import Any
 
 import simpy
@@ -27,6 +27,9 @@ class Occurrence(Event):
         What it is about.
     """
 
+    _value = None
+    _ok = True
+
     def __init__(
         self,
         clock: "Clock",
@@ -39,8 +42,6 @@ class Occurrence(Event):
         self.callbacks = [callback]
         self.subject = subject
         self.time = time
-        self._value = None
-        self._ok = True
         heappush(clock._queue, (time, priority, next(clock._eid), self))  # type: ignore[misc]
 
 
@@ -52,10 +53,19 @@ class Clock(simpy.Environment):
     """
 
     def run_instants(self, look: Callable[[float], None]) -> None:
-        """Take in all that happens at an instant, then call `look`, until nothing is left."""
-        queue, step = self._queue, self.step
+        """Take in all that happens at an instant, then call `look`, until nothing is left.
+
+        Events are taken from SimPy's queue and told to their callbacks as
+        `simpy.Environment.step` does, with one call less an event.
+        """
+        queue = self._queue
         while queue:
-            now = queue[0][0]
+            self._now = now = queue[0][0]
             while queue and queue[0][0] == now:
-                step()
+                event = heappop(queue)[3]
+                callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+                for callback in callbacks:
+                    callback(event)
+                if not event._ok and not hasattr(event, "_defused"):
+                    raise event._value
             look(now)

@@ -6,17 +6,21 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.artefacts import FAILURE, SUMMARY, is_finished, mean_summary, read_failure, read_summary
+from sim.artefacts import FAILURE, SUMMARY, is_finished, read_failure, read_summary
 from sim.configurations import distinguishing, of_baseline, read_configuration
 from sim.console import Row, texts
 from sim.errors import SimError
-from sim.job_metrics import Figures
+from sim.run_folder import baseline_summary
+
+if TYPE_CHECKING:
+    from sim.report.answer_tables import Answers
 
 COMPARISON = "comparison.csv"
 COMMON_RUNS = 200
@@ -57,24 +61,13 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
-def _baseline(run: Path, summary: Figures) -> Figures | None:
-    """Return the baseline's summary of a run, its mean over replications; None without one."""
-    count = summary.get("replications")
-    if not isinstance(count, int):
-        return read_summary(run / "baseline") if is_finished(run / "baseline") else None
-    folders = [run / f"replication={k}" / "baseline" for k in range(count)]
-    if not folders or not all(map(is_finished, folders)):
-        return None
-    return mean_summary([read_summary(folder) for folder in folders])
-
-
 def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
     """Yield the rows of a run: its own and its baseline's."""
     own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
     if is_finished(run):
         summary = read_summary(run)
         yield own | {"status": "finished", "message": ""} | summary
-        baseline = _baseline(run, summary)
+        baseline = baseline_summary(run, summary)
         if baseline is not None:
             yield own | {"role": "baseline", "status": "finished", "message": ""} | baseline
     elif (run / FAILURE).exists():
@@ -181,6 +174,24 @@ def print_comparison(console: Console, table: pd.DataFrame, keys: Sequence[str])
         )
 
 
+def print_answers(console: Console, found: "Answers") -> None:
+    """Print what the comparison answers, and how sure that is."""
+    from sim.report.answer_tables import SHOWN, verdict
+
+    for title, table in found.tables().items():
+        printed = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+        for column in table.columns:
+            printed.add_column(escape(column), overflow="fold")
+        for row in table.iloc[:SHOWN].itertuples(index=False):
+            printed.add_row(*map(escape, row))
+        console.print()
+        console.print(printed)
+        if len(table) > SHOWN:
+            console.print(f"… and {len(table) - SHOWN} more on the page", style="dim")
+    for sentence in verdict(found.differences):
+        console.print(sentence, markup=False, highlight=False)
+
+
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
@@ -199,6 +210,14 @@ def arguments() -> argparse.ArgumentParser:
         "--detail", type=int, default=3, metavar="N",
         help="simulations of each group whose tables are read for the plots (default 3)",
     )  # fmt: skip
+    parser.add_argument(
+        "--figure", default="mean_response_time", metavar="KEY",
+        help="figure of summary.json by which groups are compared (default mean_response_time)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", metavar="LABEL",
+        help="group that others are compared with (default: a baseline, else rigid jobs)",
+    )  # fmt: skip
     return parser
 
 
@@ -209,12 +228,13 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         table, keys = gather(folder)
         path = write_comparison(table, folder)
-        written = _report(folder, table, keys, asked)
+        written, found = _report(folder, table, keys, asked)
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
     console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
     print_comparison(console, table, keys)
+    print_answers(console, found)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
     for one in written:
         console.print(f"wrote {one}", highlight=False, soft_wrap=True)
@@ -223,7 +243,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _report(
     folder: Path, table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace
-) -> list[Path]:
+) -> "tuple[list[Path], Answers]":
     from sim.report.write import Wanted, common_values, write_report
 
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
@@ -231,7 +251,13 @@ def _report(
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
     runs = find_runs(folder)[:COMMON_RUNS]
     wanted = Wanted(
-        not asked.table, asked.latex, asked.markdown, tuple(asked.gantt), max(asked.detail, 1)
+        not asked.table,
+        asked.latex,
+        asked.markdown,
+        tuple(asked.gantt),
+        max(asked.detail, 1),
+        asked.figure,
+        asked.against,
     )
     return write_report(folder, table, keys, common_values(map(read_configuration, runs)), wanted)
 

@@ -18,6 +18,7 @@ from sim.errors import ConfigError
 
 CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 OVERRUNS = ("extend", "kill")
+PRECISE = ("run", "change")
 _NOT_RESULTS = ("progress",)
 
 
@@ -45,11 +46,16 @@ class Config:
     moldability: Any = MISSING
     cluster: Any = MISSING
     evolving: Any = MISSING
+    growth: Any = MISSING
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"
     seed: int = 1
     replications: int = 1
+    precision: float | None = None
+    objective: str = "mean_response_time"
+    objective_of: str = "run"
+    most_replications: int = 100
     overrun: str = "extend"
     export: list[str] = field(default_factory=list)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
@@ -81,11 +87,22 @@ def check_values(config: Mapping[str, Any]) -> None:
             _refuse(key, config[key], f"a whole number, at least {least}")
     if config["overrun"] not in OVERRUNS:
         _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
+    _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
     if processors is not None and not whole:
         allowed = f"a whole number, at least 1 and at most {MOST_PROCESSORS:,}, or null"
         _refuse("cluster.processors", processors, allowed)
+
+
+def _check_precision(config: Mapping[str, Any]) -> None:
+    asked = config["precision"]
+    if asked is not None and not 0 < asked < 1:
+        _refuse("precision", asked, "a number between 0 and 1, or null")
+    if config["objective_of"] not in PRECISE:
+        _refuse("objective_of", config["objective_of"], f"one of {', '.join(PRECISE)}")
+    if config["most_replications"] < 1:
+        _refuse("most_replications", config["most_replications"], "a whole number, at least 1")
 
 
 def digest(config: Mapping[str, Any]) -> str:

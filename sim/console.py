@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -10,6 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from sim.job_metrics import Figures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = float | int | bool | str | None
 
@@ -70,6 +74,15 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
     ),
 )  # fmt: skip
+
+SIZE_SECTION = (
+    Row("sizes_grew", "jobs that grow", COUNT),
+    Row("size_growth_median", "growth of the size, median", NUMBER),
+    Row("kept_time_median_error", "error of the kept time, median", PERCENT, -1),
+    Row("kept_time_p90_error", "error of the kept time, 90th p.", PERCENT, -1),
+    Row("kept_time_within_range", "kept times in their range", PERCENT),
+)
+"""Shown where the machine grew and sizes with it."""
 
 
 def _unit(values: Sequence[Value]) -> tuple[str, float]:
@@ -160,7 +173,8 @@ def result_table(
         table.add_column(_heading(names[1]), justify="right")
         table.add_column("difference", justify="right")
     table.add_column("lower bound", justify="right", style="dim")
-    for section in SECTIONS:
+    sections = (*SECTIONS, SIZE_SECTION) if "sizes_grew" in run else SECTIONS
+    for section in sections:
         table.add_section()
         for row in section:
             values = [run.get(row.key)]
@@ -193,6 +207,27 @@ def reasons(run: Figures) -> list[str]:
     return lines
 
 
+def sizes_table(rows: "pd.DataFrame") -> Table:
+    """Return what keeps the jobs' times on a larger machine, a row an application.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        As `sim.growing.application_sizes` has them.
+    """
+    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
+    headings = ("application", "jobs", "that grow", "size", "interval", "time kept")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows.itertuples():
+        cells = [f"{row.application:.0f}", f"{row.jobs:.0f}", f"{row.grew:.0f}"]
+        if row.grew:
+            interval = f"x {row.low:.2f} - {row.high:.2f}"
+            cells += [f"x {row.size_growth:.2f}", interval, f"x {row.kept_time:.2f}"]
+        table.add_row(*cells)
+    return table
+
+
 def _reason(prefix: str, key: str) -> str:
     return key.removeprefix(prefix).replace("_", " ")
 
@@ -221,10 +256,34 @@ def warnings(run: Figures) -> list[str]:
         lines.append(
             "The queue kept growing to the last arrivals: means depend on the run's length."
         )
+    if run.get("precision_met") is False:
+        lines.append(
+            f"The precision asked for was not reached: ± {_percent(run)} after "
+            f"{run.get('replications')} replications, as many as most_replications allows."
+        )
     share = run.get("share_assumed_serial_time")
     if isinstance(share, float) and share > 0:
         lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
     return lines
+
+
+def _percent(run: Figures) -> str:
+    reached = run.get("precision_reached")
+    return f"{100 * reached:.2g} %" if isinstance(reached, int | float) else "unknown"
+
+
+def notes(run: Figures) -> list[str]:
+    """Return what helps to read a summary, a sentence each.
+
+    Examples
+    --------
+    >>> notes({"precision_met": True, "precision_reached": 0.0481, "replications": 14})
+    ['Precision reached: ± 4.8 % with 14 replications.']
+    """
+    if run.get("precision_met"):
+        count = run.get("replications")
+        return [f"Precision reached: ± {_percent(run)} with {count} replications."]
+    return []
 
 
 def print_results(
@@ -247,7 +306,7 @@ def print_results(
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     console.print(result_table(run, baseline, names=names))
-    for line in reasons(run):
+    for line in [*notes(run), *reasons(run)]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")

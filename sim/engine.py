@@ -233,13 +233,10 @@ class Engine:
         self.view.arrived.append(occurrence.subject)
         self._stirred = True
 
-    def _complete(self, occurrence: Any) -> None:
-        self._end(occurrence, "completed")
-
     def _kill_late(self, occurrence: Any) -> None:
         self._end(occurrence, "killed")
 
-    def _end(self, occurrence: Any, status: str) -> None:
+    def _end(self, occurrence: Any, status: str = "completed") -> None:
         """Take in the end of a run."""
         run: Run = occurrence.subject
         job = run.job
@@ -424,7 +421,7 @@ class Engine:
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""
         end = self.work.completion(run, now)
-        over: Callable[[Any], None] = self._complete
+        over: Callable[[Any], None] = self._end
         if self._kill:
             limit = self.resizer.limit(run)
             if limit < end:

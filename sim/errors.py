@@ -13,5 +13,9 @@ class PolicyError(SimError):
     """A policy took a decision that the machine cannot carry out."""
 
 
+class StatisticsError(SimError):
+    """Samples do not allow the statistic that is asked for."""
+
+
 class InvariantError(AssertionError):
     """The engine broke one of its own rules (only raised under ``sim.check=true``)."""

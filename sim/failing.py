@@ -37,6 +37,10 @@ class FailingMachine(Dedicated):
         Whether an interrupted job goes to the ``head`` or ``tail`` of the queue.
     max_restarts : int
         A job that is interrupted more often is given up.
+    shrink_off_failed : bool
+        Whether malleable jobs go on without the processors of a failed node.
+    shrink_seconds : float
+        What that costs them, beyond what the policy says of changes.
     speed : Dedicated
         How fast work proceeds: undisturbed, or `Disturbed`.
     """
@@ -46,6 +50,8 @@ class FailingMachine(Dedicated):
     believed_repair: float = field(default=3600.0, kw_only=True)
     requeue: Requeueing = field(default="head", kw_only=True)
     max_restarts: int = field(default=1000, kw_only=True)
+    shrink_off_failed: bool = field(default=False, kw_only=True)
+    shrink_seconds: float = field(default=0.0, kw_only=True)
     speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
 
     def processors_of(self, node: int) -> tuple[int, int]:
@@ -87,6 +93,12 @@ class Failing(Dedicated):
         Where in the queue an interrupted job goes: ``head`` or ``tail``.
     max_restarts : int
         A job that is interrupted more often is given up, with status ``failed``.
+    shrink_off_failed : bool
+        Whether a malleable job goes on without the processors of a failed node,
+        where what is left suffices, instead of dying.
+    shrink_seconds : float
+        Seconds without progress in which it recovers then, on top of what
+        ``policy.reallocation.cost`` says of such a change; at least 0.
     interference : float
         Share of the nodes on which a foreign process ever runs, 0 to 1.
     quiet, disturbed : float
@@ -113,6 +125,8 @@ class Failing(Dedicated):
     repair_median: float | None = None
     requeue: Requeueing = "head"
     max_restarts: int = 1000
+    shrink_off_failed: bool = False
+    shrink_seconds: float = 0.0
     interference: float = 0.0
     quiet: float = 86400.0
     disturbed: float = 3600.0
@@ -132,8 +146,9 @@ class Failing(Dedicated):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < inf:
                 self._refuse(name, "positive and finite")
-        if not 0.0 <= self.repair < inf:
-            self._refuse("repair", "at least 0 and finite")
+        for name in ("repair", "shrink_seconds"):
+            if not 0.0 <= getattr(self, name) < inf:
+                self._refuse(name, "at least 0 and finite")
         if self.repair_median is not None and not self.repair_median < self.repair:
             self._refuse("repair_median", f"below the mean, repair={self.repair}")
         if not 0.0 <= self.interference <= 1.0:
@@ -167,6 +182,8 @@ class Failing(Dedicated):
             believed_repair=self.repair,
             requeue=self.requeue,
             max_restarts=self.max_restarts,
+            shrink_off_failed=self.shrink_off_failed,
+            shrink_seconds=self.shrink_seconds,
             speed=speed,
         )
 

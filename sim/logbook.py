@@ -1,6 +1,7 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -37,25 +38,24 @@ class Logbook:
 
     def start(self, run: Run, belief: float, explanation: Explanation | None) -> None:
         """Note that a run begins; None leaves the explanation to the end."""
-        job = run.job
+        job, now, processors = run.job, run.start, run.processors
         if self._first_start[job] is None:
-            self._first_start[job] = run.start
+            self._first_start[job] = now
         self._status[job] = "running"
-        self._last_run[job] = len(self._runs)
-        self._runs.append((job, run.number, run.start, run.processors, belief))
+        place = self._last_run[job] = len(self._runs)
+        self._runs.append((job, run.number, now, processors, belief))
         if explanation is not None:
             self._explanations.append(explanation)
-        self._begin_stretch(run, run.start)
-
-    def _begin_stretch(self, run: Run, now: float) -> None:
         run.stretch = len(self._stretches)
-        self._stretches.append((self._last_run[run.job], now, run.processors, run.nodes))
+        self._stretches.append((place, now, processors, run.nodes))
         self._stretch_end.append(now)
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
         self._stretch_end[run.stretch] = now
-        self._begin_stretch(run, now)
+        run.stretch = len(self._stretches)
+        self._stretches.append((self._last_run[run.job], now, run.processors, run.nodes))
+        self._stretch_end.append(now)
 
     def held_area(self) -> float:
         """Return the processor-seconds of all stretches so far."""
@@ -136,4 +136,4 @@ class Logbook:
 
 def _column(rows: Sequence[tuple[Any, ...]], place: int, kind: DTypeLike) -> NDArray[Any]:
     """Return one column of a list of tuples, without a copy of the others."""
-    return np.fromiter((row[place] for row in rows), kind, len(rows))
+    return np.fromiter(map(itemgetter(place), rows), kind, len(rows))

@@ -1,11 +1,15 @@
 """Many rectangles as a picture of few cells: exact means over each cell."""
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.records import Stretches
+
+_AT_ONCE = 1 << 18
+"""Rectangles that are drawn together: more would only need more memory."""
 
 
 class Rectangles(NamedTuple):
@@ -26,13 +30,23 @@ class Rectangles(NamedTuple):
     low: FloatArray
     high: FloatArray
 
+    def part(self, some: slice) -> "Rectangles":
+        """Return some of the rectangles."""
+        return Rectangles(
+            self.stretch[some],
+            self.begin[some],
+            self.end[some],
+            self.low[some],
+            self.high[some],
+        )
+
 
 def rectangles(stretches: Stretches) -> Rectangles:
     """Return the rectangles of all stretches."""
     pieces = np.fromiter(map(len, stretches.nodes), np.int64, len(stretches.nodes))
     stretch = np.repeat(np.arange(len(pieces)), pieces)
-    flat = [number for ranges in stretches.nodes for pair in ranges for number in pair]
-    edges = np.array(flat, dtype=np.float64).reshape(-1, 2)
+    numbers = chain.from_iterable(chain.from_iterable(stretches.nodes))
+    edges = np.fromiter(numbers, np.float64, 2 * len(stretch)).reshape(-1, 2)
     return Rectangles(
         stretch,
         stretches.start_time[stretch],
@@ -82,8 +96,20 @@ def coverage(
     Each rectangle is a product of two ramps; their steps are added in place
     and summed along both axes, so the cost does not depend on its area.
     """
-    begin, end, processors = extent
     rows, columns = size
+    steps = np.zeros((rows + 1, columns + 1))
+    for first in range(0, len(weight), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        _add_steps(shape.part(some), weight[some], extent, steps)
+    return steps.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+
+
+def _add_steps(
+    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], steps: FloatArray
+) -> None:
+    """Add to `steps`, of shape (rows + 1, columns + 1), those of some rectangles."""
+    begin, end, processors = extent
+    rows, columns = steps.shape[0] - 1, steps.shape[1] - 1
     x = columns / (end - begin)
     y = rows / processors
     across = _ramp(
@@ -91,12 +117,8 @@ def coverage(
         np.clip((shape.end - begin) * x, 0, columns),
         columns,
     )
-    along = _ramp(shape.low * y, shape.high * y, rows)
-    stride = columns + 1
-    total = np.zeros((rows + 1) * stride)
-    for row, vertical in along:
-        base, weighted = row * stride, weight * vertical
+    total = steps.reshape(-1)
+    for row, vertical in _ramp(shape.low * y, shape.high * y, rows):
+        base, weighted = row * (columns + 1), weight * vertical
         for column, horizontal in across:
             total += np.bincount(base + column, weighted * horizontal, len(total))
-    steps = total.reshape(rows + 1, stride)
-    return steps.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]

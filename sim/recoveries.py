@@ -51,7 +51,8 @@ def simulate_recovering(
 ) -> Records:
     """Replay a trace through failures, and with jobs that evolve.
 
-    A failure ends what runs on the node. An evolving job goes on from its last
+    A failure ends what runs on the node, but for malleable jobs that can do
+    without it, where ``cluster.shrink_off_failed`` says so. An evolving job goes on from its last
     checkpoint, any other from zero, and both wait in the queue again. Under
     ``overrun=kill`` evolving jobs checkpoint and stop before their limit, or
     are killed there, and are resubmitted as long as they get ahead.
@@ -120,6 +121,7 @@ class RecoveringEngine(Engine):
         self._outages: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         self.interruptions = 0
+        self.shrunk = 0
         self._resubmit = evolving is not None and evolving.resubmit
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
@@ -138,6 +140,8 @@ class RecoveringEngine(Engine):
             "node_failures": float(self.node_failures),
             "interrupted_runs": float(self.interruptions),
         }
+        if self._failing is not None and self._failing.shrink_off_failed:
+            counters["shrunk_runs"] = float(self.shrunk)
         if self._renewal is not None:
             counters["renewed_beliefs"] = float(self._renewal.renewals)
         return replace(
@@ -209,12 +213,31 @@ class RecoveringEngine(Engine):
             if any(low <= last and high >= first for low, high in run.nodes)
         ]
         for run in sorted(hit, key=lambda run: run.job):
-            self._interrupt(run)
+            if not self._shrinks_off(run, first, last):
+                self._interrupt(run)
         self.down[node] = ((first, last),)
         self._failed_at[node] = now
         self.free.take_named(self.down[node])
         view.free -= last - first + 1
         self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
+
+    def _shrinks_off(self, run: Run, first: int, last: int) -> bool:
+        """Let a run go on without the processors from first to last, if it may and can."""
+        machine = self._failing
+        if machine is None or not machine.shrink_off_failed:
+            return False
+        lost = tuple(
+            (max(low, first), min(high, last))
+            for low, high in run.nodes
+            if low <= last and high >= first
+        )
+        now = self.clock._now
+        if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
+            return False
+        self.free.give(lost)
+        self.view.free += count_processors(lost)
+        self.shrunk += 1
+        return True
 
     def _repair(self, node: int) -> None:
         ranges = self.down.pop(node)
@@ -292,7 +315,7 @@ class RecoveringEngine(Engine):
         if self._renewal is not None:
             self._renewal.end(run)
 
-    def _end(self, occurrence: Any, status: str) -> None:
+    def _end(self, occurrence: Any, status: str = "completed") -> None:
         """Take in the end of a run that nothing interrupted."""
         run: Run = occurrence.subject
         if self._completions.get(run.job) is not occurrence:
@@ -344,7 +367,7 @@ class RecoveringEngine(Engine):
         if self._kill:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
-        over: Callable[[Any], None] = {"completed": self._complete, "stopped": self._stop}.get(
+        over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
             outcome, self._cut
         )
         self._completions[job] = Occurrence(self.clock, end, END, over, run)

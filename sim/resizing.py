@@ -68,7 +68,7 @@ class Resizer:
         view.free += run.processors - processors
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
 
-    def shrink_off(self, run: Run, lost: Ranges, cost: float, now: float) -> bool:
+    def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
         """Let a run go on without processors that are lost to it and to everybody else.
 
         This is what a malleable job does instead of dying when a node fails. The
@@ -80,8 +80,8 @@ class Resizer:
         run : Run
         lost : Ranges
             Of the run's own processors.
-        cost : float
-            Seconds without progress, on the processors that it keeps.
+        seconds : float
+            Without progress, beyond those of the change, on the processors that it keeps.
         now : float
 
         Returns
@@ -103,7 +103,8 @@ class Resizer:
         kept, spare = split_ranges(kept, wanted)
         self._engine.free.give(spare)
         view.free += left - wanted
-        self._go_on(run, kept, wanted, cost, now)
+        cost = view.change_cost(run.processors, wanted)
+        self._go_on(run, kept, wanted, seconds + cost, now)
         view.disturbed = True
         return True
 
@@ -196,11 +197,18 @@ class Resizer:
         return run.changed + left * self._whole_limit(run.job, run.processors)
 
     def _whole_limit(self, job: int, processors: int) -> float:
-        """Return the requested time, scaled by the believed curve when molded."""
+        """Return the requested time, scaled by the believed curve when molded.
+
+        Without a curve a job is given the time that its requested processor-seconds
+        need on fewer processors, and its requested time on more.
+        """
         view = self._engine.view
         limit = view.requested_time[job]
         reference = view.requested_processors[job]
         if processors == reference:
             return limit
         curve = view.curve(job, np.array([processors, reference]))
-        return limit if curve is None else limit * float(curve[0] / curve[1])
+        if curve is None:
+            is_scaled = view.scales_requests and view.malleable[job]
+            return limit * max(reference / processors, 1.0) if is_scaled else limit
+        return limit * float(curve[0] / curve[1])

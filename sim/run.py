@@ -3,24 +3,34 @@
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
-from sim.artefacts import Artefacts, mean_summary, replication_folder, write_means, write_run
+from sim.artefacts import (
+    SIZES,
+    Artefacts,
+    mean_summary,
+    replication_folder,
+    write_means,
+    write_run,
+    write_table,
+)
 from sim.build import accepted, build
 from sim.calibration import CalibrationRun, charge, observations, plan_calibration
 from sim.engine import Watcher, simulate
 from sim.evolving import EvolvingScene
 from sim.failing import Failing, FailingMachine
 from sim.formats import check_formats, write_formats
+from sim.growing import Site, size_figures
 from sim.job_metrics import Figures
 from sim.load_calibration import under_load
 from sim.load_truth import OracleUnderLoad
@@ -32,6 +42,7 @@ from sim.plots import schedule_figure
 from sim.progress import Progress
 from sim.records import Records
 from sim.recoveries import simulate_recovering
+from sim.replication import replicated, stopping_rule
 from sim.run_folder import DIGEST
 from sim.trimming import Trim
 from sim.watching import ProgressWatcher
@@ -57,6 +68,8 @@ class Scene:
     machine : Machine
     streams : Streams
     evolving : EvolvingScene or None
+    sizes : pandas.DataFrame or None
+        What the growth of the machine did to the jobs' sizes.
     """
 
     trace: Trace
@@ -64,6 +77,7 @@ class Scene:
     machine: Machine
     streams: Streams
     evolving: EvolvingScene | None = None
+    sizes: pd.DataFrame | None = None
 
     def figures(self, outcome: Outcome) -> "dict[str, Figure]":
         """Return the pictures of evolving jobs by file name."""
@@ -107,15 +121,16 @@ def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
     asked = config["cluster"]["processors"]
     trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
-    machine = build_machine(config["cluster"], size, trace, streams)
-    if isinstance(machine, Failing):
-        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
-    counts = trace.jobs["requested_processors"].to_numpy()
+    site = build(config["growth"], "growth").grow(Site(size, trace, truth), streams)
+    machine = build_machine(config["cluster"], site.processors, site.trace, streams)
+    if isinstance(machine, Failing):
+        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
+    counts = site.trace.jobs["requested_processors"].to_numpy()
     evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
-    return Scene(trace, truth, machine, streams, evolving)
+    return Scene(site.trace, site.truth, machine, streams, evolving, site.sizes)
 
 
 def build_machine(
@@ -228,6 +243,15 @@ class Show:
         return str(parts["name"]) if "name" in parts else self.policy
 
 
+def write_more(
+    folder: Path, run: Outcome, names: Sequence[str], sizes: pd.DataFrame | None
+) -> None:
+    """Write the formats of other tools, and the sizes that should keep the jobs' times."""
+    write_formats(folder, run=run, names=names)
+    if sizes is not None:
+        write_table(sizes, folder / SIZES)
+
+
 def artefacts(
     config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
 ) -> Artefacts:
@@ -241,10 +265,10 @@ def artefacts(
             trim=Trim(**config["metrics"]),
             calibration=known,
             calibration_area=sum(run.nprocs * run.runtime for run in known),
-            more={"seed": config["seed"]},
+            more={"seed": config["seed"], **size_figures(scene.sizes)},
         ),
         manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
-        export=partial(write_formats, run=outcome, names=config["export"]),
+        export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
         more_figures=scene.figures(outcome),
     )
 
@@ -309,12 +333,13 @@ def run(
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
-    number = config["replications"]
-    if number == 1:
+    number, rule = config["replications"], stopping_rule(config)
+    if number == 1 and rule is None:
         return replicate(config, 0, folder, digest, show)
-    pairs = [
-        replicate(config, k, replication_folder(folder, k), digest, show) for k in range(number)
-    ]
+    pairs = replicated(
+        lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
+    )
     bases = [base for _, base in pairs if base is not None]
-    means = write_means(folder, number, {DIGEST: digest})
+    more = {} if rule is None else rule.figures(pairs)
+    means = write_means(folder, len(pairs), {DIGEST: digest}, more)
     return means, mean_summary(bases) if bases else None

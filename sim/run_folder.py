@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim.artefacts import clear, is_finished
+from sim.artefacts import clear, is_finished, mean_summary, read_summary
+from sim.job_metrics import Figures
 
 MANIFEST = "manifest.json"
 DIGEST = "config_sha256"
@@ -19,6 +20,23 @@ def is_finished_with(folder: Path, digest: str) -> bool:
     except (OSError, ValueError):
         return False
     return is_finished(folder) and manifest.get(DIGEST) == digest
+
+
+def baseline_summary(run: Path, summary: Figures) -> Figures | None:
+    """Return the baseline's summary of a finished run, its mean over replications, if any."""
+    count = summary.get("replications")
+    if not isinstance(count, int):
+        return read_summary(run / "baseline") if is_finished(run / "baseline") else None
+    folders = [run / f"replication={k}" / "baseline" for k in range(count)]
+    if not folders or not all(map(is_finished, folders)):
+        return None
+    return mean_summary([read_summary(folder) for folder in folders])
+
+
+def read_results(run: Path) -> tuple[Figures, Figures | None]:
+    """Return the summaries of a finished run and of its baseline."""
+    summary = read_summary(run)
+    return summary, baseline_summary(run, summary)
 
 
 def _parts(folder: Path) -> Iterator[Path]:

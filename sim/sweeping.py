@@ -105,10 +105,8 @@ def samples_to_validate(combinations: Sequence[Combination]) -> list[list[str]]:
     return samples
 
 
-def batch_size(asked: int | None, launcher: str) -> int:
-    """Return how many runs may be handed to a launcher at once."""
-    if asked is not None:
-        return asked
+def batch_size(launcher: str) -> int:
+    """Return how many jobs may be handed to a launcher at once."""
     return slurm_array_size() if "slurm" in launcher.lower() else BATCH
 
 
@@ -140,6 +138,8 @@ class Sweep:
         The overrides of each run.
     launch : callable
         Carries out some runs; gets their overrides and the number of the first.
+    runs_per_job : int
+        Runs that share a job of the launcher's.
     """
 
     def __init__(
@@ -148,10 +148,12 @@ class Sweep:
         hydra: Mapping[str, Any],
         combinations: Sequence[Combination],
         launch: Launch,
+        runs_per_job: int = 1,
     ) -> None:
         self.folder = folder
         self.launcher = str(hydra["launcher"].get("_target_", ""))
         self.launch = launch
+        self.runs_per_job = runs_per_job
         self.known = hydra["sweep"]["subdir"] == SUBDIR and not hydra.get("searchpath")
         self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
         self.combinations = combinations
@@ -167,7 +169,7 @@ class Sweep:
         done = len(self.combinations) - len(left)
         if done:
             logger.warning("%d of %d runs are finished already", done, len(self.combinations))
-        size = batch_size(most, self.launcher)
+        size = most or self.runs_per_job * batch_size(self.launcher)
         places = [self.place(c) for c in left] if self.known else []
         with SweepProgress(self.folder, places, done):
             for begin in range(0, len(left), size):

@@ -30,6 +30,10 @@ def _nothing() -> Ranges:
     return ()
 
 
+def _free_of_charge(before: int, after: int) -> float:
+    return 0.0
+
+
 class Run:
     """A running job, as far as a policy may know it.
 
@@ -127,6 +131,11 @@ class View:
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
         What is believed of the load, on a shared machine.
+    change_cost : callable
+        What the policy says that a change costs: two counts to seconds.
+    scales_requests : bool
+        Whether a malleable job without a curve is believed to need its requested
+        processor-seconds on any count, instead of its requested time.
     """
 
     def __init__(
@@ -167,6 +176,8 @@ class View:
         self.sensor = sensor
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
+        self.change_cost: Callable[[int, int], float] = _free_of_charge
+        self.scales_requests = False
         self.queries = 0
         self._predictor = predictor
         self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
@@ -211,8 +222,14 @@ class View:
         if count is None:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
-        seconds = self.requested_time[job] if curve is None else float(curve[0])
+        seconds = self._requested(job, processors) if curve is None else float(curve[0])
         return seconds * self.left.get(job, 1.0)
+
+    def _requested(self, job: int, processors: int) -> float:
+        seconds = self.requested_time[job]
+        if self.scales_requests and self.malleable[job]:
+            return seconds * self.requested_processors[job] / processors
+        return seconds
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""

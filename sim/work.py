@@ -99,7 +99,10 @@ class Work:
         """Return when a run ends that goes on at `now` with the processors it holds."""
         job = run.job
         self._since[job] = now
-        runtime = self.runtime(job, run.processors)
+        if run.processors == self._reference[job]:
+            runtime = self._reference_runtime[job]
+        else:
+            runtime = self.runtime(job, run.processors)
         if job in self._done:
             self._whole[job] = runtime
             runtime *= max(1.0 - self._done[job], 0.0)

@@ -1,6 +1,7 @@
 """The ground truth itself: runtimes, feasible counts, calibration runs, split times."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -273,6 +274,69 @@ class Truth:
             )
         where = (application, size_class)
         return scales.class_scale[where].item(), scales.class_size[where].item()
+
+    # Other sizes on another machine
+
+    def could_run(self, counts: IntArray, processors: int) -> BoolArray:
+        """Return whether each job's application runs on that count on a machine of `processors`."""
+        if not self.known:
+            return np.asarray(counts == self._recorded.processors)
+        shapes = self._shapes.on_machine(processors)
+        possible = np.asarray(self.moldable & (counts <= processors))
+        for application in np.unique(self.application):
+            allowed = shapes.allowed(int(application))
+            if allowed is not None:
+                own = self.application == application
+                possible[own] &= np.isin(counts[own], allowed)
+        return possible & np.isfinite(shapes.g(self.application, counts))
+
+    def resized(
+        self,
+        ratio: FloatArray,
+        counts: IntArray,
+        again: BoolArray,
+        normal: FloatArray,
+        processors: int,
+    ) -> "Truth":
+        """Return the same jobs at other sizes and reference counts, on another machine.
+
+        Parameters
+        ----------
+        ratio : numpy.ndarray of float, shape (jobs,)
+            Size over the size before; sizes no longer repeat.
+        counts : numpy.ndarray of int, shape (jobs,)
+            New reference counts.
+        again : numpy.ndarray of bool, shape (jobs,)
+            Which jobs are new runs, with noise of their own (``moldability.noise``);
+            the others keep theirs, their runtime, and so must their size and count.
+        normal : numpy.ndarray of float, shape (jobs,)
+            Standard normal draws of that noise.
+        processors : int
+        """
+        shapes = self._shapes.on_machine(processors)
+        noise = np.where(again, np.exp(self._options.noise * normal), self.noise)
+        scale = np.where(again, self.nominal_scale * ratio * noise, self.serial_time)
+        scales = replace(
+            self._scales,
+            size_class=np.full_like(self.size_class, -1),
+            scale=scale,
+            noise=noise,
+            size=self._scales.size * ratio,
+            class_scale=None,
+            class_size=None,
+        )
+        curves, row = shapes, self.application
+        if self._options.size_exponent > 0.0:
+            curves = grow_shapes(
+                shapes, row, scale, self._scales.median, self._options.size_exponent
+            )
+            row = np.arange(len(self))
+        runtime = np.where(again, scale * curves.g(row, counts), self._recorded.runtime)
+        options = replace(self._options, sizes=None)
+        recorded = Recorded(runtime, counts)
+        return Truth(
+            shapes, scales, recorded, self.moldable, self.malleable, options, int(self._split_key)
+        )
 
     # Computation and communication
 

@@ -147,33 +147,16 @@ def _suspect(
     nprocs: FloatArray, runtime: FloatArray, metric: Metric
 ) -> tuple[int, float, bool] | None:
     """Return the place, deviation and whether work still falls without it; None if all is well."""
-    from predictors.adept.anomaly_kernels import unrest_without
+    from predictors.adept.anomaly_kernels import suspect
 
     if len(nprocs) < 4:
         return None
-    rise, excess = jumps(nprocs, runtime, metric)
-    fired = np.flatnonzero(excess > 1e-9)
-    if not len(fired):
+    is_paper = metric == "paper"
+    place, change, falls = suspect(nprocs, runtime, is_paper, _THRESHOLD, FALLING_WORK)
+    if place < 0:
         return None
-    candidates = np.unique(np.concatenate([fired + 1, fired + 2]))
-    unrest, falls = unrest_without(
-        nprocs, runtime, candidates, metric == "paper", _THRESHOLD, FALLING_WORK
-    )
-    calmest = int(unrest.argmin())
-    suspect = int(candidates[calmest])
-    near = fired[(fired + 1 == suspect) | (fired + 2 == suspect)]
-    deviation = _deviation(nprocs, runtime, rise, int(near[np.argmax(rise[near])]), metric)
-    return suspect, deviation, bool(falls[calmest])
-
-
-def _deviation(
-    nprocs: FloatArray, runtime: FloatArray, rise: FloatArray, place: int, metric: Metric
-) -> float:
-    """Return the magnitude D where the test fired at `place`."""
-    if metric == "paper":
-        R = paper_metric(nprocs, runtime)
-        return float((R[place + 1] - R[place]) / SENSITIVITY)
-    return float(np.expm1(min(rise[place], 700.0)) / SENSITIVITY)
+    gained = change if is_paper else float(np.expm1(min(change, 700.0)))
+    return place, gained / SENSITIVITY, falls
 
 
 def _boundary(nprocs: FloatArray, runtime: FloatArray) -> int:

@@ -55,3 +55,43 @@ def unrest_without(
                 unrest[j] += falling
                 falls[j] = True
     return unrest, falls
+
+
+@njit(cache=True)
+def suspect(
+    nprocs: FloatArray,
+    runtime: FloatArray,
+    is_paper: bool,
+    threshold: float,
+    falling_work: float,
+) -> tuple[int, float, bool]:
+    """Return the place, the change of the statistic where the test fired, and whether work falls.
+
+    The place is that of the candidate without which the others are calmest, -1
+    if the test does not fire. The change is that of the logarithm, or of the
+    paper's R itself.
+    """
+    rise, excess = jumps(nprocs, runtime, is_paper, threshold)
+    is_candidate = np.zeros(nprocs.size, np.bool_)
+    for i in range(excess.size):
+        if excess[i] > 1e-9:
+            is_candidate[i + 1] = is_candidate[i + 2] = True
+    candidates = np.flatnonzero(is_candidate)
+    if candidates.size == 0:
+        return -1, 0.0, False
+    unrest, falls = unrest_without(nprocs, runtime, candidates, is_paper, threshold, falling_work)
+    calmest = int(np.argmin(unrest))
+    place = candidates[calmest]
+    fired = -1
+    for i in range(max(place - 2, 0), min(place, rise.size)):
+        if excess[i] > 1e-9 and (fired < 0 or rise[i] > rise[fired]):
+            fired = i
+    change = rise[fired]
+    if is_paper:
+        R = np.empty(2)
+        for j in range(2):
+            i = fired + j
+            work = nprocs[i] * runtime[i] / (nprocs[i + 1] * runtime[i + 1])
+            R[j] = work * (2.0 - nprocs[i] / nprocs[i + 1])
+        change = R[1] - R[0]
+    return int(place), change, bool(falls[calmest])

@@ -205,11 +205,16 @@ def search_free(
     found = np.empty((rows, 4, number))
     products = _products(candidates[0, :coarse], candidates[1, :coarse], nprocs)
     sums = np.empty((5, coarse))
+    plain = np.empty((4, coarse))
     for row in range(rows):
         once = weights[row] / runtime
         twice = once / runtime
-        found[row, 0, :coarse] = candidates[0, :coarse]
-        _fill_lattice(products, once, twice, candidates[2:], sums, found[row])
+        if row > 0 and (weights[row] == weights[row - 1]).all():
+            found[row, :, :coarse] = plain
+        else:
+            found[row, 0, :coarse] = candidates[0, :coarse]
+            _fill_lattice(products, once, twice, candidates[2:], sums, found[row])
+            plain[:] = found[row, :, :coarse]
         for k in range(coarse):
             if found[row, 0, k] > reach[int(candidates[1, k]), row]:
                 found[row, 3, k] = np.inf
@@ -257,17 +262,14 @@ def _lower_median(runtime: FloatArray, weight: FloatArray, places: IntArray, hal
 
 
 @njit(cache=True)
-def _family_weights(members: BoolArray, high: BoolArray, balanced: bool, out: FloatArray) -> float:
+def _family_weights(own: IntArray, high: BoolArray, balanced: bool, out: FloatArray) -> float:
     """Write the weight of each member, the families' sums the same if balanced; return half."""
     sums = np.zeros(2)
-    for k in range(members.size):
-        if members[k]:
-            sums[int(high[k])] += 1.0
+    for place in own:
+        sums[int(high[place])] += 1.0
+    for place in own:
+        out[place] = 1.0 / sums[int(high[place])] if balanced else 1.0
     total = 0.0
-    for k in range(members.size):
-        out[k] = 0.0
-        if members[k]:
-            out[k] = 1.0 / sums[int(high[k])] if balanced else 1.0
     for family in range(2):
         if sums[family] > 0.0:
             total += 1.0 if balanced else sums[family]
@@ -275,27 +277,43 @@ def _family_weights(members: BoolArray, high: BoolArray, balanced: bool, out: Fl
 
 
 @njit(cache=True)
-def _describe(
-    found: FloatArray,
-    high: BoolArray,
-    neighbours: IntArray,
-    runtime: FloatArray,
-    members: BoolArray,
-    answer: FloatArray,
-) -> None:
-    """Write the extremes over members (and, of runtimes, over those beside them)."""
-    answer[1], answer[2], answer[3], answer[4], answer[5] = np.inf, 0.0, np.inf, 0.0, np.inf
+def _beside(found: FloatArray, members: BoolArray, neighbours: IntArray) -> IntArray:
+    """Return the places of the members and of those beside them that are within reach."""
+    places = np.empty(members.size, np.int64)
+    number = 0
     for k in range(members.size):
-        if members[k]:
-            B, r = found[0, k], found[2, k]
-            A = (B + r) / (1.0 + r) if high[k] else B
-            answer[3] = min(answer[3], A)
-            answer[4] = max(answer[4], A)
-            answer[5] = min(answer[5], B)
-        beside = members[k] or members[neighbours[k, 0]] or members[neighbours[k, 1]]
-        if beside and found[3, k] < np.inf:
-            answer[1] = min(answer[1], runtime[k])
-            answer[2] = max(answer[2], runtime[k])
+        near = members[k] or members[neighbours[k, 0]] or members[neighbours[k, 1]]
+        if near and found[3, k] < np.inf:
+            places[number] = k
+            number += 1
+    return places[:number]
+
+
+@njit(cache=True)
+def _describe(found: FloatArray, high: BoolArray, own: IntArray, answer: FloatArray) -> None:
+    """Write the extremes of A and of the breakpoint over the members."""
+    answer[3], answer[4], answer[5] = np.inf, 0.0, np.inf
+    for k in own:
+        B, r = found[0, k], found[2, k]
+        A = (B + r) / (1.0 + r) if high[k] else B
+        answer[3] = min(answer[3], A)
+        answer[4] = max(answer[4], A)
+        answer[5] = min(answer[5], B)
+
+
+@njit(cache=True)
+def _evaluate(
+    found: FloatArray, family: FloatArray, places: IntArray, n: float, runtime: FloatArray
+) -> tuple[float, float]:
+    """Write the runtime at `n` of the candidates at `places`; return the extremes."""
+    half, low, high = 0.5 / n, np.inf, 0.0
+    for k in places:
+        x = found[0, k] / n
+        G = max(min(x - half - 0.5, 0.5 - half), family[k])
+        runtime[k] = found[1, k] * (max(x, 1.0) + found[2, k] * G)
+        low = min(low, runtime[k])
+        high = max(high, runtime[k])
+    return low, high
 
 
 @njit(cache=True)
@@ -320,7 +338,7 @@ def choose(
     Returns
     -------
     chosen : numpy.ndarray of int, shape (t,)
-    members : numpy.ndarray of bool, shape (t, k)
+    members : numpy.ndarray of bool, shape (t or 1, k)
     answers : numpy.ndarray of float, shape (t, 9)
         Runtime of the chosen, lowest and highest runtime, lowest and highest A,
         lowest breakpoint; serial runtime, A and sigma of the chosen.
@@ -328,30 +346,29 @@ def choose(
     rows, number = targets.size, found.shape[2]
     family = np.where(high, 1.0, 0.0)
     chosen = np.empty(rows, np.int64)
-    members = np.empty((rows, number), np.bool_)
+    members = np.empty((found.shape[0], number), np.bool_)
     answers = np.empty((rows, 9))
-    runtime = np.empty(number)
-    weight = np.empty(number)
+    runtime, weight = np.empty(number), np.empty(number)
+    best, middle = 0, 0.0
+    own = near = np.empty(0, np.int64)
     for row in range(rows):
-        n, one = targets[row], found[row if found.shape[0] > 1 else 0]
-        best = np.argmin(one[3])
-        limit = bounds[0] * one[3, best] + bounds[1]
-        half = 0.5 / n
-        for k in range(number):
-            x = one[0, k] / n
-            G = max(min(x - half - 0.5, 0.5 - half), family[k])
-            runtime[k] = one[1, k] * (max(x, 1.0) + one[2, k] * G)
-            members[row, k] = one[3, k] <= limit
-        chosen[row] = best
-        if not plain:
-            middle = _family_weights(members[row], high, balanced, weight)
-            places = np.flatnonzero(members[row])
-            chosen[row] = _lower_median(runtime, weight, places, middle)
-        place = chosen[row]
+        at = row if found.shape[0] > 1 else 0
+        one = found[at]
+        if row == 0 or at > 0:
+            best = int(np.argmin(one[3]))
+            members[at] = one[3] <= bounds[0] * one[3, best] + bounds[1]
+            own = np.flatnonzero(members[at])
+            near = _beside(one, members[at], neighbours)
+            middle = _family_weights(own, high, balanced, weight)
+            _describe(one, high, own, answers[row])
+        else:
+            answers[row] = answers[0]
+        answers[row, 1], answers[row, 2] = _evaluate(one, family, near, targets[row], runtime)
+        place = best if plain else _lower_median(runtime, weight, own.copy(), middle)
+        chosen[row] = place
         answers[row, 0] = runtime[place]
         B, r = one[0, place], one[2, place]
         answers[row, 6] = one[1, place] * (B + r * family[place])
         answers[row, 7] = (B + r) / (1.0 + r) if high[place] else B
         answers[row, 8] = r
-        _describe(one, high, neighbours, runtime, members[row], answers[row])
     return chosen, members, answers

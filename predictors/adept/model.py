@@ -17,6 +17,12 @@ from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
 from predictors.adept.reliability import curve_remarks, phase_remarks, target_remarks
 from predictors.adept.search import BoolArray, Scale
+from predictors.adept.severity import (
+    GRADES,
+    curve_severity,
+    phase_severity,
+    target_severities,
+)
 from predictors.base import FloatArray, IntArray, Remark
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import (
@@ -26,10 +32,13 @@ from predictors.observations import (
     observed_frame,
     refuse_inputs,
 )
-from predictors.remarks import check_level, refuse_unusable, worse, worst_grade
+from predictors.remarks import check_level, refuse_unusable
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
+_BETWEEN = 0.10
+"""The same a doubling from the nearest observation, between observations; found on measured
+curves, file by file on the other files (docs/adept.md)."""
 
 
 class Adept:
@@ -96,7 +105,6 @@ class Adept:
     curve_: ObservedCurve
     _layout: Layout
     _phases: tuple[Phase, ...]
-    _general: dict[int, str]
     _last: tuple[dict[float, int], Answers] | None
 
     def __init__(
@@ -129,6 +137,10 @@ class Adept:
         """Fit to arrays, without the cost of a frame; see `observed_curve` for errors."""
         return self._learn(observed_curve(nprocs, runtime))
 
+    def fit_observed(self, curve: ObservedCurve) -> Self:
+        """Fit to runs that are already checked and merged."""
+        return self._learn(curve)
+
     def predict(
         self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
     ) -> FloatArray:
@@ -154,8 +166,9 @@ class Adept:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the ends of what indistinguishable instances say, widened by the noise.
 
-        Beyond the observations the noise grows with the distance. Where no
-        noise was found, the range is that of the instances alone.
+        Off the observations the noise grows with the distance to the nearest, twice
+        as fast beyond them as between them. Where no noise was found, the range is
+        that of the instances alone.
         """
         check_level(level)
         refuse_inputs("Adept", inputs)
@@ -173,21 +186,22 @@ class Adept:
         refuse_inputs("Adept", inputs)
         return self._remarks(np.unique(self._targets(nprocs)), advise=True)
 
-    def grade(self, nprocs: float) -> str:
-        """Return the worst grade of the remarks about one count, empty without any.
+    def grades(self, nprocs: ArrayLike) -> list[str]:
+        """Return the worst grade of the remarks about each count, empty without any.
 
-        It costs little where the count was among those predicted last.
+        It costs little where the counts are those predicted last.
         """
-        targets = np.atleast_1d(self._targets(nprocs))
+        targets = self._targets(nprocs).ravel()
         answers = self._answers(targets)
-        place = self._phase_places(targets)[0] if len(self._phases) > 1 else 0
-        phase = self._phases[place]
-        if place not in self._general:
-            self._general[place] = worst_grade(
-                curve_remarks(self.curve_, self._layout) + phase_remarks(phase, self.feasible_)
-            )
-        own = worst_grade(target_remarks(phase, answers, targets, self._layout, advise=False))
-        return worse(self._general[place], own)
+        found = np.empty(len(targets), np.int64)
+        for phase, places in self._by_phase(targets):
+            own, asked = (answers, targets)
+            if len(self._phases) > 1:
+                own, asked = answers.rows(places), targets[places]
+            severity = target_severities(phase, own, asked, self._layout.feasible)
+            found[places] = np.maximum(severity, phase_severity(phase))
+        general = curve_severity(self.curve_, self._layout)
+        return [GRADES[place] for place in np.maximum(found, general).tolist()]
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -276,7 +290,7 @@ class Adept:
         floor = None if isinstance(self.floor, str) else self.floor
         options = FitOptions(self.q, self.search, self.scale, floor)
         self._phases = tuple(_phases(curve, layout, options))
-        self.curve_, self._layout, self._last, self._general = curve, layout, None, {}
+        self.curve_, self._layout, self._last = curve, layout, None
         return self
 
     def _remarks(self, targets: FloatArray, advise: bool) -> list[Remark]:
@@ -330,9 +344,11 @@ class Adept:
         for phase, places in self._by_phase(targets):
             if phase.floor > 0.0:
                 n = targets[places]
-                first, last = phase.curve.nprocs[0], phase.curve.nprocs[-1]
-                doublings = np.log2(np.maximum(np.maximum(n / last, first / n), 1.0))
-                errors[places] = np.hypot(phase.floor, _DRIFT * doublings)
+                seen = phase.curve.nprocs
+                away = np.abs(np.log2(n[:, None] / seen)).min(axis=1)
+                outside = (n < seen[0]) | (n > seen[-1])
+                drift = np.where(outside, _DRIFT, _BETWEEN)
+                errors[places] = np.hypot(phase.floor, drift * away)
         return errors
 
 

@@ -151,7 +151,14 @@ class Phase:
     @cached_property
     def residuals(self) -> FloatArray:
         """Predicted over observed runtime minus 1, by the whole curve."""
-        return np.asarray(self.fitted.runtime(self.curve.nprocs) / self.curve.runtime - 1.0, float)
+        if self.lender is not None or self.is_sparse:
+            met = self.fitted.runtime(self.curve.nprocs)
+            return np.asarray(met / self.curve.runtime - 1.0, float)
+        instances, selection = self.whole
+        chosen = selection.chosen.item(0)
+        B, c, r, _ = instances.values[0, :, chosen]
+        F, G = basis(B, np.asarray(instances.high[chosen], float), self.curve.nprocs)
+        return np.asarray(c * (F + r * G) * self.unit / self.curve.runtime - 1.0, float)
 
     @cached_property
     def envelope(self) -> Envelope:
@@ -215,22 +222,41 @@ class Phase:
         """Search and select; the first time, a row for the curve as a whole goes first."""
         if self._whole is not None:
             instances = self._searched(weights, targets)
-            return instances, select(instances, targets, self._floor, self._balanced, self._plain)
+            return instances, self._selected(instances, targets)
         weights = np.concatenate([np.ones((1, weights.shape[1])), weights])
         targets = np.concatenate([self.curve.nprocs[-1:] * _AHEAD, targets])
         instances = self._searched(weights, targets)
         self._floor, self._balanced = self._noise_of(instances)
-        selection = select(instances, targets, self._floor, self._balanced, self._plain)
+        selection = self._selected(instances, targets)
         first, others = slice(0, 1), slice(1, None)
         self._whole = instances.rows(first), selection.rows(first)
         return instances.rows(others), selection.rows(others)
 
     def _evenly(self, targets: FloatArray) -> Selection:
-        """Select for each target among the instances of a single search with equal weights."""
-        instances = self.whole[0]
-        if targets.max() > _AHEAD * self.curve.nprocs[-1]:
-            weights = np.ones((1, len(self.curve.nprocs)))
-            instances = self._searched(weights, targets.max(keepdims=True))
+        """Select for each target among the instances of a single search with equal weights.
+
+        Targets far out get a search that reaches farther. The first time, the
+        curve as a whole is settled along with them.
+        """
+        ahead = self.curve.nprocs[-1:] * _AHEAD
+        farthest = targets.max(keepdims=True)
+        is_first, is_far = self._whole is None, bool(farthest > ahead)
+        if self._whole is not None and not is_far:
+            return self._selected(self._whole[0], targets)
+        reached = np.concatenate([ahead[: int(is_first)], farthest[: int(is_far)]])
+        found = self._searched(np.ones((len(reached), len(self.curve.nprocs))), reached)
+        first, last = found.rows(slice(0, 1)), found.rows(slice(len(reached) - 1, None))
+        if is_first:
+            self._floor, self._balanced = self._noise_of(first)
+        if not is_first or is_far:
+            if is_first:
+                self._whole = first, self._selected(first, ahead)
+            return self._selected(last, targets)
+        both = self._selected(first, np.concatenate([ahead, targets]))
+        self._whole = first, both.rows(slice(0, 1))
+        return both.rows(slice(1, None))
+
+    def _selected(self, instances: Instances, targets: FloatArray) -> Selection:
         return select(instances, targets, self._floor, self._balanced, self._plain)
 
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:

@@ -32,8 +32,8 @@ class Selection:
     ----------
     chosen : numpy.ndarray of int, shape (t,)
         Place of the predicting candidate.
-    members : numpy.ndarray of bool, shape (t, k)
-        The indistinguishable candidates.
+    members : numpy.ndarray of bool, shape (t or 1, k)
+        The indistinguishable candidates; a single row where all targets share them.
     answers : numpy.ndarray of float, shape (t, 9)
         The columns below.
     """

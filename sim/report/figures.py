@@ -97,26 +97,29 @@ def _bars(
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0.0)
         if any(predictors):
-            _legend(axes, "predictor")
-        _tidy(axes)
+            legend(axes, "predictor")
+        tidy(axes)
 
     return draw
 
 
-def _legend(axes: "Axes", title: str = "") -> None:
+def legend(axes: "Axes", title: str = "") -> None:
+    """Put the legend beside the axes."""
     axes.legend(
         title=title or None, frameon=False, fontsize=8, title_fontsize=8,
         loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
     )  # fmt: skip
 
 
-def _tidy(axes: "Axes") -> None:
+def tidy(axes: "Axes") -> None:
+    """Give axes the grid and the frame that all plots have."""
     axes.grid(visible=True, color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _line(number: int) -> dict[str, Any]:
+def line(number: int) -> dict[str, Any]:
+    """Return colour and style of the line of this number."""
     return {
         "color": LINE_COLOURS[number % len(LINE_COLOURS)],
         "linestyle": STYLES[number % len(STYLES)],
@@ -128,14 +131,14 @@ def _load(drawn: Drawn) -> Callable[["Figure"], None]:
     def draw(figure: "Figure") -> None:
         busy, queued = figure.subplots(2, 1, sharex=True)
         for number, (group, found) in enumerate(drawn):
-            busy.plot(found.hours, 100 * found.busy, label=group.label, **_line(number))
-            queued.plot(found.hours, found.queued, **_line(number))
+            busy.plot(found.hours, 100 * found.busy, label=group.label, **line(number))
+            queued.plot(found.hours, found.queued, **line(number))
         busy.set(ylabel="busy processors (%)", ylim=(0, 105))
         queued.set(ylabel="waiting jobs", xlabel="time since the first submit (h)")
         queued.set_ylim(bottom=0)
-        _legend(busy)
+        legend(busy)
         for axes in (busy, queued):
-            _tidy(axes)
+            tidy(axes)
 
     return draw
 
@@ -144,11 +147,11 @@ def _slowdowns(drawn: Drawn) -> Callable[["Figure"], None]:
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
         for number, (group, found) in enumerate(drawn):
-            axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **_line(number))
+            axes.plot(found.slowdown, 100 * QUANTILES, label=group.label, **line(number))
         axes.set_xscale("log")
         axes.set(xlabel="bounded slowdown", ylabel="jobs at or below (%)", ylim=(0, 101))
-        _legend(axes)
-        _tidy(axes)
+        legend(axes)
+        tidy(axes)
 
     return draw
 
@@ -161,16 +164,18 @@ def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]
             axes.plot(
                 series.index, 100 * series.to_numpy(),
                 marker=MARKERS[number % len(MARKERS)], markersize=4,
-                label=group.label, **_line(number),
+                label=group.label, **line(number),
             )  # fmt: skip
         axes.set_xscale("symlog", base=2, linthresh=1)
+        known = [float(x) for _, found in drawn for x in getattr(found, column).index]
+        axes.set_xlim(min(known, default=0.0) - 0.5, 2.0 * max(known, default=1.0) or 2.0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_yscale("symlog", linthresh=1.0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set(xlabel=label, ylabel="median error of prediction (%)")
         axes.set_ylim(bottom=0)
-        _legend(axes)
-        _tidy(axes)
+        legend(axes)
+        tidy(axes)
 
     return draw
 
@@ -194,7 +199,7 @@ def _losses(drawn: Drawn) -> Callable[["Figure"], None]:
         wrong.set_xlim(left=0)
         figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
         for each in (axes, wrong):
-            _tidy(each)
+            tidy(each)
 
     return draw
 
@@ -212,8 +217,8 @@ def _waits(groups: Sequence[Group]) -> Callable[["Figure"], None]:
         axes.set_yticks(places, [group.label for group in groups])
         axes.invert_yaxis()
         axes.set_xlabel("mean response time (h)")
-        _legend(axes)
-        _tidy(axes)
+        legend(axes)
+        tidy(axes)
 
     return draw
 

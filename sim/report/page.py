@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from sim.report.answer_tables import Answers, verdict
 from sim.report.details import Details
 from sim.report.figures import LOSSES, Plot
 from sim.report.samples import Estimate, Group
@@ -29,6 +30,7 @@ def page(
     table: pd.DataFrame,
     common: Mapping[str, object],
     gantt: Sequence[str] = (),
+    answers: Answers | None = None,
 ) -> str:
     """Return the page.
 
@@ -46,6 +48,7 @@ def page(
         The configuration that all runs share, by dotted key.
     gantt : sequence of str
         Folders of runs whose schedules are shown; without it, the first of each group.
+    answers : Answers, optional
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -56,10 +59,34 @@ def page(
         subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
         selects=_selects(groups, keys),
         table=_key_table(groups, keys),
+        answers=_answers(answers),
         figures="".join(_figure(plot, svg, groups, found) for plot, svg in plots),
         gantt=_gantt(groups, gantt),
         runs=_runs(table),
         configuration=_configuration(common),
+    )
+
+
+def _answers(answers: Answers | None) -> str:
+    """Return the verdict and a table of each answer; a note where nothing can be compared."""
+    tables = {} if answers is None else answers.tables()
+    if answers is None or not tables:
+        return "<p>No runs on the same jobs to compare: see <code>baseline=</code>.</p>"
+    parts = [f"<p>{escape(sentence)}</p>" for sentence in verdict(answers.differences)]
+    for title, table in tables.items():
+        parts.append(f"<h3>{escape(title)}</h3>{_text_table(table)}")
+    return "".join(parts)
+
+
+def _text_table(table: pd.DataFrame) -> str:
+    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.columns)
+    rows = "".join(
+        "<tr>" + "".join(f'<td class="text">{escape(str(v))}</td>' for v in row) + "</tr>"
+        for row in table.itertuples(index=False)
+    )
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 

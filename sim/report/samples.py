@@ -9,10 +9,10 @@ import pandas as pd
 
 from sim.artefacts import is_finished, read_summary
 from sim.job_metrics import Figures
+from sim.statistics.intervals import t_interval
 
 REPEATED = ("seed",)
 """Keys that tell repetitions of one group apart."""
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -105,18 +105,8 @@ def estimate(values: np.ndarray) -> Estimate:
     >>> round(found.mean, 3), round(found.half, 3), found.count
     (2.0, 2.484, 3)
     """
-    from scipy.special import stdtrit
-
-    number = len(values)
-    if number == 0:
-        return Estimate(np.nan, np.nan, 0)
-    if number == 1:
-        return Estimate(float(values[0]), np.nan, 1)
-    error = float(values.std(ddof=1) / np.sqrt(number))
-    error = 0.0 if np.ptp(values) <= 1e-12 * np.abs(values).max() else error  # rounding alone
-    return Estimate(
-        float(values.mean()), float(stdtrit(number - 1, (1 + LEVEL) / 2)) * error, number
-    )
+    found = t_interval(values)
+    return Estimate(found.mean, found.half, found.count)
 
 
 def groups_of(root: Path, table: pd.DataFrame, keys: Sequence[str]) -> list[Group]:

@@ -8,6 +8,9 @@ import pandas as pd
 
 from sim.artefacts import write_table
 from sim.configurations import Configuration
+from sim.report.answer_figures import answer_plots
+from sim.report.answer_tables import Answers, answers, difference_figures
+from sim.report.answers import FIGURE
 from sim.report.details import details
 from sim.report.figures import plots_of, save
 from sim.report.page import page
@@ -15,6 +18,9 @@ from sim.report.samples import groups_of
 from sim.report.tables import text_table
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
+DIFFERENCES = "differences.csv"
+UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
+"""Labels of axes and their units in seconds, of figures that are not shown as they are."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,11 @@ class Wanted:
         Runs whose schedules the page shows.
     detail : int
         Samples of each group whose tables are read.
+    figure : str
+        Key of the summary by which groups are compared.
+    against : str or None
+        Label of the group that others are compared with; None: a baseline or
+        rigid jobs.
     """
 
     page: bool = True
@@ -38,6 +49,8 @@ class Wanted:
     markdown: bool = False
     gantt: tuple[str, ...] = ()
     detail: int = 3
+    figure: str = FIGURE
+    against: str | None = None
 
 
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
@@ -74,8 +87,8 @@ def write_report(
     keys: Sequence[str],
     common: dict[str, object],
     wanted: Wanted,
-) -> list[Path]:
-    """Write plots, page and tables of a comparison, and return the files.
+) -> tuple[list[Path], Answers]:
+    """Write plots, page and tables of a comparison; return the files and the answers.
 
     Parameters
     ----------
@@ -88,7 +101,8 @@ def write_report(
     wanted : Wanted
     """
     groups = groups_of(folder, table, keys)
-    written = [write_parquet(table, folder)]
+    found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
+    written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
         ("latex", "comparison.tex", wanted.latex),
         ("markdown", "comparison.md", wanted.markdown),
@@ -97,14 +111,28 @@ def write_report(
             (folder / name).write_text(text_table(groups, form), encoding="utf-8")  # type: ignore[arg-type]
             written.append(folder / name)
     if not wanted.page or not groups:
-        return written
+        return written, found_answers
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     plots.mkdir(exist_ok=True)
-    drawn = [(plot, save(plot, plots)) for plot in plots_of(groups, found)]
+    unit = UNITS.get(wanted.figure, (wanted.figure.replace("_", " "), 1.0))
+    answered = answer_plots(found_answers.differences, found_answers.curves, unit)
+    drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
     name = folder.resolve().name
-    text = page(f"Comparison of {name}", groups, drawn, found, table, common, wanted.gantt)
+    text = page(
+        f"Comparison of {name}", groups, drawn, found, table, common, wanted.gantt, found_answers
+    )
     partial = folder / f".{PAGE}.partial"
     partial.write_text(text, encoding="utf-8")
     partial.replace(folder / PAGE)
-    return [*written, folder / PAGE, plots]
+    return [*written, folder / PAGE, plots], found_answers
+
+
+def _write_differences(found: Answers, folder: Path) -> list[Path]:
+    """Write the differences in numbers, if there are any."""
+    path = folder / DIFFERENCES
+    path.unlink(missing_ok=True)
+    if not found.differences:
+        return []
+    difference_figures(found.differences).to_csv(path, index=False, lineterminator="\n")
+    return [path]

@@ -11,6 +11,11 @@ TINY = ("workload.jobs=30", "baseline=null", "hydra.run.dir=run")
 CONFIGURATIONS = [
     (["seed=-1"], "seed=-1", "at least 0"),
     (["replications=0"], "replications=0", "at least 1"),
+    (["precision=2"], "precision=2", "between 0 and 1"),
+    (["precision=0.1", "most_replications=5"], "most_replications=5", "at least the 10"),
+    (["precision=0.1", "objective_of=change", "baseline=null"], "objective_of=change", "baseline"),
+    (["precision=0.1", "objective=speed"], "objective=speed", "summary.json"),
+    (["precision=0.1", "objective=saturated"], "objective=saturated", "a number"),
     (["overrun=ignore"], "overrun=ignore", "extend, kill"),
     (["cluster.processors=0"], "cluster.processors=0", "at least 1"),
     (["cluster.processors=100000000000000000000"], "cluster.processors=1", "1,000,000,000"),

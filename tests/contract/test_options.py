@@ -33,6 +33,7 @@ FILLED = {
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
 FILLED |= {name: ["cluster=shared"] for name in OPTIONS if re.match("cluster/.*/", name)}
+FILLED |= {f"growth/model/{name}": ["growth=keep_time"] for name in ("focused", "regression")}
 FILLED["policy/placement/lowest"] = ["policy=easy_fastest"]
 FILLED["policy/placement/fastest"] = ["policy=easy_fastest"]
 NEEDS_FILE = {"moldability/measured", "cluster/cpu/recorded", "cluster/network/recorded"}
@@ -81,7 +82,10 @@ def test_every_option_and_key_is_on_the_help_page(option):
         name
     )
     part = option.split("/")[0]
-    missing = {key for key in leaves({part: plain(option)[part]}) if not described(key)}
+    keys = {
+        key.replace("predictor.inner.", "predictor.") for key in leaves({part: plain(option)[part]})
+    }
+    missing = {key for key in keys if not described(key)}
     assert missing == set()
 
 
@@ -91,7 +95,7 @@ def described(key):
 
 def test_every_closed_key_is_on_the_help_page():
     closed = OmegaConf.to_container(composed(), resolve=True)
-    open_parts = ("workload", "moldability", "cluster", "evolving", "policy", "predictor")
+    open_parts = ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor")
     keys = leaves({name: value for name, value in closed.items() if name not in open_parts})
     assert {key for key in keys if not described(key)} == set()
 
@@ -116,6 +120,13 @@ def test_help_shows_the_page_at_once():
     assert shown.stdout.strip() == PAGE.replace("$$", "$").strip()
     assert shown.stderr == ""
     assert seconds < 5  # 0.5 s on an idle core; loaded machines get slack
+
+
+def test_every_experiment_is_on_the_help_page():
+    listed = PAGE[PAGE.index("experiment=NAME") : PAGE.index("WHERE THINGS GO")]
+    assert set(re.findall(r"^      (\w+)  ", listed, re.M)) == {
+        name.partition("/")[2] for name in EXPERIMENTS
+    }
 
 
 def test_every_experiment_composes():

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from sim.artefacts import EXPORTS, FILES, PICTURES
+from sim.statistics.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40",)
@@ -83,6 +84,31 @@ def test_replications_run_inside_one_job_and_are_averaged(command, tmp_path):
     assert names(run) == {"summary.json", "manifest.json"}
     assert all(names(part) == names(part / "baseline") == WHOLE for part in parts)
     assert same_bytes(parts[0], tmp_path / "single")
+
+
+def test_precision_replicates_until_the_mean_is_as_precise_as_asked(command, tmp_path):
+    asked = (*TINY, "policy=sa_easy", "predictor=oracle", "replications=3", "most_replications=12")
+    rule = ("precision=0.4", "objective_of=change", "hydra.run.dir=run")
+    ended = command(*asked, *rule)
+    run = tmp_path / "run"
+    count = summary(run)["replications"]
+    pairs = [
+        [
+            summary(run / f"replication={k}" / part)["mean_response_time"]
+            for part in ("", "baseline")
+        ]
+        for k in range(count)
+    ]
+    ratios = [own / base for own, base in pairs]
+    assert 3 <= count < 12
+    assert t_interval(ratios).relative == summary(run)["precision_reached"] <= 0.4
+    assert count == 3 or t_interval(ratios[:-1]).relative > 0.4
+    assert summary(run)["precision_met"] is True
+    assert "Precision reached" in ended.out
+    assert not (run / f"replication={count}").exists()
+    ended = command(*asked, "precision=0.001", "baseline=null", "hydra.run.dir=never")
+    assert summary(tmp_path / "never")["replications"] == 12
+    assert "was not reached" in ended.out
 
 
 def test_fewer_replications_into_the_same_folder_leave_no_others(command, tmp_path):

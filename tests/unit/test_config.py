@@ -8,6 +8,9 @@ from sim.errors import ConfigError
 GOOD = {
     "seed": 1,
     "replications": 1,
+    "precision": None,
+    "objective_of": "run",
+    "most_replications": 100,
     "overrun": "extend",
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},
@@ -25,6 +28,10 @@ def test_good_values_pass():
     [
         ({"seed": -1}, "seed=-1: must be a whole number, at least 0"),
         ({"replications": 0}, "replications=0: must be a whole number, at least 1"),
+        ({"precision": 5}, "precision=5: must be a number between 0 and 1, or null"),
+        ({"precision": 0.0}, "precision=0.0: must be a number between 0 and 1, or null"),
+        ({"objective_of": "gain"}, "objective_of=gain: must be one of run, change"),
+        ({"most_replications": 0}, "most_replications=0: must be a whole number, at least 1"),
         ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
         ({"cluster": {"processors": 0}}, "cluster.processors=0: must be a whole number, at least"),
         ({"cluster": {"processors": 10**12}}, "cluster.processors=1000000000000: must be"),

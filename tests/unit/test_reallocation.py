@@ -196,6 +196,128 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
         assert records.start_time[job] <= shadow + 1e-6
 
 
+def reservations_of(scheduler: object) -> dict[int, float]:
+    queue = scheduler.inner.queue
+    return {queue.job.item(p): queue.start.item(p) for p in queue.places().tolist()}
+
+
+class Reservations:
+    """Notes by how much reservations move later, and whether anything excuses it."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, float] = {}
+        self.later: list[tuple[float, int, float, bool]] = []
+
+    def looked(self, engine: object, decisions: object) -> None:
+        view, now = engine.view, engine.view.now
+        grown = any(run.believed_end > before for run, before in view.moved_ends.items())
+        reserved = reservations_of(engine.scheduler)
+        for job, start in reserved.items():
+            late = start - self.before.get(job, start)
+            if late > 1e-9 * (1 + start):
+                self.later.append((now, job, late, grown))
+        self.before = reserved
+
+    def finished(self, engine: object) -> None:
+        pass
+
+
+FREE_RULES = sorted(RULES.keys() - {"pdpa"})
+OVERRUNS = [
+    *((0, 1, 1, 1), (0, 8, 1, 1), (0, 8, 13, 1), *[(1, 1, 1, 1)] * 4, (1, 8, 1, 1)),
+    *((2, 1, 1, 1), (2, 8, 1, 1), (13, 2, 2, 1), (14, 1, 1, 1), (14, 4, 1, 1)),
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    jobs=rows,
+    name=st.sampled_from(FREE_RULES),
+    powers=st.booleans(),
+    believed=st.sampled_from(["estimate", "oracle", "late"]),
+)
+def test_a_reservation_moves_later_only_when_a_belief_grows(
+    jobs: list, name: str, powers: bool, believed: str
+) -> None:
+    """Whatever malleable jobs do meanwhile, conservative backfilling keeps its promises."""
+    truth = mixed_truth(jobs, 8, np.array([1, 2, 4, 8]) if powers else None)
+    predictors = {
+        "estimate": lambda _: ToyEstimate(),
+        "oracle": ToyOracle,
+        "late": lambda t: ToyOracle(t, 0.4),
+    }
+    noted = Reservations()
+    play(
+        RULES[name](),
+        jobs,
+        truth,
+        8,
+        BACKFILLS["conservative"],
+        predictors[believed],
+        watchers=(noted,),
+    )
+    assert all(grown for *_, grown in noted.later)
+    if believed == "oracle":
+        assert noted.later == []
+
+
+def test_an_overrun_moves_reservations_by_what_is_kept() -> None:
+    """Requested: 56 s on 1; needed: 120 s. It holds all 8 and keeps 1.
+
+    At 1 it has 48 s left on 1: all of the machine is promised for 49. At 7 it outlives its
+    belief, 7 s more on 8 are 56 on 1: 63. At 14, 14 more are 112: 126. It ends at 15.
+    """
+    noted = Reservations()
+    truth = power_truth([120.0, 1.0], [1.0, 1.0], 8)
+    truth.malleable = truth.moldable = np.array([True, False])
+    truth.min_processors, truth.reference = np.array([1, 8]), np.array([1, 8])
+    records = play(
+        Equipartition(),
+        [(0.0, 1, 120.0, 56.0), (1.0, 8, 0.125, 1.0)],
+        truth,
+        8,
+        BACKFILLS["conservative"],
+        lambda _: ToyEstimate(),
+        watchers=(Checker(), noted),
+    )
+    assert [(now, job, round(late, 6), grown) for now, job, late, grown in noted.later] == [
+        (7.0, 1, 14.0, True),
+        (14.0, 1, 63.0, True),
+    ]
+    assert records.start_time[1] == 15.0
+
+
+def test_promises_that_still_fit_are_kept_through_overruns() -> None:
+    noted = Reservations()
+    jobs = [(float(s), n, float(r), float(e)) for s, n, r, e in OVERRUNS]
+    truth = mixed_truth(jobs, 8, None)
+    rule, conservative = Equipartition(), BACKFILLS["conservative"]
+    watchers = (Checker(), noted)
+    play(rule, jobs, truth, 8, conservative, lambda _: ToyEstimate(), watchers=watchers)
+    assert noted.later
+    assert all(grown for *_, grown in noted.later)
+
+
+def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> None:
+    """Requested: 24 s on 2. Started on 8 it is believed to end after 6 s, on 1 after 48."""
+    noted: list[float] = []
+
+    class Beliefs:
+        def looked(self, engine: object, decisions: object) -> None:
+            if engine.view.now == 1.0:
+                noted.append(engine.view.running[0].believed_end)
+                noted.append(engine.scheduler.lending.end_of(engine.view.running[0]))
+
+        def finished(self, engine: object) -> None:
+            pass
+
+    truth = power_truth([48.0, 8.0], [1.0, 1.0], 8)
+    truth.reference[:] = 2
+    jobs = [(0, 2, 24.0), (1, 8, 1.0)]
+    play(Equipartition(), jobs, truth, 8, predictor=lambda _: ToyEstimate(), watchers=(Beliefs(),))
+    assert noted == pytest.approx([6.0, 1.0 + 40.0])
+
+
 # Learning and measuring
 
 

@@ -85,7 +85,7 @@ def test_everything_is_written_and_safe_to_repeat(sweep):
     asked = [str(sweep), "--latex", "--markdown"]
     assert main(asked) == 0
     first = {p.name: p.read_bytes() for p in [*sweep.glob("comparison.*"), *sweep.glob("plots/*")]}
-    assert len(first) == 5 + 16
+    assert len(first) == 5 + 18
     assert main(asked) == 0
     assert {p.name: p.read_bytes() for p in [*sweep.glob("comparison.*"), *sweep.glob("plots/*")]} \
         == first  # fmt: skip

@@ -95,15 +95,14 @@ def test_a_mark_is_of_one_configuration_and_goes_with_the_run(tmp_path):
 
 
 def test_sizes_of_parts(monkeypatch, tmp_path):
-    assert batch_size(7, "submitit_slurm") == 7
-    assert batch_size(None, "hydra_plugins.JoblibLauncher") == BATCH
+    assert batch_size("hydra_plugins.JoblibLauncher") == BATCH
     control = tmp_path / "scontrol"
     control.write_text("#!/bin/sh\necho 'MaxArraySize            = 51'\n")
     control.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert batch_size(None, "submitit_launcher.SlurmLauncher") == 50
+    assert batch_size("submitit_launcher.SlurmLauncher") == 50
     control.write_text("#!/bin/sh\nexit 1\n")
-    assert batch_size(None, "submitit_launcher.SlurmLauncher") == 1000
+    assert batch_size("submitit_launcher.SlurmLauncher") == 1000
 
 
 def test_progress_counts_and_is_logged(tmp_path, capsys):

@@ -191,9 +191,11 @@ class EasyScheduler(QueueKeeper):
                 return decisions
             self._reserve(free, decisions)
             first = queue.first + 1
-        lone_misfit = queue.last - first == 1 and queue.processors.item(first) > free
-        if free > 0 and queue.last > first and not lone_misfit:
-            self._start_fillers(first, free, not arrivals_only, decisions)
+        if free > 0:
+            if queue.last - first == 1:
+                self._start_lone(first, free, decisions)
+            elif queue.last > first:
+                self._start_fillers(first, free, not arrivals_only, decisions)
         return decisions
 
     def _start_heads(self, free: int, decisions: list[Decision]) -> int:
@@ -234,6 +236,19 @@ class EasyScheduler(QueueKeeper):
             )
         self._shadow = shadow
         self._spare = free - wanted
+
+    def _start_lone(self, place: int, free: int, decisions: list[Decision]) -> None:
+        """Start the only job behind the reservation if it does not move it, as `_fill` would."""
+        queue = self.queue
+        processors = queue.processors.item(place)
+        if not 0 < processors <= free:
+            return
+        if self.view.now + queue.runtime.item(place) > self._shadow:
+            if processors > self._spare:
+                return
+            self._spare -= processors
+        decisions.append(Start(queue.job.item(place), processors))
+        queue.drop(place)
 
     def _start_fillers(self, first: int, free: int, whole: bool, decisions: list[Decision]) -> None:
         queue = self.queue

@@ -29,7 +29,10 @@ class Skip:
 
 
 class StrictScheduler(QueueKeeper):
-    """Starts heads while they fit."""
+    """Starts heads while they fit.
+
+    While nothing but arrivals happens, the head that did not fit still does not.
+    """
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
@@ -38,13 +41,18 @@ class StrictScheduler(QueueKeeper):
     def look(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""
         view, queue = self.view, self.queue
+        blocked = queue.waiting > 0
         if view.revised:
             self.refresh()
         for job in view.arrived:
             self.admit(job, self._outlook)
-        self.rank()
-        free = view.free
         decisions: list[Decision] = []
+        if self._keyless:
+            if blocked and not (view.ended or view.moved_ends or view.disturbed):
+                return decisions
+        else:
+            self.rank()
+        free = view.free
         while queue.waiting:
             place = queue.head()
             processors = queue.processors.item(place)

@@ -216,10 +216,13 @@ class ReallocatingScheduler:
         self.rule = rule
         self.beliefs = Beliefs(view)
         self.sharing = rule.sharing(self.beliefs)
-        self.lending = LendingView(view, self.beliefs, self._kept)
+        view.scales_requests = True
+        view.change_cost = rule.cost.change
+        self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
         rest = _AllocationOfTheRest(None if rule.grows_only else self.sharing, allocation)
         self.inner = backfill.begin(self.lending, order, rest)
         self._tracks_runs = getattr(self.inner, "tracks_runs", False)
+        self.lending.is_tracked = self._tracks_runs
         self._strict = isinstance(self.inner, StrictScheduler)
         self._is_held_back = False
         self._waking = -np.inf

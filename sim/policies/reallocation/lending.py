@@ -1,20 +1,37 @@
 """The machine as backfilling sees it under reallocation: what malleable jobs keep, and no more."""
 
-from bisect import insort
 from collections.abc import Callable
 
 from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel
 from sim.view import Run, View
 
 Ends = list[tuple[float, int, int]]
+_ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
+
+
+def _margin(instant: float) -> float:
+    """Return seconds that no rounding errors on the way to an instant add up to."""
+    return _ROUNDING + _CLOCK_ROUNDING * abs(instant)
 
 
 class LendingView(View):
     """A view in which malleable runs hold what they keep at least; the rest is only lent.
 
     What a run could give up counts as free, and its believed end is that of a
-    run that does give it up now: holding more, it ends no later. So whatever a
-    backfilling rule promises on this view, it can keep.
+    run that does give it up now, at what that costs. A run that holds more and is
+    believed to be no slower there ends no later. So what a backfilling rule
+    promises on this view holds until
+
+    - a belief grows: a run outlives its own, the predictor changes its mind, or a
+      node fails. A run that holds n processors and outlives its belief by t is
+      later by t times T(kept)/T(n), since its work is done on what it keeps;
+    - a run pays for a change, or starts on more than it keeps and would pay for
+      giving that up: nobody foresees what the rule will want;
+    - the rule shrinks jobs unasked or lets nobody start for a while (PDPA).
+
+    At such a look conservative backfilling places anew what no longer fits, and
+    that alone may move later.
 
     Parameters
     ----------
@@ -23,17 +40,31 @@ class LendingView(View):
     beliefs : Beliefs
     kept : callable
         Run to the processors that it keeps.
+    cost : CostModel
+        Of starts and changes.
+
+    Attributes
+    ----------
+    is_tracked : bool
+        Whether the scheduler remembers runs from one look to the next. A reservation
+        that begins at the end of a malleable run would be lost if changes on the way
+        there moved that end by a rounding error. So such a scheduler sees it late by
+        a hair, and unmoved as long as the run is in time.
     """
 
-    def __init__(self, view: View, beliefs: Beliefs, kept: Callable[[Run], int]) -> None:
+    def __init__(
+        self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
+    ) -> None:
         shared = {k: v for k, v in vars(view).items() if k != "believed_ends"}
         self.__dict__.update(shared)
         self._real = view
         self._beliefs = beliefs
         self._kept = kept
+        self._cost = cost
         self._ends: Ends | None = None
         self._held_back: tuple[float, int] | None = None
         self._shadows: dict[int, Run] = {}
+        self.is_tracked = False
 
     @property
     def believed_ends(self) -> Ends:
@@ -70,20 +101,31 @@ class LendingView(View):
         self._real.queries += self.queries
         self.queries = 0
 
+    def belief(self, job: int, processors: int) -> float:
+        """Return the believed runtime in seconds, with what a malleable job's start costs."""
+        seconds = self._real.belief(job, processors)
+        if not self.malleable[job]:
+            return seconds
+        seconds += self._cost.start(processors)
+        return seconds + _margin(self.submit_time[job]) if self.is_tracked else seconds
+
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
         kept = self._kept(run)
         if kept == run.processors:
             return run.believed_end
-        since = max(self.now, run.resumes)
+        since = max(self.now, run.resumes) + self._cost.change(run.processors, kept)
         return since + self._beliefs.seconds_left(run, kept)
 
     def _all_ends(self) -> Ends:
         ends = [(self.end_of(run), run.job, self._kept(run)) for run in self._real.running.values()]
+        if self._held_back is not None and self._held_back[1] > 0:
+            ends.append((self._held_back[0], -1, self._held_back[1]))
+        return self._with_outages(ends)
+
+    def _with_outages(self, ends: Ends) -> Ends:
         ends += [(end, -1 - node, width) for node, (end, width) in self._real.outages.items()]
         ends.sort()
-        if self._held_back is not None and self._held_back[1] > 0:
-            insort(ends, (self._held_back[0], -1, self._held_back[1]))
         return ends
 
     # For schedulers that remember runs between looks
@@ -102,9 +144,18 @@ class LendingView(View):
             self._follow(run)
         self._follow_held_back()
         self.running = shadows
+        ends = [(run.believed_end, run.job, run.processors) for run in shadows.values()]
+        self._ends = self._with_outages(ends)
 
     def _follow(self, run: Run) -> None:
         kept, end = self._kept(run), self.end_of(run)
+        if self.malleable[run.job]:
+            shadow = self._shadows.get(run.job)
+            margin = _margin(end)
+            if shadow is not None and end <= shadow.believed_end <= end + 2.0 * margin:
+                end = shadow.believed_end
+            else:
+                end += margin
         self._update(run.job, kept, end)
 
     def _update(self, job: int, processors: int, end: float) -> None:

@@ -1,0 +1,151 @@
+"""A predictor whose errors are mended for some jobs or counts, to see what they cost."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    IntArray,
+    Observation,
+    RuntimePredictor,
+    VisibleJobs,
+)
+from predictors.errors import NotFittedError, PredictorError
+from predictors.oracle import NeedsTruth, TrueRuntimes
+
+CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
+"""Job classes by requested processors and by runtime on them, as the summaries have them."""
+
+
+class Repaired:
+    """Believe the truth for some jobs at some counts, and another predictor elsewhere.
+
+    The difference between a run with this predictor and one with its inner
+    predictor alone is what the errors at those jobs and counts cost.
+
+    Parameters
+    ----------
+    inner : RuntimePredictor
+        Whose beliefs hold elsewhere; it learns as it would alone.
+    classes : sequence of str
+        Jobs whose beliefs are true: of ``narrow_short``, ``narrow_long``,
+        ``wide_short``, ``wide_long``.
+    counts : sequence of int
+        Least and largest count at which they are true.
+    invert : bool
+        Whether beliefs are true everywhere but there instead.
+    narrow : int
+        Most processors of a narrow job's request.
+    short : float
+        Longest runtime of a short job on its request, seconds.
+    charge : bool
+        Whether the inner predictor's calibration runs are submitted as jobs;
+        the simulator reads it, prediction does not.
+
+    Raises
+    ------
+    PredictorError
+        If a class is unknown or the counts are no range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from predictors.oracle import NoisyOracle
+    >>> mended = Repaired(NoisyOracle(bias=2.0, spread=0.0), counts=[4, 8])
+    >>> mended.bind_truth(lambda job, counts: 100.0 / counts, key=1)
+    >>> mended.attach(VisibleJobs(*[np.zeros(1, int)] * 2, *[np.ones(1)] * 4))
+    >>> mended.curve(0, np.array([2, 4])).tolist()
+    [100.0, 25.0]
+    """
+
+    def __init__(
+        self,
+        inner: RuntimePredictor,
+        classes: Sequence[str] = CLASSES,
+        counts: Sequence[int] = (1, 2**31),
+        invert: bool = False,
+        narrow: int = 8,
+        short: float = 3600.0,
+        charge: bool = False,
+    ) -> None:
+        unknown = [name for name in classes if name not in CLASSES]
+        if unknown:
+            raise PredictorError(f"classes={unknown[0]}: must be of {', '.join(CLASSES)}")
+        if len(counts) != 2 or not 1 <= counts[0] <= counts[1]:
+            raise PredictorError(f"counts={list(counts)}: must be the least and the largest count")
+        self.inner = inner
+        self.classes = frozenset(classes)
+        self.counts = (int(counts[0]), int(counts[1]))
+        self.invert = invert
+        self.narrow = narrow
+        self.short = short
+        self.charge = charge
+        self._runtimes: TrueRuntimes | None = None
+        self._requested: IntArray = np.zeros(0, np.int64)
+        self._chosen: dict[int, bool] = {}
+
+    @property
+    def learns(self) -> bool:
+        """Whether the inner predictor learns."""
+        return self.inner.learns
+
+    @property
+    def calibration(self) -> int:
+        """Calibration runs that the inner predictor asks for."""
+        return int(getattr(self.inner, "calibration", 0))
+
+    def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
+        """Take the truth, and pass it on to an inner predictor that holds it too."""
+        self._runtimes = runtimes
+        if isinstance(self.inner, NeedsTruth):
+            self.inner.bind_truth(runtimes, key)
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self._requested = jobs.requested_processors
+        self._chosen = {}
+        self.inner.attach(jobs)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of job index `job` at each count, seconds.
+
+        Raises
+        ------
+        NotFittedError
+            If the truth was never handed over.
+        """
+        if self._runtimes is None:
+            raise NotFittedError("Repaired.curve was called before bind_truth")
+        mended = self._mended(job, counts)
+        if mended.all():
+            return self._runtimes(job, counts)
+        believed = self.inner.curve(job, counts)
+        if believed is None or not mended.any():
+            return believed
+        return np.where(mended, self._runtimes(job, counts), believed)
+
+    def _mended(self, job: int, counts: IntArray) -> np.ndarray:
+        low, high = self.counts
+        chosen = self._in_class(job) & (counts >= low) & (counts <= high)
+        return ~chosen if self.invert else chosen
+
+    def _in_class(self, job: int) -> bool:
+        if job not in self._chosen:
+            assert self._runtimes is not None
+            requested = self._requested[job : job + 1].astype(np.int64)
+            width = "narrow" if requested[0] <= self.narrow else "wide"
+            length = "short" if self._runtimes(job, requested)[0] <= self.short else "long"
+            self._chosen[job] = f"{width}_{length}" in self.classes
+        return self._chosen[job]
+
+    def observe(self, observation: Observation) -> bool:
+        """Pass on a finished run."""
+        return self.inner.observe(observation)
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say whether the belief is the truth, else where it comes from."""
+        if self._mended(job, np.array([nprocs]))[0]:
+            return Explanation(method="oracle", observations=0, reliability="exact")
+        return self.inner.explain(job, nprocs)

@@ -1,0 +1,32 @@
+"""Compose a run as the command line would, and play it without writing artefacts."""
+
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER, check_values
+
+Config = dict[str, Any]
+
+
+def composed(*overrides: str) -> Config:
+    """Return the resolved configuration of a run as plain data, checked."""
+    prepare()
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config: Any = OmegaConf.to_container(
+            compose("config", overrides=list(overrides)), resolve=True
+        )
+    check_values(config)
+    return dict(config)
+
+
+def axes(experiment: str) -> dict[str, list[str]]:
+    """Return the sweep axes of an experiment preset: each key's values as on a command line."""
+    prepare()
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config = compose("config", [f"experiment={experiment}"], return_hydra_config=True)
+    found = config.hydra.sweeper.params
+    plain: Any = {} if found is None else OmegaConf.to_container(found, resolve=False)
+    return {key: str(values).split(",") for key, values in plain.items()}

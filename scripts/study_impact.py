@@ -1,0 +1,308 @@
+"""Measure how much prediction matters: what each predictor keeps of the oracle's gain.
+
+Usage: python -m scripts.study_impact WORKLOAD OUT --curves FOLDER [--log FILE]
+           [--parts NAME ...] [--jobs 2000] [--replications 8]
+
+WORKLOAD is ``lublin`` or ``log``; of a log, replication k replays its own window
+of jobs. Every replication gives all predictors and policies the same jobs, curves
+and noise. One line of JSON a simulation goes to OUT; a simulation that is there
+already is not repeated. `scripts.impact_page` makes tables and figures of it.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scripts.composing import composed
+from sim.metrics import summarise
+from sim.run import Scene, play, set_scene
+from sim.statistics.regret import regret_by, regret_of_jobs
+
+LOAD = 0.6
+SPREADS = (0.1, 0.2, 0.5, 1.0)
+LEARNED = ("adept", "consensus", "rational", "amdahl", "regression", "focused")
+POLICIES = ("sa_easy", "iterative", "fair_share", "knee")
+LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
+COUNTS = ((1, 4), (5, 16), (17, 64), (65, 2**31))
+REFERENCES = ("easy user_estimate", "sa_easy oracle")
+"""What others are compared with, job by job."""
+SPARE = 1.4
+"""Lines cut from a log for each job wanted: some are cancelled before they start."""
+KEPT = (
+    *("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "utilization"),
+    *("system_efficiency", "prediction_mape", "prediction_median_error", "saturated", "jobs"),
+    *("calibration_area", "held_area", "share_fitted_starts", "share_seen_at_three_counts"),
+    *("mean_jobs_per_application", "mean_allocated_processors", "predictor_queries"),
+    *(f"{name}_{what}" for name in CLASSES for what in ("jobs", "mean_response_time")),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation of the study.
+
+    Attributes
+    ----------
+    part : str
+        Of the study.
+    truth : str
+        ``model`` or ``measured``: where the curves come from.
+    policy, predictor : str
+        Options of their groups.
+    jobs : tuple of str
+        Overrides that change the jobs or their truth.
+    beliefs : tuple of str
+        Overrides that change the predictor alone.
+    """
+
+    part: str
+    truth: str
+    policy: str
+    predictor: str
+    jobs: tuple[str, ...] = ()
+    beliefs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Name the case."""
+        parts = (self.truth, self.policy, self.predictor, *self.jobs, *self.beliefs)
+        return " ".join((self.part, *parts))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where jobs and curves come from."""
+
+    workload: str
+    curves: str
+    jobs: int
+    log: Path | None = None
+    windows: list[Path] = field(default_factory=list)
+
+    def overrides(self, case: Case, replication: int) -> list[str]:
+        """Return the overrides that say what is replayed."""
+        given = [f"workload.jobs={self.jobs}", "baseline=null"]
+        if self.log is not None:
+            given += ["workload=swf", f"workload.path={self.windows[replication]}"]
+        if not any(one.startswith("workload.load=") for one in case.jobs):
+            given.append(f"workload.load={LOAD}")
+        if case.truth == "measured":
+            given += [
+                "moldability=measured",
+                f"moldability.path={self.curves}",
+                "moldability.first_count_max=1",
+            ]
+        return [*given, *case.jobs]
+
+
+def cut(log: Path, folder: Path, number: int, jobs: int) -> list[Path]:
+    """Cut windows of a log, evenly spread over it, and return their files."""
+    with gzip.open(log, "rt", encoding="utf-8") if log.suffix == ".gz" else log.open() as lines:
+        everything = list(lines)
+    head = [line for line in everything if line.startswith(";")]
+    body = [line for line in everything if not line.startswith(";")]
+    size = int(SPARE * jobs)
+    step = max((len(body) - size) // max(number - 1, 1), 1)
+    found = []
+    for window in range(number):
+        path = folder / f"window-{window}.swf"
+        path.write_text("".join(head + body[window * step : window * step + size]), "utf-8")
+        found.append(path)
+    return found
+
+
+def yardsticks(part: str, truth: str, *jobs: str) -> Iterator[Case]:
+    """Yield rigid EASY, and the oracle under the main policy."""
+    yield Case(part, truth, "easy", "user_estimate", jobs)
+    yield Case(part, truth, "sa_easy", "oracle", jobs)
+
+
+def main_part(truth: str) -> Iterator[Case]:
+    """Yield all predictors under the main policy, and the chief ones under others."""
+    part = "predictors"
+    yield from yardsticks(part, truth)
+    yield Case(part, truth, "easy", "oracle")
+    noisy = [("noisy_oracle", (f"predictor.spread={spread}",)) for spread in SPREADS]
+    for predictor, beliefs in [*noisy, *((name, ()) for name in LEARNED)]:
+        yield Case(part, truth, "sa_easy", predictor, beliefs=beliefs)
+    for policy in POLICIES[1:]:
+        yield Case(part, truth, policy, "oracle")
+        for predictor, beliefs in noisy[1:]:
+            yield Case(part, truth, policy, predictor, beliefs=beliefs)
+        for predictor in ("adept", "consensus", "amdahl"):
+            yield Case(part, truth, policy, predictor)
+
+
+def repetition_part(truth: str) -> Iterator[Case]:
+    """Yield how much repeats: applications, sizes, noise of sizes."""
+    settings = [
+        *((f"workload.applications={number}",) for number in (10, 50, 200, 1000)),
+        *((f"workload.size_noise={noise}",) for noise in (0.0, 0.3, 1.0)),
+        *((f"workload.sizes={number}",) for number in (1, 5)),
+        ("workload.sizes=5", "workload.size=hidden"),
+        ("workload.size=hidden",),
+    ]
+    for jobs in settings:
+        yield from yardsticks("repetition", truth, *jobs)
+        for predictor in ("adept", "consensus", "rational"):
+            yield Case("repetition", truth, "sa_easy", predictor, jobs)
+
+
+def calibration_part(truth: str) -> Iterator[Case]:
+    """Yield cold starts and calibration, free and charged."""
+    yield from yardsticks("calibration", truth)
+    for predictor in ("adept", "consensus"):
+        for runs, charge in ((0, "false"), (3, "false"), (3, "true"), (6, "false"), (6, "true")):
+            beliefs = (f"predictor.calibration={runs}", f"predictor.charge={charge}")
+            yield Case("calibration", truth, "sa_easy", predictor, beliefs=beliefs)
+
+
+def load_part(truth: str) -> Iterator[Case]:
+    """Yield the load curves of rigid and molded jobs."""
+    for load in LOADS:
+        jobs = (f"workload.load={load}",)
+        yield from yardsticks("load", truth, *jobs)
+        yield Case("load", truth, "iterative", "oracle", jobs)
+        yield Case("load", truth, "sa_easy", "adept", jobs)
+
+
+def cause_part(truth: str) -> Iterator[Case]:
+    """Yield ADEPT with its errors mended, or kept alone, by class and by count."""
+    yield from yardsticks("causes", truth)
+    yield Case("causes", truth, "sa_easy", "adept")
+    groups = [f"predictor.classes=[{name}]" for name in CLASSES]
+    groups += [f"predictor.counts=[{low},{high}]" for low, high in COUNTS]
+    for group in groups:
+        for invert in ("false", "true"):
+            beliefs = (group, f"predictor.invert={invert}")
+            yield Case("causes", truth, "sa_easy", "repaired", beliefs=beliefs)
+
+
+PARTS = {
+    "predictors": main_part,
+    "calibration": calibration_part,
+    "load": load_part,
+    "causes": cause_part,
+    "repetition": repetition_part,
+}
+
+
+def borne(own: pd.DataFrame, reference: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return who bears what a run takes longer than a reference, by class and by count."""
+    regret = regret_of_jobs(own, reference)
+    columns = ["jobs", "regret", "waiting", "running", "median_error"]
+    return {
+        key: json.loads(regret_by(regret, key)[columns].to_json(orient="index"))
+        for key in ("class", "count", "choice")
+    }
+
+
+class Study:
+    """Simulations of a study, those of one scene in a row; what is done is kept in a file."""
+
+    def __init__(self, place: Place, out: Path) -> None:
+        self.place = place
+        self.out = out
+        lines = out.read_text(encoding="utf-8").splitlines() if out.is_file() else []
+        self.done = {(one["case"], one["replication"]) for one in map(json.loads, lines)}
+        self.scene: tuple[tuple[Any, ...], Scene] | None = None
+        self.tables: dict[str, pd.DataFrame] = {}
+
+    def run_all(self, cases: Sequence[Case], replication: int) -> None:
+        """Carry out all that is missing of one replication."""
+        if not all((case.key, replication) in self.done for case in cases):
+            for case in cases:
+                self.run(case, replication)
+
+    def run(self, case: Case, replication: int) -> None:
+        """Carry out one simulation unless it is done, and write its line."""
+        done = (case.key, replication) in self.done
+        if done and f"{case.policy} {case.predictor}" not in REFERENCES:
+            return
+        config = composed(
+            *self.place.overrides(case, replication),
+            *(f"policy={case.policy}", f"predictor={case.predictor}", *case.beliefs),
+        )
+        scene = self._scene(case, replication, config)
+        began = time.process_time()
+        played = play(config, config, scene)
+        seconds = time.process_time() - began
+        area = sum(run.nprocs * run.runtime for run in played.known)
+        summary = summarise(played.outcome, calibration=played.known, calibration_area=area)
+        line = {
+            "case": case.key,
+            "part": case.part,
+            "truth": case.truth,
+            "policy": case.policy,
+            "predictor": case.predictor,
+            "jobs_setting": " ".join(case.jobs),
+            "beliefs": " ".join(case.beliefs),
+            "replication": replication,
+            "seconds": seconds,
+            **{key: summary.get(key) for key in KEPT},
+        }
+        self._note_regret(case, played.outcome.tables.jobs, line)
+        if done:
+            return
+        with self.out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def _note_regret(self, case: Case, jobs: pd.DataFrame, line: dict[str, Any]) -> None:
+        if case.part not in ("predictors", "causes"):
+            return
+        name = f"{case.policy} {case.predictor}"
+        if name in REFERENCES:
+            self.tables[name] = jobs
+        for reference in REFERENCES:
+            if reference in self.tables and case.policy == "sa_easy" and name != reference:
+                line[f"against {reference}"] = borne(jobs, self.tables[reference])
+
+    def _scene(self, case: Case, replication: int, config: dict[str, Any]) -> Scene:
+        key = (case.part, case.truth, case.jobs, replication)
+        if self.scene is None or self.scene[0] != key:
+            self.scene = (key, set_scene(config, replication))
+            self.tables = {}
+        return self.scene[1]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Carry out the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("workload", choices=("lublin", "log"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--curves", required=True, help="measured curves: CSV file or pattern")
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--truths", nargs="+", default=["model", "measured"])
+    parser.add_argument("--jobs", type=int, default=2000)
+    parser.add_argument("--replications", type=int, default=8)
+    asked = parser.parse_args(arguments)
+    if (asked.workload == "log") != (asked.log is not None):
+        parser.error("--log goes with the workload log, and it alone")
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # each window names its dropped jobs
+        windows = cut(asked.log, Path(folder), asked.replications, asked.jobs) if asked.log else []
+        place = Place(asked.workload, asked.curves, asked.jobs, asked.log, windows)
+        study = Study(place, asked.out)
+        for part in asked.parts:
+            for truth in asked.truths:
+                began = time.process_time()
+                cases = list(PARTS[part](truth))
+                for replication in range(asked.replications):
+                    study.run_all(cases, replication)
+                print(f"{part} {truth}: {time.process_time() - began:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""The answers of a comparison as plain tables: for the terminal, the page and CSV."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sim.report.answers import Curve, Difference, differences, load_curves, regrets
+from sim.report.samples import Group
+from sim.report.tables import number
+from sim.statistics.intervals import Interval
+
+SHOWN = 40
+"""Rows that the terminal shows of a table; the page and the file have all."""
+
+
+def percent(interval: Interval) -> str:
+    """Return an interval of shares as text.
+
+    Examples
+    --------
+    >>> percent(Interval(-0.5, -0.6, -0.4, 5)), percent(Interval(0.5, -math.inf, math.inf, 5))
+    ('-50.0 % [-60.0, -40.0]', '50.0 % [unbounded]')
+    """
+    if not math.isfinite(interval.mean):
+        return "–"
+    text = f"{100 * interval.mean:.1f} %"
+    if math.isinf(interval.low):
+        return f"{text} [unbounded]"
+    if math.isnan(interval.low):
+        return text
+    return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def span(interval: Interval) -> str:
+    """Return the limits of an interval as text; a dash where there are none."""
+    if math.isnan(interval.low):
+        return "–"
+    return f"[{number(interval.low)}, {number(interval.high)}]"
+
+
+def _probability(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
+    """Return the differences as text, a row each, the best first among those on the same jobs."""
+    order = sorted(range(len(found)), key=lambda place: _rank(found, place))
+    rows = []
+    for one in (found[place] for place in order):
+        compared = one.comparison
+        rows.append(
+            {
+                "runs": one.group.label,
+                "against": one.reference.label,
+                "pairs": str(one.pairs),
+                "change": percent(compared.change),
+                "difference": number(compared.difference.mean),
+                "t interval": span(compared.difference),
+                "bootstrap": span(compared.bootstrap),
+                "p, corrected": _probability(one.corrected),
+                "oracle's gain kept": "–" if one.kept is None else percent(one.kept),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _rank(found: Sequence[Difference], place: int) -> tuple[int, float]:
+    references = list(dict.fromkeys(id(one.reference) for one in found))
+    change = found[place].comparison.change.mean
+    return references.index(id(found[place].reference)), math.inf if change != change else change
+
+
+def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
+    """Return the differences in numbers, for ``differences.csv``."""
+    rows = []
+    for one in found:
+        compared = one.comparison
+        row: dict[str, object] = {**one.group.setting, "role": one.group.role}
+        row |= {"reference": one.reference.label, "pairs": one.pairs}
+        for name, interval in (
+            ("change", compared.change),
+            ("difference", compared.difference),
+            ("bootstrap", compared.bootstrap),
+            ("gain_kept", one.kept),
+        ):
+            if interval is not None:
+                row |= {name: interval.mean, f"{name}_low": interval.low}
+                row[f"{name}_high"] = interval.high
+        row |= {"p_value": compared.p_value, "p_corrected": one.corrected}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def curve_rows(curves: Sequence[Curve]) -> pd.DataFrame:
+    """Return load curves as text: a row a group, a column a load, and where each stops."""
+    loads = sorted({point.load for one in curves for point in one.curve.points})
+    rows = []
+    for one in curves:
+        values = {point.load: point.interval for point in one.curve.points}
+        cells = {f"load {load:g}": _cell(values.get(load)) for load in loads}
+        rows.append({"runs": one.label, **cells, "": one.curve.says()})
+    return pd.DataFrame(rows)
+
+
+def _cell(interval: Interval | None) -> str:
+    if interval is None:
+        return "–"
+    half = "" if math.isnan(interval.low) else f" ± {number(interval.half)}"
+    return f"{number(interval.mean)}{half}"
+
+
+def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
+    """Return who bears the regret against the oracle as text, a row a group of jobs."""
+    rows = []
+    for label, tables in found.items():
+        for key, table in tables.items():
+            for name, line in table.iterrows():
+                rows.append(
+                    {
+                        "runs": label,
+                        "jobs": f"{key} {str(name).replace('_', ' ')}",
+                        "of all jobs": f"{100 * line['jobs']:.1f} %",
+                        "regret (s)": number(line["regret"]),
+                        "waiting (s)": number(line["waiting"]),
+                        "running (s)": number(line["running"]),
+                        "median error": f"{100 * line['median_error']:.1f} %",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a comparison answers.
+
+    Attributes
+    ----------
+    differences : list of Difference
+    curves : list of Curve
+    regrets : dict
+        Where regret against the oracle is felt, by label and by class and count.
+    """
+
+    differences: list[Difference]
+    curves: list[Curve]
+    regrets: dict[str, dict[str, pd.DataFrame]]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that have rows, as text, by title."""
+        found = {
+            "Differences on the same jobs": difference_rows(self.differences),
+            "Over load, up to saturation": curve_rows(self.curves),
+            "Who bears the regret against the oracle": regret_rows(self.regrets),
+        }
+        return {title: table for title, table in found.items() if len(table)}
+
+
+def answers(groups: Sequence[Group], figure: str, against: str | None, detail: int) -> Answers:
+    """Return what a comparison answers; see `sim.report.answers`."""
+    return Answers(
+        differences(groups, figure, against), load_curves(groups, figure), regrets(groups, detail)
+    )
+
+
+def verdict(found: Sequence[Difference]) -> list[str]:
+    """Return in sentences which does best and how sure that is."""
+    runs = [one for one in found if one.group.role == "run" and one.pairs > 1]
+    honest = [one for one in runs if "oracle" not in one.group.predictor]
+    lines = []
+    for kind, among in (("", honest), (" with foresight", [o for o in runs if o not in honest])):
+        known = [one for one in among if math.isfinite(one.comparison.change.mean)]
+        if known:
+            best = min(known, key=lambda one: one.comparison.change.mean)
+            sure = "certain" if best.certain else "not certain"
+            lines.append(
+                f"Best{kind}: {best.group.label}, {percent(best.comparison.change)} against "
+                f"{best.reference.label}, {sure} at 5 % after correction for {len(found)} "
+                f"comparisons ({best.pairs} pairs)."
+            )
+    kept = [one for one in honest if one.kept is not None and math.isfinite(one.kept.mean)]
+    if kept:
+        best = max(kept, key=lambda one: one.kept.mean if one.kept else -math.inf)
+        assert best.kept is not None
+        lines.append(f"Most of the oracle's gain: {best.group.label} keeps {percent(best.kept)}.")
+    return lines

@@ -1,0 +1,1 @@
+"""How sure a result is: intervals, paired comparisons, many comparisons, precision, regret."""

@@ -1,0 +1,214 @@
+"""Confidence intervals of a mean: Student's t and the bootstrap."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray
+from sim.errors import StatisticsError
+
+LEVEL = 0.95
+RESAMPLES = 2000
+ROUNDING = 1e-12
+"""Samples that differ by less than this share of their size are one number."""
+LEAST_STUDENTIZED = 5
+Method = Literal["studentized", "percentile", "bca"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean between its confidence limits.
+
+    Attributes
+    ----------
+    mean : float
+        NaN without samples.
+    low, high : float
+        NaN with fewer than two samples.
+    count : int
+        Samples.
+    level : float
+        Nominal coverage.
+
+    Examples
+    --------
+    >>> found = Interval(10.0, 9.0, 11.0, 5, 0.95)
+    >>> found.half, found.relative, found.contains(9.5)
+    (1.0, 0.1, True)
+    """
+
+    mean: float
+    low: float
+    high: float
+    count: int
+    level: float = LEVEL
+
+    @property
+    def half(self) -> float:
+        """Half of the width."""
+        return (self.high - self.low) / 2
+
+    @property
+    def relative(self) -> float:
+        """Half of the width over the size of the mean; infinite at a mean of 0."""
+        if self.half == 0:
+            return 0.0
+        return self.half / abs(self.mean) if self.mean else np.inf
+
+    def contains(self, value: float) -> bool:
+        """Return whether a value lies between the limits."""
+        return self.low <= value <= self.high
+
+    def transformed(self, function: Callable[[float], float]) -> "Interval":
+        """Return the interval of an increasing function of the mean."""
+        mean, low, high = (float(function(v)) for v in (self.mean, self.low, self.high))
+        return Interval(mean, low, high, self.count, self.level)
+
+
+def samples(values: ArrayLike) -> FloatArray:
+    """Return samples as an array.
+
+    Raises
+    ------
+    StatisticsError
+        If they are not one-dimensional or not finite.
+    """
+    found = np.asarray(values, np.float64)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise StatisticsError(f"samples must be finite and in one dimension, got {found!r}")
+    return found
+
+
+def check_level(level: float) -> None:
+    """Raise StatisticsError unless a level lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise StatisticsError(f"level must lie between 0 and 1, got {level}")
+
+
+def standard_error(values: FloatArray) -> float:
+    """Return the standard error of the mean; differences by rounding alone are none."""
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+        return 0.0
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def student_quantile(freedom: float, level: float) -> float:
+    """Return by how many standard errors a two-sided interval reaches out."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
+    """Return the interval of a mean by Student's t over independent samples.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (n,)
+    level : float
+
+    Raises
+    ------
+    StatisticsError
+        If a value is not finite or the level out of range.
+
+    Examples
+    --------
+    >>> found = t_interval([1.0, 2.0, 3.0])
+    >>> round(found.mean, 3), round(found.half, 3), found.count
+    (2.0, 2.484, 3)
+    """
+    check_level(level)
+    found = samples(values)
+    if len(found) < 2:
+        mean = float(found[0]) if len(found) else np.nan
+        return Interval(mean, np.nan, np.nan, len(found), level)
+    mean = float(found.mean())
+    half = student_quantile(len(found) - 1, level) * standard_error(found)
+    return Interval(mean, mean - half, mean + half, len(found), level)
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    level: float = LEVEL,
+    *,
+    method: Method = "studentized",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Return the interval of a mean by resampling independent samples.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (n,)
+    level : float
+    method : str
+        ``studentized`` (bootstrap-t) holds its level best with few samples and
+        follows their skewness; it needs at least 5 samples, below them its limits
+        are NaN. ``percentile`` and ``bca`` are too narrow with few.
+    resamples : int
+    seed : int
+        Of the resampling.
+
+    Raises
+    ------
+    StatisticsError
+        If a value is not finite, or the level or the method is unknown.
+
+    References
+    ----------
+    Efron & Tibshirani, An Introduction to the Bootstrap (1993), chapters 12 to 14.
+
+    Examples
+    --------
+    >>> found = bootstrap_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    >>> found.mean, found.low < 2.5, found.high > 4.5
+    (3.5, True, True)
+    """
+    check_level(level)
+    found = samples(values)
+    if method not in ("studentized", "percentile", "bca"):
+        raise StatisticsError(f"method={method}: must be studentized, percentile or bca")
+    if len(found) < 2:
+        return t_interval(found, level)
+    mean = float(found.mean())
+    if standard_error(found) == 0:
+        return Interval(mean, mean, mean, len(found), level)
+    if method == "bca":
+        low, high = _bca(found, level, resamples, seed)
+    else:
+        drawn = found[
+            np.random.default_rng(seed).integers(len(found), size=(resamples, len(found)))
+        ]
+        rule = _studentized if method == "studentized" else _percentile
+        low, high = rule(found, drawn, level)
+    return Interval(mean, low, high, len(found), level)
+
+
+def _percentile(found: FloatArray, drawn: FloatArray, level: float) -> tuple[float, float]:
+    low, high = np.quantile(drawn.mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _studentized(found: FloatArray, drawn: FloatArray, level: float) -> tuple[float, float]:
+    if len(found) < LEAST_STUDENTIZED:
+        return np.nan, np.nan
+    spread = drawn.std(axis=1, ddof=1) / np.sqrt(len(found))
+    kept = spread > ROUNDING * np.abs(found).max()  # one sample drawn n times has no spread
+    error = standard_error(found)
+    ratio = (drawn.mean(axis=1)[kept] - found.mean()) / spread[kept]
+    low, high = np.quantile(ratio, [(1 - level) / 2, (1 + level) / 2])
+    return float(found.mean() - high * error), float(found.mean() - low * error)
+
+
+def _bca(found: FloatArray, level: float, resamples: int, seed: int) -> tuple[float, float]:
+    from scipy.stats import bootstrap
+
+    limits = bootstrap(
+        (found,), np.mean, n_resamples=resamples, confidence_level=level, method="BCa",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval  # fmt: skip
+    return float(limits.low), float(limits.high)

@@ -1,0 +1,64 @@
+"""One command for a whole study: ``python -m sim.study NAME [key=value ...]``.
+
+It runs the experiment preset of that name as a multirun and compares what it ran.
+"""
+
+import datetime
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from sim.config import CONFIG_FOLDER
+
+FOLDER = "hydra.sweep.dir="
+USAGE = """usage: python -m sim.study NAME [key=value ...]
+
+Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
+which predictor, how much it matters, and how sure that is. hydra.sweep.dir=DIR says
+where (studies/NAME/DATE by default); started again there, it redoes only what is missing.
+
+presets: """
+
+
+def presets() -> list[str]:
+    """Return the names of the experiment presets."""
+    return sorted(path.stem for path in (CONFIG_FOLDER / "experiment").glob("*.yaml"))
+
+
+def commands(name: str, overrides: Sequence[str], now: datetime.datetime) -> list[list[str]]:
+    """Return the two commands of a study: the multirun and the comparison.
+
+    Examples
+    --------
+    >>> now = datetime.datetime(2026, 1, 2)
+    >>> for command in commands("herd", ["seed=2"], now):
+    ...     print(*command[1:])
+    -m sim -m experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
+    -m sim.compare studies/herd/2026-01-02-000000
+    """
+    given = [one.removeprefix(FOLDER) for one in overrides if one.startswith(FOLDER)]
+    folder = given[-1] if given else f"studies/{name}/{now:%Y-%m-%d-%H%M%S}"
+    others = [one for one in overrides if not one.startswith(FOLDER)]
+    run = [sys.executable, "-m", "sim", "-m", f"experiment={name}", *others, FOLDER + folder]
+    return [run, [sys.executable, "-m", "sim.compare", folder]]
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run a study; return the exit status: of the comparison, else of the multirun."""
+    asked = list(sys.argv[1:] if given is None else given)
+    known = presets()
+    if not asked or asked[0] in ("-h", "--help"):
+        sys.stdout.write(USAGE + ", ".join(known) + "\n")
+        return 0 if asked else 2
+    if asked[0] not in known:
+        sys.stderr.write(f"error: {asked[0]}: must be one of {', '.join(known)}\n")
+        return 2
+    run, compare = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
+    ran = subprocess.run(run, check=False).returncode
+    if ran not in (0, 1):
+        return ran
+    return subprocess.run(compare, check=False).returncode or ran
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""Differences on the same jobs, shares of the oracle's gain, load curves and regret of runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_compare import fabricate, figures
+from test_report import FIGURES, tables
+
+from sim.compare import gather, main
+from sim.report.answer_tables import answers, verdict
+from sim.report.answers import differences, load_curves, regrets
+from sim.report.samples import Group, Sample, groups_of
+from sim.statistics.paired import compare_paired, holm, share_of_gain
+
+TIMES = {
+    ("easy", "user_estimate"): (100.0, 130.0, 90.0, 160.0),
+    ("easy", "oracle"): (95.0, 120.0, 92.0, 150.0),
+    ("sa", "oracle"): (50.0, 62.0, 44.0, 81.0),
+    ("sa", "adept"): (60.0, 74.0, 57.0, 93.0),
+    ("sa", "noisy_oracle"): (99.0, 133.0, 91.0, 158.0),
+}
+
+
+def jobs(response, longest):
+    """Two jobs, of which the second bears what the run takes longer."""
+    waits = [0.0, 2 * response - 60.0 - longest]
+    runs = [60.0, longest]
+    return pd.DataFrame(
+        {
+            "job_id": [1, 2],
+            "bounded_slowdown": [1.0, 3.0],
+            "wait_time": waits,
+            "response_time": np.add(waits, runs),
+            "requested_processors": [4, 64],
+            "reference_runtime": [60.0, 7200.0],
+            "allocated_processors": [4, 32],
+            "believed_runtime": [60.0, 90.0],
+            "runtime": runs,
+        }
+    )
+
+
+@pytest.fixture
+def study(tmp_path):
+    for (policy, predictor), times in TIMES.items():
+        for seed, response in enumerate(times, start=1):
+            folder = fabricate(
+                tmp_path / f"policy={policy},predictor={predictor},seed={seed}",
+                [f"policy={policy}", f"predictor={predictor}", f"seed={seed}"],
+                summary=figures(response, **FIGURES | {"seed": seed}),
+                choices={"policy": policy, "predictor": predictor},
+            )
+            tables(folder, (1.0, 3.0))
+            jobs(response, 30.0).to_parquet(folder / "jobs.parquet")
+    return tmp_path
+
+
+def groups(folder):
+    return groups_of(folder, *gather(folder))
+
+
+def by_label(found):
+    return {one.group.label: one for one in found}
+
+
+def test_differences_are_paired_and_corrected(study):
+    found = differences(groups(study))
+    assert {one.reference.label for one in found} == {"easy, user_estimate"}
+    assert [one.pairs for one in found] == [4] * 4
+    adept = by_label(found)["sa, adept"]
+    right = compare_paired(TIMES["sa", "adept"], TIMES["easy", "user_estimate"])
+    assert adept.comparison == right
+    corrected = holm([one.comparison.p_value for one in found])
+    assert [one.corrected for one in found] == pytest.approx(corrected.tolist())
+    assert adept.certain
+    assert not by_label(found)["sa, noisy_oracle"].certain
+
+
+def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
+    found = by_label(differences(groups(study)))
+    right = share_of_gain(*(TIMES[one] for one in (("sa", "adept"), ("sa", "oracle"))),
+                          TIMES["easy", "user_estimate"])  # fmt: skip
+    assert found["sa, adept"].kept == right
+    assert found["sa, oracle"].kept is None
+    assert found["easy, oracle"].kept is None
+
+
+def test_only_simulations_that_both_have_are_paired(study):
+    (study / "policy=sa,predictor=adept,seed=2/summary.json").unlink()
+    found = by_label(differences(groups(study)))
+    assert found["sa, adept"].pairs == 3
+    own, base = ([TIMES[key][k] for k in (0, 2, 3)] for key in
+                 (("sa", "adept"), ("easy", "user_estimate")))  # fmt: skip
+    assert found["sa, adept"].comparison == compare_paired(own, base)
+
+
+def test_the_reference_may_be_named_and_a_baseline_comes_first(study):
+    named = differences(groups(study), against="sa, oracle")
+    assert {one.reference.label for one in named} == {"sa, oracle"}
+    with pytest.raises(Exception, match="--against best: there is no such group"):
+        differences(groups(study), against="best")
+    rigid = Group({"policy": "easy"}, "run", [sample("a", 1, 9.0), sample("b", 2, 8.0)])
+    base = Group({"policy": "easy"}, "baseline", [sample("a", 1, 10.0), sample("b", 2, 11.0)])
+    (found,) = differences([rigid, base])
+    assert (found.reference.role, found.comparison.difference.mean) == ("baseline", -2.0)
+
+
+def sample(name, seed, response, **more):
+    return Sample(None, name, {"seed": seed, "mean_response_time": response, **more})
+
+
+def test_replications_pair_by_number_and_other_jobs_never_compare():
+    def group(policy, load, values):
+        drawn = [sample(f"{policy}{load}/replication={k}", 1, v) for k, v in values]
+        return Group({"policy": policy, "workload.load": load}, "run", drawn)
+
+    rigid = group("easy", 0.5, [(0, 10.0), (1, 20.0), (2, 31.0)])
+    other = group("sa", 0.5, [(2, 30.0), (0, 9.0)])
+    apart = group("sa", 0.7, [(0, 1.0), (1, 1.0)])
+    (found,) = differences([rigid, other, apart])
+    assert (found.group, found.pairs) == (other, 2)
+    assert found.comparison.difference.mean == -1.0
+
+
+def test_load_curves_stop_at_saturation():
+    def group(policy, load, saturated):
+        drawn = [sample(f"r/replication={k}", 1, 10 * load + k, saturated=saturated[k])
+                 for k in range(3)]  # fmt: skip
+        return Group({"policy": policy, "workload.load": load}, "run", drawn)
+
+    easy = [group("easy", load, [load > 0.6, load > 0.4, False]) for load in (0.9, 0.5, 0.7)]
+    sa = [group("sa", load, [False] * 3) for load in (0.5, 0.7)]
+    found = {one.label: one.curve for one in load_curves([*easy, *sa])}
+    assert [point.load for point in found["easy"].points] == [0.5]
+    assert found["easy"].says() == "saturated from load 0.7 on"
+    assert found["easy"].points[0].interval.mean == pytest.approx(6.0)
+    assert found["sa"].saturates_at is None
+    table = answers([*easy, *sa], "mean_response_time", None, 1).tables()
+    assert table["Over load, up to saturation"]["load 0.7"].tolist()[0] == "–"
+    assert load_curves([Group({"policy": "sa"}, "run", [])]) == []
+
+
+def test_regret_says_which_jobs_bear_it(study):
+    found = regrets(groups(study), 4)
+    assert set(found) == {"sa, adept", "sa, noisy_oracle", "easy, user_estimate"}
+    table = found["sa, adept"]["class"]
+    apart = np.mean(np.subtract(TIMES["sa", "adept"], TIMES["sa", "oracle"]))
+    assert table.loc["wide_long", ["regret", "waiting"]].tolist() == pytest.approx([apart] * 2)
+    assert table.loc["wide_long", ["share", "median_error"]].tolist() == pytest.approx([1.0, 2.0])
+    assert table.loc["narrow_short", "regret"] == 0
+    assert regrets(groups(study), 1)["sa, adept"]["count"].index.tolist() == ["17-32", "2-4"]
+
+
+def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
+    lines = verdict(differences(groups(study)))
+    assert lines[0].startswith("Best: sa, adept, -4")
+    assert "certain at 5 % after correction for 4 comparisons (4 pairs)" in lines[0]
+    assert lines[1].startswith("Best with foresight: sa, oracle, -5")
+    assert lines[2].startswith("Most of the oracle's gain: sa, adept keeps 80.7 %")
+
+
+def test_the_command_shows_and_writes_the_answers(study, capsys):
+    assert main([str(study), "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert "Differences on the same jobs" in shown
+    assert "Best: sa, adept" in shown
+    written = pd.read_csv(study / "differences.csv")
+    row = written[(written["policy"] == "sa") & (written["predictor"] == "adept")].iloc[0]
+    assert row["gain_kept"] == pytest.approx(
+        by_label(differences(groups(study)))["sa, adept"].kept.mean
+    )
+    assert main([str(study), "--table", "--against", "nobody"]) == 2
+    assert "there is no such group" in capsys.readouterr().err
+    assert main([str(study), "--table", "--figure", "utilization"]) == 0
+    assert "Differences on the same jobs" in capsys.readouterr().out
+    assert main([str(study)]) == 0
+    assert (study / "plots/gain_kept.png").stat().st_size > 5000
+    page = (study / "comparison.html").read_text()
+    assert "Who bears the regret" in page
+    assert "Best: sa, adept" in page
