@@ -64,7 +64,9 @@ def responses(policy: str, belief: str, scene: Sequence[str]) -> FloatArray:
 
 
 def interval(values: FloatArray) -> str:
-    """Return mean and half width of the 95 % interval."""
+    """Return mean and half width of the 95 % interval; the value alone of a single seed."""
+    if len(values) == 1:
+        return f"{values[0]:.1f}"
     half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():.1f} ± {half:.1f}"
 

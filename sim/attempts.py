@@ -239,14 +239,16 @@ class Checkpointing:
         if not 0 <= first < run.cycles:
             raise ConfigError(f"first must be 0 to {run.cycles - 1}, got {first}")
         ends, cells = run.cumulative(nprocs, total), run.cells_per_processor(nprocs)
-        cycles = np.diff(ends, prepend=0.0)
-        online = OnlineCyclePredictor(self.window)
-        ahead = online.follow(cells, cycles)[first:]
-        cost = self.cost.at(cells)
-        # Free checkpoints would come at no distance at all: then one each cycle.
-        between = np.maximum(self.rule.interval(cost, self.node_mtbf / nodes), np.finfo(float).tiny)
-        between, cost = between[first:], cost[first:]
+        cost = self.cost.at(cells[first:])
+        between = self._between(cost, nodes)
         done = ends[first:] - (ends[first - 1] if first else 0.0)
+        may_stop = self.stop_in_time and limit < inf
+        if not may_stop and np.isinf(between).all():  # nothing hangs on what a cycle may take
+            none = np.empty(0, np.int64)
+            plan = CyclePlan(done, none, cost[none], done.size, limit=limit - again)
+            return Attempt(plan, first, again, cells[first:], cost)
+        cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(self.window)
+        ahead = online.follow(cells, cycles)[first:]
         if clock is None:
             left = limit - again
             plan = plan_cycles(done, between, cost, ahead, left, self.stop_in_time, self.margin)
@@ -260,8 +262,15 @@ class Checkpointing:
             if np.array_equal(places, plan.places):
                 break
             plan = CyclePlan(done, places, cost[places], done.size)
-        walls = clock(again + plan.wall_ends)
         plan = replace(plan, limit=limit - again)
-        if self.stop_in_time and limit < inf:
+        if may_stop:
+            walls = clock(again + plan.wall_ends)
             plan = stopped_in_time(plan, cost, self.margin * ahead, walls, limit)
         return Attempt(plan, first, again, cells[first:], cost)
+
+    def _between(self, cost: FloatArray, nodes: int) -> FloatArray:
+        """Return the computation between checkpoints as seen before each cycle, seconds."""
+        same = self.cost.seconds_per_cell == 0.0
+        between = self.rule.interval(cost[:1] if same else cost, self.node_mtbf / nodes)
+        # Free checkpoints would come at no distance at all: then one each cycle.
+        return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), cost.shape)

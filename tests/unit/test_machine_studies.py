@@ -1,0 +1,53 @@
+"""The studies of whole machines behind docs/shared.md and docs/dynamic.md, at toy size."""
+
+import numpy as np
+import pytest
+from hydra import initialize_config_dir
+
+from scripts import study_evolving, study_shared
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER
+
+
+@pytest.fixture(scope="module", autouse=True)
+def composed():
+    prepare()
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        yield
+
+
+def first_number(text):
+    return float(text.split(" ± ")[0])
+
+
+def test_naming_fast_processors_shortens_the_typical_job(monkeypatch):
+    monkeypatch.setattr(study_shared, "TWINS", {"easy_fastest": "easy"})
+    monkeypatch.setattr(study_shared, "BELIEFS", ("oracle",))
+    small = ["workload.jobs=40", "predictor.calibration=2", "workload.applications=4"]
+    found = study_shared.rows("bursts", "medium", 2, small)
+    assert [row[:4] for row in found] == [("bursts", "medium", "easy_fastest", "oracle")]
+    assert first_number(found[0][6]) < 0.0
+
+
+def test_changes_are_paired_by_seed_and_by_job():
+    blind = [np.array([100.0, 1.0]), np.array([10.0, 10.0])]
+    aware = [np.array([50.0, 1.0]), np.array([5.0, 10.0])]
+    means, typical = study_shared.changes(aware, blind)
+    assert first_number(means) == round(50 * (np.log(51 / 101) + np.log(0.75)), 1)
+    assert typical == f"{50 * np.log(0.5):.1f} ± 0.0"
+
+
+def test_a_job_that_stops_in_time_loses_less_than_one_that_is_killed():
+    ways = dict(study_evolving.WAYS["walltime"]["limit of two hours"])
+    del ways["killed for good"]
+    killed, stopped = study_evolving.rows("walltime", ways, 2, ["workload.jobs=40"])
+    assert float(stopped[4]) < 0.5 * float(killed[4])
+    assert float(stopped[6]) <= float(killed[6])
+    assert (killed[2], killed[3]) == ("", "")
+
+
+@pytest.mark.parametrize("preset", ["better_ends", "ill_nodes"])
+def test_every_way_of_the_other_studies_runs(preset):
+    for ways in study_evolving.WAYS[preset].values():
+        found = study_evolving.rows(preset, ways, 1, ["workload.jobs=8"])
+        assert [row[0] for row in found] == list(ways)
