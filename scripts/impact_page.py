@@ -61,8 +61,10 @@ class Results:
 
 
 def read(argument: str) -> Results:
-    name, _, path = argument.partition("=")
-    return Results(name, pd.read_json(path, lines=True))
+    """Return the results of NAME=FILE[,FILE ...]."""
+    name, _, paths = argument.partition("=")
+    frames = [pd.read_json(path, lines=True) for path in paths.split(",")]
+    return Results(name, pd.concat(frames, ignore_index=True))
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -95,24 +97,29 @@ def main_table(results: Results, truth: str) -> str:
     part = "predictors"
     easy, best = results.easy(part, truth), results.values(part, truth, RESPONSE)
     oracle_seconds = results.values(part, truth, "seconds").mean()
+    oracle_area = results.values(part, truth, "held_area")
     found = []
     for label, policy, predictor, beliefs in predictors():
         asked: dict[str, Any] = {"policy": policy, "predictor": predictor, "beliefs": beliefs}
         own = results.values(part, truth, RESPONSE, **asked)
         errors = results.values(part, truth, "prediction_median_error", **asked)
         seconds = results.values(part, truth, "seconds", **asked).mean()
-        found.append((label, own, errors, seconds))
-    compared = [compare_paired(own, easy) for _, own, _, _ in found]
+        area = results.values(part, truth, "held_area", **asked) / oracle_area
+        found.append((label, own, errors, area, seconds))
+    compared = [compare_paired(own, easy) for _, own, *_ in found]
     corrected = holm([one.p_value for one in compared])
-    rows = [["rigid EASY, users' estimates", hours(easy), "", "", "0 %", "", ""]]
-    for (label, own, errors, seconds), one, p in zip(found, compared, corrected, strict=True):
+    held = results.easy(part, truth, "held_area") / oracle_area
+    rows = [
+        ["rigid EASY, users' estimates", hours(easy), "", "", "0 %", "", mean_percent(held), ""]
+    ]
+    for (label, own, errors, area, seconds), one, p in zip(found, compared, corrected, strict=True):
         kept = "100 %" if label == "oracle" else percent(share_of_gain(own, best, easy))
         rows.append(
             [label, hours(own), percent(one.change), f"{p:.3f}" if p >= 0.001 else "< 0.001",
-             kept, mean_percent(errors), f"{seconds - oracle_seconds:+.1f} s"]
+             kept, mean_percent(errors), mean_percent(area), f"{seconds - oracle_seconds:+.1f} s"]
         )  # fmt: skip
     head = ["predictor", "mean response (h)", "change [95 %]", "p (Holm)",
-            "oracle's gain kept [95 %]", "median error", "real time"]  # fmt: skip
+            "oracle's gain kept [95 %]", "median error", "held area", "real time"]  # fmt: skip
     return markdown(head, rows)
 
 
@@ -363,11 +370,11 @@ def gain_figure(everything: Sequence[Results], path: Path) -> None:
             axes.grid(axis="x", color="#dddddd", linewidth=0.7)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
-    panels[0][0].set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=8)
+    for axes in panels[:, 0]:
+        axes.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=8)
     panels[0][0].set_ylim(len(rows) - 0.5, -0.5)
-    panels[0][0].set_xlim(-60, 140)
-    for axes in panels[-1]:
-        axes.set_xlabel("share of the oracle's gain over rigid EASY (%), 95 % intervals")
+    panels[0][0].set_xlim(-200, 150)
+    figure.supxlabel("share of the oracle's gain over rigid EASY (%), 95 % intervals", fontsize=9)
     figure.savefig(path, dpi=130, metadata={"Software": None})
     plt.close(figure)
 

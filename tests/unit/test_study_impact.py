@@ -87,7 +87,7 @@ def made_up(times):
         rows += [
             {"part": "predictors", "truth": "model", "policy": policy, "predictor": predictor,
              "jobs_setting": "", "beliefs": beliefs, "replication": k, "mean_response_time": value,
-             "prediction_median_error": 0.1, "seconds": 2.0}
+             "prediction_median_error": 0.1, "seconds": 2.0, "held_area": 5.0}
             for k, value in enumerate(values)
         ]  # fmt: skip
     return Results("made up", pd.DataFrame(rows))
