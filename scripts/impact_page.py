@@ -21,6 +21,8 @@ from sim.statistics.regret import shares_of_cause
 
 RESPONSE = "mean_response_time"
 HOUR = 3600.0
+SHOWN = (-200, 150)
+"""Shares of the gain that the figure shows, percent; what lies below is written at its edge."""
 TRUTHS = {"measured": "measured curves", "model": "model curves"}
 
 
@@ -55,6 +57,12 @@ class Results:
         """Return whether a part of the study was carried out."""
         return bool(((self.frame["part"] == part) & (self.frame["truth"] == truth)).any())
 
+    def replications(self, part: str, truth: str) -> int:
+        """Return how many replications there are of a part."""
+        frame = self.frame
+        mine = (frame["part"] == part) & (frame["truth"] == truth)
+        return int(frame.loc[mine, "replication"].nunique())
+
     def easy(self, part: str, truth: str, key: str = RESPONSE, jobs: str = "") -> np.ndarray:
         """Return a figure of rigid EASY by users' estimates, by replication."""
         return self.values(part, truth, key, policy="easy", predictor="user_estimate", jobs=jobs)
@@ -64,7 +72,14 @@ def read(argument: str) -> Results:
     """Return the results of NAME=FILE[,FILE ...]."""
     name, _, paths = argument.partition("=")
     frames = [pd.read_json(path, lines=True) for path in paths.split(",")]
-    return Results(name, pd.concat(frames, ignore_index=True))
+    return Results(name, whole(pd.concat(frames, ignore_index=True)))
+
+
+def whole(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the replications of each part that have all of its cases."""
+    cases = frame.groupby(["part", "truth", "replication"])["case"].transform("nunique")
+    most = frame.groupby(["part", "truth"])["case"].transform("nunique")
+    return frame[cases == most]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -159,7 +174,7 @@ SETTINGS = {
 
 def repetition_table(results: Results, truth: str) -> str:
     """Tabulate what is kept by how much repeats."""
-    part, names = "repetition", ("adept", "consensus", "rational")
+    part, names = "repetition", ("adept", "rational")
     rows = []
     for jobs, label in SETTINGS.items():
         easy = results.easy(part, truth, jobs=jobs)
@@ -373,7 +388,7 @@ def gain_figure(everything: Sequence[Results], path: Path) -> None:
     for axes in panels[:, 0]:
         axes.set_yticks(range(len(rows)), [label for label, *_ in rows], fontsize=8)
     panels[0][0].set_ylim(len(rows) - 0.5, -0.5)
-    panels[0][0].set_xlim(-200, 150)
+    panels[0][0].set_xlim(*SHOWN)
     figure.supxlabel("share of the oracle's gain over rigid EASY (%), 95 % intervals", fontsize=9)
     figure.savefig(path, dpi=130, metadata={"Software": None})
     plt.close(figure)
@@ -384,7 +399,12 @@ def _whisker(axes: Any, place: int, kept: Interval, predictor: str) -> None:
     colour = colours.get(predictor, "#D55E00")
     low, high = (np.nan_to_num(100 * v, neginf=-1e4, posinf=1e4) for v in (kept.low, kept.high))
     axes.plot([low, high], [place, place], color=colour, linewidth=1.6)
-    axes.plot(100 * kept.mean, place, "o", color=colour, markersize=5)
+    if 100 * kept.mean < SHOWN[0]:
+        axes.plot(SHOWN[0] + 3, place, "<", color=colour, markersize=6)
+        text = f"{100 * kept.mean:.0f} %"
+        axes.text(SHOWN[0] + 8, place - 0.12, text, fontsize=7.5, va="bottom", color=colour)
+    else:
+        axes.plot(100 * kept.mean, place, "o", color=colour, markersize=5)
 
 
 def load_figure(everything: Sequence[Results], path: Path) -> None:
@@ -441,7 +461,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for results in asked.results:
             for truth, curve in TRUTHS.items():
                 if results.has(part, truth):
-                    print(f"### {title}: {results.name}, {curve}\n\n{table(results, truth)}")
+                    number = results.replications(part, truth)
+                    print(f"### {title}: {results.name}, {curve}, {number} replications\n")
+                    print(table(results, truth))
     if asked.images:
         gain_figure(asked.results, asked.images / "impact_gain.png")
         if all(results.has("load", "measured") for results in asked.results):

@@ -75,9 +75,21 @@ def test_every_table_of_the_toy_has_its_rows(carried_out, capsys):
     impact_page.main([f"toy={folder / 'out.jsonl'}"])
     shown = capsys.readouterr().out
     for title, part, _ in impact_page.TABLES:
-        assert (f"### {title}: toy, measured curves" in shown) == (part in ("predictors", "causes"))
+        assert (f"### {title}: toy, measured curves, 2 replications" in shown) == (
+            part in ("predictors", "causes")
+        )
     assert "| oracle |" in shown
     assert "nan" not in shown.replace("tenant", "")
+
+
+def test_replications_that_lack_a_case_are_left_out(carried_out):
+    folder, _ = carried_out
+    frame = pd.read_json(folder / "out.jsonl", lines=True)
+    assert len(impact_page.whole(frame)) == len(frame)
+    last = frame[(frame["part"] == "causes") & (frame["replication"] == 1)].index[-1]
+    left = impact_page.whole(frame.drop(index=last))
+    assert set(left.loc[left["part"] == "causes", "replication"]) == {0}
+    assert set(left.loc[left["part"] == "predictors", "replication"]) == {0, 1}
 
 
 def made_up(times):
@@ -102,7 +114,8 @@ def test_the_main_table_tells_gains_kept():
     adept = next(line for line in table if line.startswith("| adept"))
     assert "| 50.0 % [50.0, 50.0] |" in adept
     assert share_of_gain((easy + best) / 2, best, easy).mean == pytest.approx(0.5)
-    assert next(line for line in table if line.startswith("| oracle |")).count("100 %") == 1
+    assert "| < 0.001 |" not in adept  # three pairs, twelve comparisons
+    assert next(line for line in table if line.startswith("| oracle |")).count("100 %") == 2
 
 
 def test_windows_of_a_log_are_spread_evenly_and_keep_its_head(tmp_path):
