@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scripts.study_impact import CLASSES, COUNTS, LEARNED, LOADS, POLICIES, SPREADS
+from scripts.study_impact import CLASSES, COUNTS, LEARNED, LOADS, PARTS, POLICIES, SPREADS
 from sim.report.answer_tables import percent
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.load_curves import LoadCurve, load_curve
@@ -77,9 +77,11 @@ def read(argument: str) -> Results:
 
 def whole(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the replications of each part that have all of its cases."""
-    cases = frame.groupby(["part", "truth", "replication"])["case"].transform("nunique")
-    most = frame.groupby(["part", "truth"])["case"].transform("nunique")
-    return frame[cases == most]
+    kept = []
+    for (part, truth, _), done in frame.groupby(["part", "truth", "replication"]):
+        if {case.key for case in PARTS[str(part)](str(truth))} <= set(done["case"]):
+            kept.append(done)
+    return pd.concat(kept, ignore_index=True) if kept else frame.iloc[:0]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
