@@ -31,6 +31,8 @@ class Progress:
         The last measurement and the count it was made on; 0 before.
     bad : bool
         Whether the last efficiency was below the lower bound.
+    blocked : int
+        The count that it would go on with if there were room, 0 if that is no matter.
     """
 
     due: float
@@ -39,6 +41,7 @@ class Progress:
     efficiency: float = 0.0
     processors: int = 0
     bad: bool = False
+    blocked: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,9 @@ class PerformanceDriven(Reallocation):
     A job starts on its request or on what is free. As long as it is measured to
     be efficient, it grows by steps, unless the last step brought too little; as
     long as it is inefficient, it shrinks; then it is stable until its efficiency
-    changes. Nobody starts while a running job is being searched, unless one
-    performs badly. States, defaults and this coordination are our reading.
+    changes. A job that finds no room to grow does so when there is some. Nobody
+    starts while a running job is being searched that has room, unless one performs
+    badly. States, defaults and this coordination are our reading.
     No prediction is consulted.
 
     Parameters
@@ -149,7 +153,8 @@ class PerformanceSharing(PlainSharing):
         """Return when the search goes on, None if all are stable or one performs badly."""
         running = self.view.running
         self._searches = {job: s for job, s in self._searches.items() if job in running}
-        searched = [s.due for s in self._searches.values() if s.phase != "stable"]
+        searches = self._searches.values()
+        searched = [s.due for s in searches if s.phase != "stable" and not s.blocked]
         if not searched or any(s.bad for s in self._searches.values()):
             return None
         until = min(searched)
@@ -170,7 +175,9 @@ class PerformanceSharing(PlainSharing):
                 wanted[place] = self.view.requested_processors[job]
             elif now >= self._searches[job].due:
                 wanted[place] = self._measure(run, self._searches[job])
-        wanted = np.clip(wanted, members.least, members.largest)
+            elif self._searches[job].blocked:
+                wanted[place] = self._searches[job].blocked
+        asked, wanted = wanted, np.clip(wanted, members.least, members.largest)
         shares = np.minimum(shares, wanted)
         worst = np.argsort([self._known(job) for job in members.job], kind="stable").tolist()
         make_room(shares, members.least, total, worst)
@@ -179,23 +186,27 @@ class PerformanceSharing(PlainSharing):
             taken = min(left, int(wanted[place] - shares[place]))
             shares[place] += taken
             left -= taken
-        self._note_changes(members, shares)
+        self._note_changes(members, shares, asked)
         return shares
 
     def _known(self, job: int) -> float:
         return self._searches[job].efficiency
 
-    def _note_changes(self, members: Members, shares: IntArray) -> None:
-        """Measure changed runs after an interval; stop the search of those that cannot grow."""
+    def _note_changes(self, members: Members, shares: IntArray, asked: IntArray) -> None:
+        """Measure changed runs after an interval; let those wait that have no room to grow."""
         now, bounds = self.view.now, self._bounds
-        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
+        places = zip(members.job, members.run, shares.tolist(), asked.tolist(), strict=True)
+        for job, run, share, most in places:
             search = self._searches[job]
             if run is None:
                 continue
             if share != run.processors:
+                search.blocked = 0
                 search.due = self._tick(bounds.interval)
             elif search.due <= now:
-                search.phase = "stable"
+                most = min(most, self.view.extremes(job)[1])
+                search.blocked = most if most > share else 0
+                search.phase = "increase" if search.blocked else "stable"
                 search.due = self._tick(bounds.stable_interval)
 
     def _measure(self, run: Run, search: Progress) -> int:
@@ -212,11 +223,10 @@ class PerformanceSharing(PlainSharing):
         changed = before > 0 and abs(efficiency - before) > bounds.tolerance * before
         if search.phase == "stable" and not (changed and processors == held):
             return held
-        if search.phase == "increase" and held > processors > 0:
-            gained = (efficiency * held / (before * processors) - 1) / (held / processors - 1)
-            if efficiency < bounds.high or gained < bounds.high:
-                search.phase = "stable"
-                return processors
+        has_grown = search.phase == "increase" and held > processors > 0
+        if has_grown and efficiency < bounds.high * max(1.0, before):
+            search.phase = "stable"
+            return processors
         if efficiency >= bounds.high and search.phase != "decrease":
             search.phase = "increase"
             return held + bounds.step
