@@ -1,7 +1,7 @@
 """PDPA: performance-driven processor allocation (Corbalan, Martorell & Labarta, TPDS 2005)."""
 
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf
 from typing import Literal
 
 import numpy as np
@@ -55,6 +55,13 @@ class Bounds:
     stable_interval: float
     tolerance: float
     noise: float
+
+
+def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int]:
+    return [
+        low if count < low else high if count > high else count
+        for count, low, high in zip(counts, least, largest, strict=True)
+    ]
 
 
 class PerformanceDriven(Reallocation):
@@ -151,14 +158,16 @@ class PerformanceSharing(PlainSharing):
 
     def hold_back(self) -> float | None:
         """Return when the search goes on, None if all are stable or one performs badly."""
-        running = self.view.running
-        self._searches = {job: s for job, s in self._searches.items() if job in running}
-        searches = self._searches.values()
-        searched = [s.due for s in searches if s.phase != "stable" and not s.blocked]
-        if not searched or any(s.bad for s in self._searches.values()):
-            return None
-        until = min(searched)
-        return until if until > self.view.now else None
+        searches = self._searches
+        for run in self.view.ended:
+            searches.pop(run.job, None)
+        until = inf
+        for search in searches.values():
+            if search.bad:
+                return None
+            if search.phase != "stable" and not search.blocked and search.due < until:
+                until = search.due
+        return until if self.view.now < until < inf else None
 
     def wake(self) -> float | None:
         """Return when the next measurement is due."""
@@ -166,36 +175,44 @@ class PerformanceSharing(PlainSharing):
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
-        now, bounds = self.view.now, self._bounds
-        shares = np.maximum(members.held, members.least)
-        wanted = shares.copy()
-        for place, (job, run) in enumerate(zip(members.job, members.run, strict=True)):
-            if run is None:
-                self._searches[job] = Progress(self._tick(bounds.interval))
-                wanted[place] = self.view.requested_processors[job]
-            elif now >= self._searches[job].due:
-                wanted[place] = self._measure(run, self._searches[job])
-            elif self._searches[job].blocked:
-                wanted[place] = self._searches[job].blocked
-        asked, wanted = wanted, np.clip(wanted, members.least, members.largest)
-        shares = np.minimum(shares, wanted)
-        worst = np.argsort([self._known(job) for job in members.job], kind="stable").tolist()
-        make_room(shares, members.least, total, worst)
-        left = total - int(shares.sum())
-        for place in reversed(range(len(members))):
-            taken = min(left, int(wanted[place] - shares[place]))
+        least, largest = members.least.tolist(), members.largest.tolist()
+        searches = self._searches
+        asked = [
+            self._asked(job, run, low)
+            for job, run, low in zip(members.job, members.run, least, strict=True)
+        ]
+        wanted = _within(asked, least, largest)
+        shares = _within(members.held.tolist(), least, wanted)
+        left = total - sum(shares)
+        if left < 0:
+            worst = sorted(range(len(shares)), key=lambda k: searches[members.job[k]].efficiency)
+            lowered = np.array(shares)
+            make_room(lowered, members.least, total, worst)
+            shares = lowered.tolist()
+            left = total - sum(shares)
+        for place in reversed(range(len(shares))):
+            if left <= 0:
+                break
+            taken = min(left, wanted[place] - shares[place])
             shares[place] += taken
             left -= taken
         self._note_changes(members, shares, asked)
-        return shares
+        return np.array(shares)
 
-    def _known(self, job: int) -> float:
-        return self._searches[job].efficiency
+    def _asked(self, job: int, run: Run | None, least: int) -> int:
+        """Return the count that a job's search asks for, whether there is room or not."""
+        if run is None:
+            self._searches[job] = Progress(self._tick(self._bounds.interval))
+            return self.view.requested_processors[job]
+        search = self._searches[job]
+        if self.view.now >= search.due:
+            return self._measure(run, search)
+        return search.blocked or max(run.processors, least)
 
-    def _note_changes(self, members: Members, shares: IntArray, asked: IntArray) -> None:
+    def _note_changes(self, members: Members, shares: list[int], asked: list[int]) -> None:
         """Measure changed runs after an interval; let those wait that have no room to grow."""
         now, bounds = self.view.now, self._bounds
-        places = zip(members.job, members.run, shares.tolist(), asked.tolist(), strict=True)
+        places = zip(members.job, members.run, shares, asked, strict=True)
         for job, run, share, most in places:
             search = self._searches[job]
             if run is None:
