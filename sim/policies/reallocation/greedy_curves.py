@@ -1,6 +1,7 @@
 """HELL and KNEE, the competitors in the study of heSRPT (Lin et al. 2018, as described there)."""
 
 import heapq
+from bisect import bisect_right
 
 import numpy as np
 
@@ -86,29 +87,34 @@ class KneeSharing(PlainSharing):
     def __init__(self, beliefs: Beliefs, threshold: float) -> None:
         super().__init__(beliefs)
         self._threshold = threshold
-        self._savings: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._savings: dict[int, tuple[FloatArray, list[float]]] = {}
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return the knees in order of remaining work; leftovers go to the last."""
-        work = self.work_left(members)
-        knees = np.array(
-            [self._knee(job, x) for job, x in zip(members.job, work.tolist(), strict=True)]
-        )
-        order = np.argsort(work, kind="stable").tolist()
-        shares = members.least.copy()
-        knees = np.clip(knees, members.least, members.largest)
-        hand_out(shares, knees, total, order)
-        hand_out(shares, members.largest, total, reversed(order))
-        return shares
+        work = self.work_left(members).tolist()
+        order = sorted(range(len(work)), key=work.__getitem__)
+        shares, largest = members.least.tolist(), members.largest.tolist()
+        left = total - sum(shares)
+        for place in order:
+            if left <= 0:
+                break
+            knee = min(self._knee(members.job[place], work[place]), largest[place])
+            taken = min(left, max(knee - shares[place], 0))
+            shares[place] += taken
+            left -= taken
+        found: IntArray = np.array(shares)
+        hand_out(found, members.largest, total, reversed(order))
+        return found
 
     def _knee(self, job: int, work: float) -> int:
         """Return the largest count whose last processor still saves enough seconds."""
         table = self.beliefs.table(job)
         known = self._savings.get(job)
         if known is None or known[0] is not table:
-            known = self._savings[job] = (table, -np.diff(table[1:]))
-        enough = np.flatnonzero(known[1] * work >= self._threshold)
-        return int(enough[-1]) + 2 if enough.size else 1
+            # Of the best processor from here on, so that they fall: the last one counts.
+            most = np.maximum.accumulate(-np.diff(table[1:])[::-1])[::-1]
+            known = self._savings[job] = (table, (-most).tolist())
+        return bisect_right(known[1], -self._threshold / work) + 1 if work > 0 else 1
 
 
 class KneeFirst(Reallocation):
