@@ -93,8 +93,9 @@ class WaitingQueue:
 
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
-        here = np.flatnonzero(self.processors[self.first : self.last])
-        return np.asarray(here + self.first)
+        here = self.processors[self.first : self.last].nonzero()[0]
+        here += self.first
+        return here
 
     def jobs(self) -> IntArray:
         """Return the waiting jobs in queue order."""

@@ -61,7 +61,7 @@ def round_down(counts: IntArray, wanted: float) -> int:
 
     A real number that misses an integer by a rounding error counts as that integer.
     """
-    place = int(np.searchsorted(counts, wanted * (1 + 1e-12), side="right")) - 1
+    place = int(counts.searchsorted(wanted * (1 + 1e-12), side="right")) - 1
     return max(place, 0)
 
 

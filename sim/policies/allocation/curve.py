@@ -29,8 +29,9 @@ def efficient(reading: Reading, efficiency: float) -> int:
         Least T(1) / (n·T(n)).
     """
     areas = reading.counts * reading.runtimes
-    enough = np.flatnonzero(reading.serial >= efficiency * (1 - 1e-12) * areas)
-    return int(enough[-1]) if enough.size else 0
+    enough = reading.serial >= efficiency * (1 - 1e-12) * areas
+    last = enough.size - 1 - int(enough[::-1].argmax())
+    return last if enough[last] else 0
 
 
 class CurveRule:

@@ -209,6 +209,12 @@ class PredictiveMolder(TargetMolder):
         waiting = self._reference[jobs].sum()
         return np.asarray((running + waiting) / view.processors + self._meter.read(jobs))
 
+    def _is_surely_light(self, jobs: IntArray) -> bool:
+        """Say whether no load exceeds 1 even if all that runs lasts."""
+        view = self.view
+        needed = view.processors - view.free + float(self._reference[jobs].sum())
+        return needed / view.processors + self._meter.read(jobs) <= 1 - 1e-9
+
     def watch(self) -> None:
         """Let the load signal take in what happened."""
         self._meter.watch()
@@ -217,6 +223,9 @@ class PredictiveMolder(TargetMolder):
         """Aim at the efficient count for the load that each job will meet."""
         queue.allow_all()
         jobs = queue.job[queue.places()]
+        if self._is_surely_light(jobs):
+            self.aim(queue, self._light[jobs])
+            return
         load = self.loads(jobs)
         fewer = np.minimum(self._reference[jobs] / np.maximum(load, 1e-9), self._heavy[jobs])
         self.aim(queue, np.where(load <= 1, self._light[jobs], fewer))

@@ -166,12 +166,14 @@ class QueueTimeMolder(CappedMolder):
         view = self.view
         runs = [(r.processors, view.now - r.start, r.believed_end - view.now)
                 for r in view.running.values()]  # fmt: skip
-        free = view.free
+        which, free = QUEUE_TIMES.index(self._rule.queue_time), view.free
         places = queue.places()
         targets: FloatArray = np.full(queue.waiting, inf)
         for i, place in enumerate(places.tolist()):
             counts, runtimes = queue.menu(place)
-            held, age, left = np.array(runs, np.float64).reshape(-1, 3).T.copy()
+            may_wait = counts.item(-1) > free
+            table = np.array(runs if may_wait else (), np.float64).reshape(-1, 3)
+            held, age, left = np.ascontiguousarray(table.T)
             best = best_wait(
                 counts,
                 runtimes,
@@ -179,7 +181,7 @@ class QueueTimeMolder(CappedMolder):
                 held.astype(np.int64),
                 age,
                 left,
-                QUEUE_TIMES.index(self._rule.queue_time),
+                which,
                 self._rule.longest,
             )
             targets[i] = count = int(counts[best])

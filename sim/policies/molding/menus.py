@@ -72,6 +72,7 @@ class OpenQueue(WaitingQueue):
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
         self._used = 0
+        self._no_floor: FloatArray = np.full(64, np.inf)
 
     def serve(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
         """Give the job at a place its menu, all of it allowed."""
@@ -116,7 +117,9 @@ class OpenQueue(WaitingQueue):
 
     def fix(self, places: IntArray, target: FloatArray) -> None:
         """Allow each job one count: the largest up to its target, else the least one."""
-        self.allow(places, np.full(places.size, np.inf), target)
+        if self._no_floor.size < places.size:
+            self._no_floor = np.full(2 * places.size, np.inf)
+        self.allow(places, self._no_floor[: places.size], target)
 
     def choose(self, place: int, dish: int) -> None:
         """Put down which dish a job takes."""

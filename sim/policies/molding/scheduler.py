@@ -70,7 +70,7 @@ class OpenKeeper(QueueKeeper):
 
     @staticmethod
     def _nearest(counts: IntArray, wanted: int) -> int:
-        return max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)
+        return max(int(counts.searchsorted(wanted, side="right")) - 1, 0)
 
 
 class _Unasked:
