@@ -105,6 +105,11 @@ def test_lazy_takes_the_least_count_that_keeps_the_promise():
         rule = BestTurnaround(lazy=lazy)
         records = mold("easy", rule, rows, [None, amdahl], factor=2.0)
         assert outcome(records) == ([8, count], [0, 10])
+    # The third is promised nothing before 10. Then 6 are left: 4 believe in 14 s, the least end.
+    rows = [(0, 8, 10), *at(1, 2)]
+    rule = BestTurnaround(lazy=True)
+    records = mold("easy", rule, rows, [None, amdahl, amdahl], factor=2.0)
+    assert outcome(records) == ([8, 2, 4], [0, 10, 10])
     # Slack: 5.5 s may become 7.15; 4 processors need 7.
     records = mold("easy", BestTurnaround(lazy=True, slack=0.3), at(0), [amdahl])
     assert outcome(records) == ([4], [0])
@@ -215,6 +220,21 @@ def test_scojo_p_looks_at_the_load_over_the_runtime():
     # A tolerance lets one start on 3 (5/2 = 2.5 at least).
     records = mold("easy", LoadPredictive(counts="all", tolerance=1.0), at(0, 1), [amdahl] * 2)
     assert outcome(records) == ([8, 8], [0, 5.5])
+
+
+def test_queue_time_settles_heads_one_after_the_other():
+    # At 4 all are free: the second takes A = 3, so does the third. Two are left for the fourth:
+    # 10 s on them now end before 8 s on 3 from 12 on.
+    rule = QueueTimeAware(counts="all")
+    records = mold("none", rule, [(0, 7, 4), *at(1, 2, 2)], [None, amdahl, amdahl, amdahl])
+    assert outcome(records) == ([7, 3, 3, 2], [0, 4, 4, 4])
+
+
+def test_lpa_then_first_fit():
+    # Two each, as below. Four run until 10 and after; the fifth waits. The sixth needs 3.
+    rows = [*at(0, 1, 2, 3, 4), (5, 3, 1)]
+    records = mold("skip", LocalAllocation(), rows, [amdahl] * 5 + [None])
+    assert outcome(records) == ([2, 2, 2, 2, 2, 3], [0, 1, 2, 3, 10, 12])
 
 
 def test_lpa_by_its_tables():

@@ -135,6 +135,36 @@ def test_equal_shares_by_hand() -> None:
     assert records.counters["events"] == 4  # beliefs follow the changes: none expires
 
 
+def test_three_jobs_share_by_hand() -> None:
+    """8 processors, linear jobs of 80, 24 and 12 s of work at 0, 2 and 5; 8, then 4 and 4.
+
+    At 5 the first has 52 left, the second 12: 3, 3 and 2, the oldest before the youngest. The
+    second ends at 9 with 40 and 4 left: 4 and 4. The third ends at 10: 36 left on 8, to 14.5.
+    """
+    truth = power_truth([80.0, 24.0, 12.0], [1.0] * 3, 8)
+    jobs = [(0, 1, 80.0), (2, 1, 24.0), (5, 1, 12.0)]
+    records = play(Equipartition(), jobs, truth, 8, watchers=(Checker(),))
+    assert records.end_time.tolist() == [14.5, 9.0, 10.0]
+    assert stretches_of(records, 0) == [(0.0, 8), (2.0, 4), (5.0, 3), (9.0, 4), (10.0, 8)]
+    assert stretches_of(records, 2) == [(5.0, 2), (9.0, 4)]
+
+
+def test_hesrpt_finishes_the_shortest_of_three_first() -> None:
+    """S = sqrt(n), 144 processors: θ = 1/9, 3/9, 5/9 are 16, 48, 80; then 36, 108; then all.
+
+    40 s of work on 80 take 40/sqrt(80) = 4.472 s.
+    """
+    truth = power_truth([90.0, 60.0, 40.0], [0.5] * 3, 144)
+    jobs = [(0, 1, 90.0), (0, 1, 60.0), (0, 1, 40.0)]
+    records = play(HeSrpt(exponent=0.5), jobs, truth, 144, watchers=(Checker(),))
+    first = 40.0 / np.sqrt(80.0)
+    second = first + (60.0 - np.sqrt(48.0) * first) / np.sqrt(108.0)
+    left = 90.0 - 4.0 * first - 6.0 * (second - first)
+    assert [n for _, n in stretches_of(records, 0)] == [16, 36, 144]
+    assert [n for _, n in stretches_of(records, 1)] == [48, 108]
+    np.testing.assert_allclose(records.end_time, [second + left / 12.0, second, first])
+
+
 def test_nothing_is_known_without_a_predictor() -> None:
     """The requested time on the requested processors counts as work; jobs still end in full."""
     truth = power_truth([80.0, 24.0], [1.0, 1.0], 8)
