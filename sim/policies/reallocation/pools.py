@@ -113,32 +113,49 @@ class PoolSharing(PlainSharing):
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return what each holds after shrinking for starts and expanding into the rest."""
-        found = np.array([self.counts(job) for job in members.job])
-        preferred, largest = found[:, 1], np.clip(found[:, 2], members.least, members.largest)
-        preferred = np.clip(preferred, members.least, largest)
         shares = np.maximum(members.held, members.least)
-        everyone = list(range(len(members)))
-        above = np.argsort(-(shares - members.least), kind="stable").tolist()
+        left = total - int(shares.sum())
+        if left == 0 and self._strategy != "pref":
+            return shares
+        found = [self.counts(job) for job in members.job]
+        most = np.array([counts[2] for counts in found])
+        largest = np.minimum(np.maximum(most, members.least), members.largest)
         if self._strategy == "average":
             level(shares, members.least, np.maximum(largest, shares), total)
-            return shares
-        if self._strategy == "pref":
+        elif self._strategy == "min":
+            self._even_out(shares, largest, members, total)
+        else:
+            wanted = np.array([counts[1] for counts in found])
+            preferred = np.minimum(np.maximum(wanted, members.least), largest)
             self._prefer(shares, preferred, members, total)
-        make_room(shares, members.least, total, above)
-        if self._strategy == "pref":
+            everyone = range(len(members))
             hand_out(shares, preferred, total, everyone)
             hand_out(shares, largest, total, everyone)
-        else:
-            hand_out(shares, largest, total, np.argsort(shares - members.least, kind="stable"))
         return shares
 
     @staticmethod
+    def _even_out(shares: IntArray, largest: IntArray, members: Members, total: int) -> None:
+        """Take from those most above their least count, or give to those least above it."""
+        above = shares - members.least
+        if int(shares.sum()) > total:
+            make_room(shares, members.least, total, np.argsort(-above, kind="stable").tolist())
+        else:
+            hand_out(shares, largest, total, above.argsort(kind="stable").tolist())
+
+    @staticmethod
     def _prefer(shares: IntArray, preferred: IntArray, members: Members, total: int) -> None:
-        """Let starters have the preferred count where others can keep theirs; shrink to that."""
-        floor = np.minimum(shares, preferred)
+        """Let starters have the preferred count where others can keep theirs; shrink to that.
+
+        Whatever is still too much is taken from those most above their least count.
+        """
         starting = members.held == 0
+        if not starting.any() and int(shares.sum()) <= total:
+            return
+        most = np.argsort(members.least - shares, kind="stable").tolist()
+        floor = np.minimum(shares, preferred)
         if int(np.where(starting, preferred, floor).sum()) <= total:
             shares[starting] = preferred[starting]
         above = np.argsort(-(shares - preferred), kind="stable").tolist()
         keep = np.where(starting, shares, floor)
         make_room(shares, keep, total, above)
+        make_room(shares, members.least, total, most)
