@@ -1,6 +1,6 @@
 """Time reallocation of malleable jobs against bare SimPy.
 
-Usage: python -m benchmarks.bench_malleable [--json FILE] [--rounds 3] [--jobs 10000]
+Usage: python -m benchmarks.bench_malleable [RULE ...] [--json FILE] [--rounds 3] [--jobs 10000]
 
 10,000 Lublin jobs at load 0.8 on 256 processors, all of them malleable, under an
 oracle. Every change of an allocation is an event of the floor, beside arrivals and
@@ -120,11 +120,14 @@ def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rules", nargs="*", default=list(RULES), help=", ".join(RULES))
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=10_000)
     arguments = parser.parse_args()
-    rows = [measure(*rule, arguments.jobs, arguments.rounds) for rule in RULES.items()]
+    rows = [
+        measure(name, RULES[name], arguments.jobs, arguments.rounds) for name in arguments.rules
+    ]
     table = Table(title="Reallocation against bare SimPy")
     for heading in rows[0]:
         table.add_column(heading, justify="left" if heading == "rule" else "right")

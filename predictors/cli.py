@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         _answer(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (``| head``) has gone; the interpreter must not flush to it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
         sys.stderr.write(f"python -m predictors: error: {error}\n")
         return 2

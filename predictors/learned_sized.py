@@ -6,11 +6,12 @@ from math import isnan, log2
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.focused import FocusedRegression
+from predictors.loglog_remarks import is_far
 from predictors.regression import LogLogRegression
-from predictors.remarks import worst_grade
+from predictors.remarks import worse, worst_grade
 from predictors.training_runs import TrainingRuns, runs_from_arrays
 
 _KEPT_RUNS = 400
@@ -30,6 +31,14 @@ def _seconds(model: Regression, counts: IntArray, inputs: dict[str, float]) -> F
     for column, name in enumerate(model.model_.inputs):
         log_inputs[:, column] = log2(inputs[name])
     return model.model_.seconds(log_q, log_inputs)
+
+
+def _remarks_inside(model: Regression) -> list[Remark]:
+    """Return what is said of any target among the training runs."""
+    runs = model.runs_
+    middle = np.exp2(np.median(runs.log_inputs, axis=0)).tolist()
+    first = np.exp2(runs.log_q[:1])
+    return model.reliability(first, **dict(zip(runs.inputs, middle, strict=True)))
 
 
 class SizedHistory:
@@ -53,7 +62,7 @@ class SizedHistory:
         self._sizes = (1.0, 1.0)
         self._by_proportion = False
         self._models: dict[int | None, Regression] = {}
-        self._grades: dict[int, str] = {}
+        self._general: str | None = None
         self.number = 0
 
     def add(self, seen: Observation) -> bool:
@@ -103,12 +112,18 @@ class SizedHistory:
         return model
 
     def grade(self, nprocs: int, size: float) -> str:
-        """Return the worst grade of the remarks about a count; kept until the next fit."""
-        if nprocs not in self._grades:
-            inputs, _ = self._inputs(size)
-            remarks = self._model(None).reliability(np.array([nprocs]), **inputs)
-            self._grades[nprocs] = worst_grade(remarks)
-        return self._grades[nprocs]
+        """Return the worst grade of the remarks about a count at that size.
+
+        What is said of the fit is found once; only the distance to the runs is
+        a count's own.
+        """
+        model = self._model(None)
+        if self._general is None:
+            self._general = worst_grade(_remarks_inside(model))
+        inputs, _ = self._inputs(size)
+        log_inputs = [log2(inputs[name]) for name in model.model_.inputs]
+        far = is_far(model.model_, log2(nprocs), log_inputs)
+        return worse(self._general, "warning" if far else "")
 
     def _inputs(self, size: float) -> tuple[dict[str, float], float]:
         """Return the inputs to ask for, and the factor that is left to proportion."""
@@ -125,7 +140,7 @@ class SizedHistory:
             self._runs = self._training_runs()
             self._fitted_at = self.number
             self._models.clear()
-            self._grades.clear()
+            self._general = None
         if focus not in self._models:
             model = copy(self._prototype)
             if focus is not None and isinstance(model, FocusedRegression):

@@ -1,7 +1,8 @@
 """How far a log-log regression can be trusted: its findings in plain words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,6 +158,16 @@ def constant_remarks(
             text = f"{name} was {value:g} in every training run: its effect is unknown"
             remarks.append(Remark("unusable", "constant_input", text))
     return remarks
+
+
+def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> bool:
+    """Say whether `range_remarks` would say anything of one target."""
+    values, low, high = (log_q, *log_inputs), model.low.tolist(), model.high.tolist()
+    reach = [FAR_FACTOR] + [FAR_INPUT] * len(log_inputs)
+    return any(
+        max(value - top, bottom - value) > log2(far) + 1e-9
+        for value, bottom, top, far in zip(values, low, high, reach, strict=True)
+    )
 
 
 def range_remarks(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:

@@ -71,6 +71,8 @@ def read_measurements(
     for name in frame.columns:
         required = name in ("nprocs", "runtime")
         frame[name] = _parsed(path, frame[name], comma, required)
+    for name, least in (("nprocs", 1.0), ("runtime", np.finfo(float).tiny)):
+        _check_least(path, frame[name], least)
     return frame.reset_index(drop=True)
 
 
@@ -202,3 +204,14 @@ def _parsed(path: Path, column: pd.Series, comma: bool, required: bool) -> pd.Se
     raise PredictorError(
         f"{path}:{column.index[place]}: {column.name} is {column.iloc[place]!r}; a number is needed"
     )
+
+
+def _check_least(path: Path, column: pd.Series, least: float) -> None:
+    """Refuse a number below the least that makes sense, or without bound; name its line."""
+    bad = ~((column >= least) & (column < np.inf))
+    if bad.any():
+        wanted = "at least 1" if least == 1.0 else "above 0"
+        line = column.index[bad][0]
+        raise PredictorError(
+            f"{path}:{line}: {column.name} is {column[line]:g}; it must be finite and {wanted}"
+        )

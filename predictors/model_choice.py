@@ -24,6 +24,8 @@ GUARD_LEVELS = 4
 GUARD_FACTOR = 1.5
 EXACT = 1e-9
 ADDS_UP = 0.02
+_LARGEST_ERROR = 900.0
+"""Errors in log2 units are told apart up to here; their powers stay finite."""
 
 
 def levels_of(log_q: FloatArray) -> list[float]:
@@ -73,7 +75,8 @@ def _median(values: FloatArray) -> float:
 
 def middle_error(model: LeastSquares, design: FloatArray, response: FloatArray) -> float:
     """Return the median of 2^|e| − 1 over the log2 errors e (BARNES section 2.2)."""
-    return float(2.0 ** _median(np.abs(model.predict(design) - response)) - 1.0)
+    error = _median(np.abs(model.predict(design) - response))
+    return float(2.0 ** min(error, _LARGEST_ERROR) - 1.0)
 
 
 def guard_prefers(

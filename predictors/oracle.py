@@ -73,6 +73,18 @@ def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
     return draws
 
 
+def normal_draw(key: int, job: int, count: int) -> float:
+    """Return one of the numbers of `normal_draws`, to the bit.
+
+    Examples
+    --------
+    >>> normal_draw(7, 3, 16) == normal_draws(7, 3, np.array([16])).item()
+    True
+    """
+    state = _mixed((count * _GOLDEN + _mixed((key + _GOLDEN * (job + 1)) & _MASK)) & _MASK)
+    return float(ndtri(min(((state >> 11) + 0.5) * 2.0**-53, _LARGEST)))
+
+
 class Oracle:
     """Know every runtime of every job at every count, exactly.
 

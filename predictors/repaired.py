@@ -23,7 +23,9 @@ class Repaired:
     """Believe the truth for some jobs at some counts, and another predictor elsewhere.
 
     The difference between a run with this predictor and one with its inner
-    predictor alone is what the errors at those jobs and counts cost.
+    predictor alone is what the errors at those jobs and counts cost. Policies
+    treat it as they treat the inner one, a learning one with caution; so with all
+    errors mended there may still be a difference from the oracle.
 
     Parameters
     ----------

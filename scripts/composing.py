@@ -1,5 +1,7 @@
 """Compose a run as the command line would, and play it without writing artefacts."""
 
+import copy
+import functools
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -13,6 +15,11 @@ Config = dict[str, Any]
 
 def composed(*overrides: str) -> Config:
     """Return the resolved configuration of a run as plain data, checked."""
+    return copy.deepcopy(_composed(overrides))
+
+
+@functools.lru_cache(maxsize=512)
+def _composed(overrides: tuple[str, ...]) -> Config:
     prepare()
     with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
         config: Any = OmegaConf.to_container(

@@ -123,16 +123,20 @@ def combine(rule: ConsensusRule, said: Voices) -> tuple[np.ndarray, np.ndarray]:
     return middle, apart
 
 
-def covered(
-    ranges: RangeModel, said: Voices, middle: np.ndarray, apart: np.ndarray, level: float
-) -> np.ndarray:
-    """Return which cases lie within the range of that level."""
-    low, high = ranges.ends(level)
-    scale = np.array(
+def scales(ranges: RangeModel, said: Voices, apart: np.ndarray) -> np.ndarray:
+    """Return the scale of the range at each case, in ln T."""
+    return np.array(
         [
             float(ranges.scale(int(m), np.array(abs(u)), np.array(a)))
             for m, u, a in zip(said.counts, said.reach, apart, strict=True)
         ]
     )
-    error = said.actual - middle
+
+
+def covered(
+    ranges: RangeModel, said: Voices, middle: np.ndarray, apart: np.ndarray, level: float
+) -> np.ndarray:
+    """Return which cases lie within the range of that level."""
+    low, high = ranges.ends(level)
+    scale, error = scales(ranges, said, apart), said.actual - middle
     return (error >= low * scale) & (error <= high * scale)

@@ -53,7 +53,7 @@ def preset(name: str) -> dict[str, Any]:
         raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
     command = HydraConfig.get()
     searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
-    overrides = [f"policy={name}", "predictor=user_estimate", *searched]
+    overrides = [f"policy='{name}'", "predictor=user_estimate", *searched]
     try:
         parts = hydra.compose(command.job.config_name, overrides=overrides)
     except HydraException as error:
@@ -179,6 +179,17 @@ def is_bad_input(error: BaseException) -> bool:
     return isinstance(error, SimError | WorkloadError | PredictorError | OSError | MemoryError)
 
 
+def was_interrupted(error: BaseException) -> bool:
+    """Return whether the user's interrupt is behind an error.
+
+    An extension module that is being loaded turns it into an error of its own.
+    """
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind is not None
+
+
 def one_line(error: BaseException) -> str:
     """Return an error's message on one line."""
     if isinstance(error, OSError) and error.filename is not None:
@@ -196,6 +207,8 @@ def _task(composed: DictConfig) -> float | None:
         ended = _run(composed, folder, multirun)
     except BaseException as error:
         _clear(folder)
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
         if is_bad_input(error):
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:

@@ -107,7 +107,9 @@ def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> No
     known = inspect.signature(factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
         for name in arguments.keys() - known.keys():
-            raise ConfigError(f"{key}.{name}: not a setting here; allowed: {', '.join(known)}")
+            raise ConfigError(
+                f"{key}.{name}: not a setting here; allowed: {', '.join(known) or 'none'}"
+            )
     for name, parameter in known.items():
         if name not in arguments and parameter.default is parameter.empty:
             raise ConfigError(f"{key}.{name}: a value is needed")

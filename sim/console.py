@@ -261,6 +261,8 @@ def warnings(run: Figures) -> list[str]:
             f"The precision asked for was not reached: ± {_percent(run)} after "
             f"{run.get('replications')} replications, as many as most_replications allows."
         )
+    if run.get("steady_batches_correlated"):
+        lines.append("Batches of jobs are correlated: the run is too short for its intervals.")
     share = run.get("share_assumed_serial_time")
     if isinstance(share, float) and share > 0:
         lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
@@ -280,10 +282,18 @@ def notes(run: Figures) -> list[str]:
     >>> notes({"precision_met": True, "precision_reached": 0.0481, "replications": 14})
     ['Precision reached: ± 4.8 % with 14 replications.']
     """
+    lines = []
     if run.get("precision_met"):
         count = run.get("replications")
-        return [f"Precision reached: ± {_percent(run)} with {count} replications."]
-    return []
+        lines.append(f"Precision reached: ± {_percent(run)} with {count} replications.")
+    mean, half = (run.get(f"steady_mean_response_time{end}") for end in ("", "_half_width"))
+    if isinstance(mean, int | float) and isinstance(half, int | float):
+        shown = texts([mean, half], SECONDS)
+        lines.append(
+            f"Mean response in steady state: {shown[0]} ± {shown[1]} (95 %, by "
+            f"{run.get('steady_batches')} batches of jobs)."
+        )
+    return lines
 
 
 def print_results(

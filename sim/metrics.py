@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from predictors.base import FloatArray, Observation
 from sim.bounds import bound_figures
@@ -14,6 +15,7 @@ from sim.learning import error_figures, learning_figures
 from sim.machine_metrics import machine_figures, stability
 from sim.outcome import Outcome
 from sim.recovery_metrics import recovery_figures
+from sim.statistics.batches import LEAST_BATCH, NUMBERS, batch_means
 from sim.trimming import Trim
 
 
@@ -115,8 +117,37 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
         **job_figures(kept),
         **machine_figures(run.state, run.records.processors, begin, end),
         **error_figures(run.tables.predictions[inside]),
+        **batch_figures(kept),
     }
     return {f"steady_{key}": value for key, value in figures.items()}
+
+
+def batch_figures(jobs: pd.DataFrame) -> Figures:
+    """Return how sure the means of one run are, by means of batches of jobs in submit order.
+
+    Parameters
+    ----------
+    jobs : pandas.DataFrame
+        Columns of ``jobs.parquet``, the warm-up left out.
+
+    Returns
+    -------
+    dict
+        Half-widths of 95 % intervals of three means, the least number of
+        batches that they rest on, and whether any batches are still correlated:
+        the run is then too short for its intervals. Nothing below 100 jobs.
+    """
+    if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
+        return {}
+    found = {
+        column: batch_means(jobs[column].to_numpy(float), 0)
+        for column in ("wait_time", "response_time", "bounded_slowdown")
+    }
+    return {
+        **{f"mean_{column}_half_width": one.interval.half for column, one in found.items()},
+        "batches": min(one.batches for one in found.values()),
+        "batches_correlated": any(one.correlated for one in found.values()),
+    }
 
 
 def _merge(parts: Sequence[Mapping[str, object]]) -> Figures:

@@ -265,7 +265,11 @@ def artefacts(
             trim=Trim(**config["metrics"]),
             calibration=known,
             calibration_area=sum(run.nprocs * run.runtime for run in known),
-            more={"seed": config["seed"], **size_figures(scene.sizes)},
+            more={
+                "seed": config["seed"],
+                **scene.truth.repetition(),
+                **size_figures(scene.sizes),
+            },
         ),
         manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
         export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),

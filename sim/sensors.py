@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from math import exp
 
-import numpy as np
-
 from predictors.base import FloatArray
-from predictors.oracle import normal_draws
+from predictors.oracle import normal_draw
 from sim.view import Run
 
 
@@ -28,6 +26,7 @@ class EfficiencySensor:
 
     Examples
     --------
+    >>> import numpy as np
     >>> sensor = EfficiencySensor(np.array([100.0]), lambda job, count: 40.0, key=1)
     >>> sensor(Run(0, 0, ((0, 4),), 5, 0.0, 40.0), 0.0, 0)
     0.5
@@ -55,4 +54,4 @@ class EfficiencySensor:
         true = serial / (run.processors * self._runtime(run.job, run.processors))
         if noise == 0.0:
             return true
-        return true * exp(noise * float(normal_draws(self._key, run.job, np.array([number]))[0]))
+        return true * exp(noise * normal_draw(self._key, run.job, number))

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError
+from workloads.limits import MOST
 from workloads.streams import Streams
 
 FloatArray = NDArray[np.float64]
@@ -176,6 +177,7 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     rules = {
         "submit_time must be finite": np.isfinite(table["submit_time"]),
         "requested_processors must be at least 1": table["requested_processors"] >= 1,
+        f"requested_processors must be at most {MOST:,}": table["requested_processors"] <= MOST,
         "reference_runtime must be positive and finite": np.isfinite(table["reference_runtime"])
         & (table["reference_runtime"] > 0),
         "requested_time must be positive and finite": np.isfinite(table["requested_time"])

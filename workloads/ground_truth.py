@@ -376,31 +376,21 @@ class Truth:
             self._split[row] = split
         return split
 
-    def summary(self) -> Mapping[str, float]:
-        """Return how much repeats, how noisily, and how much of it is assumed.
+    def repetition(self) -> Mapping[str, float]:
+        """Return how much repeats, and how noisily.
 
         Returns
         -------
         mapping of str to float
-            ``applications`` (with jobs), ``jobs_per_application`` and its
-            median, ``sizes_per_application`` (0 where sizes do not repeat),
-            ``noise_spread`` (standard deviation of ln epsilon) and
+            ``sizes_per_application`` (0 where sizes do not repeat),
+            ``noise_spread`` (standard deviation of ln epsilon over jobs) and
             ``median_noise`` (median of |ln epsilon|), both NaN where scales
-            are unknown, ``moldable_share``, and
-            ``assumed_serial_time_share``, the share of jobs whose T(1) lies
-            below every measured count.
+            are unknown.
         """
-        jobs = np.bincount(self.application)
-        jobs = jobs[jobs > 0]
         logarithms = np.log(self.noise) if self.known else np.full(1, np.nan)
         sizes = 0 if self._scales.class_scale is None else self._scales.class_scale.shape[1]
         return {
-            "applications": float(len(jobs)),
-            "jobs_per_application": float(jobs.mean()),
-            "median_jobs_per_application": float(np.median(jobs)),
-            "sizes_per_application": float(sizes),
+            "sizes_per_application": sizes,
             "noise_spread": float(np.std(logarithms)),
             "median_noise": float(np.median(np.abs(logarithms))),
-            "moldable_share": float(self.moldable.mean()),
-            "assumed_serial_time_share": float(self.serial_time_assumed.mean()),
         }

@@ -40,6 +40,8 @@ CONFIGURATIONS = [
     (["policy.allocation.adopters=2"], "policy.allocation.adopters", "2"),
     (["policy._target_=os.system"], "policy._target_=os.system", "sim, predictors, workloads"),
     (["baseline=best"], "baseline=best", "easy"),
+    (["baseline=1"], "baseline=1", "easy"),
+    (["predictor=oracle", "+predictor.trust=1"], "predictor.trust", "allowed: none"),
     (["metrics.warmup=-1"], "metrics.warmup", "-1"),
     (["workload=swf"], "workload.path", "path"),
     (["workload=swf", "workload.path=nowhere.swf"], "nowhere.swf", "no such file"),
@@ -68,6 +70,10 @@ FILES_OF_LINES = {
     "a submit time of ages": (
         JOB.replace("1 0 -1", "1 1e18 -1", 1),
         ["broken.swf", "job 1", "submit_time=1e+18", "at most 1e+12"],
+    ),
+    "more processors than there can be": (
+        JOB.replace(" 60 4", " 60 2000000000", 1),
+        ["broken.swf", "job 1", "requested_processors=2e+09", "at most 1,000,000,000"],
     ),
     "nothing that can run": (
         JOB.replace(" 60 4", " -1 4", 1),

@@ -1,6 +1,7 @@
 """Every YAML option composes and builds; the help page has every key."""
 
 import functools
+import itertools
 import re
 import subprocess
 import sys
@@ -108,6 +109,11 @@ def test_the_help_page_has_no_key_that_does_not_exist():
     names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS}
     assert {key for key in on_page if "." in key} <= known
     assert {key for key in on_page if "." not in key} <= known | groups | names
+
+
+def test_the_help_page_says_nothing_twice_in_a_row():
+    lines = PAGE.splitlines()
+    assert [one for one, other in itertools.pairwise(lines) if one == other] == []
 
 
 def test_help_shows_the_page_at_once():

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -43,6 +44,18 @@ def test_a_run_leaves_all_artefacts_its_own_and_its_baselines(command, tmp_path)
     text = (tmp_path / "run/summary.json").read_text()
     assert str(tmp_path) not in text
     assert list(json.loads(text)) == sorted(json.loads(text))
+
+
+def test_the_summary_says_how_noisily_sizes_repeat(command, tmp_path):
+    sizes = ("workload.sizes=2", "workload.applications=3", "workload.size_noise=0")
+    assert command(*TINY, *sizes, "hydra.run.dir=run").status == 0
+    figures = summary(tmp_path / "run")
+    assert figures["sizes_per_application"] == 2
+    jobs = pd.read_parquet(tmp_path / "run/jobs.parquet")
+    serial = jobs["efficiency"] * jobs["held_area"]
+    leftover = np.log(serial / jobs["size"])
+    assert figures["noise_spread"] == pytest.approx(leftover.std(ddof=0))
+    assert figures["median_noise"] == pytest.approx(leftover.abs().median())
 
 
 def test_policy_overrides_do_not_reach_the_baseline(command, tmp_path):
@@ -140,6 +153,16 @@ def test_a_reader_that_goes_away_takes_no_artefact_along(tmp_path):
     asked = f"{sys.executable} -m sim workload.jobs=40 hydra.run.dir={tmp_path / 'run'} | true"
     subprocess.run(["bash", "-c", asked], cwd=ROOT, check=True, capture_output=True)
     assert names(tmp_path / "run") == WHOLE
+
+
+def test_an_interrupt_while_modules_load_is_still_one(command, tmp_path, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise SystemError("an extension module did not initialise") from KeyboardInterrupt()
+
+    monkeypatch.setattr("sim.run.run", interrupted)
+    ended = command(*TINY, "hydra.run.dir=run")
+    assert (ended.status, ended.err.strip()) == (130, "interrupted: nothing half-finished was kept")
+    assert not names(tmp_path / "run") & WHOLE
 
 
 def test_an_interrupted_run_leaves_nothing(tmp_path):

@@ -1,5 +1,7 @@
 """Learning a regression per application, with sizes where they are known."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from toys import rigid, trace_of
@@ -8,6 +10,7 @@ from predictors.base import Observation, VisibleJobs
 from predictors.focused import FocusedRegression
 from predictors.learned_sized import RegressionPerApplication
 from predictors.regression import LogLogRegression
+from predictors.remarks import worst_grade
 from sim.engine import simulate
 from sim.machine import Dedicated
 from workloads.shapes import General
@@ -114,3 +117,23 @@ def test_refuses(bad: dict) -> None:
     name, value = next(iter(bad.items()))
     with pytest.raises(ValueError, match=f"{name} must be at least .*, got {value}"):
         RegressionPerApplication(LogLogRegression(), "regression", **bad)
+
+
+@pytest.mark.parametrize("model", [LogLogRegression(), FocusedRegression()])
+def test_the_grade_of_a_count_is_the_worst_of_its_remarks(model) -> None:
+    rng = np.random.default_rng(3)
+    predictor = RegressionPerApplication(model, "regression")
+    sizes = np.exp(rng.uniform(0.0, 6.0, 20))
+    predictor.attach(visible(sizes))
+    nprocs = 2 ** rng.integers(1, 6, 20)
+    runtime = law(nprocs, sizes) * np.exp(0.05 * rng.standard_normal(20))
+    for n, t, size in zip(nprocs.tolist(), runtime.tolist(), sizes.tolist(), strict=True):
+        predictor.observe(seen(n, t, size))
+    fitted = copy(model).fit_arrays(nprocs, runtime, [sizes])
+    grades = set()
+    for job, size in enumerate(sizes.tolist()):
+        for n in (1, 8, 100, 200):
+            grade = predictor.explain(job, n).reliability
+            assert grade == worst_grade(fitted.reliability(n, size=size))
+            grades.add(grade)
+    assert len(grades) > 1

@@ -367,6 +367,22 @@ def test_pdpa_shrinks_the_inefficient_and_lets_others_in_when_stable() -> None:
     assert records.start_time[1] == 20.0  # on what the first, performing badly, gave up at 10
 
 
+def test_pdpa_grows_as_soon_as_there_is_room() -> None:
+    """Measured at 10 to be worth 8, it finds the others taken until 95. A waiting job that
+    needs all 8 does not stop it, and starts when it has ended: 95 + (1000 - 4·95) / 8 = 172.5.
+    """
+    truth = ToyTruth(
+        lambda job, n: 1000.0 / n if job == 0 else 95.0, np.array([4, 4, 8]), np.array([8, 4, 8])
+    )
+    truth.moldable = truth.malleable = np.array([True, False, False])
+    truth.min_processors = np.array([1, 4, 8])
+    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4, reclaim=True)
+    jobs = [(0, 4, 250.0), (0, 4, 95.0), (20, 8, 95.0)]
+    records = play(rule, jobs, truth, 8, watchers=(Checker(),))
+    assert stretches_of(records, 0) == [(0.0, 4), (95.0, 8)]
+    assert records.start_time.tolist() == [0.0, 0.0, 172.5]
+
+
 @pytest.mark.parametrize(
     "options", [{"low_efficiency": 0.9}, {"step": 0}, {"interval": 0.0}, {"noise": -1.0}]
 )

@@ -340,3 +340,13 @@ def test_two_points_give_a_line_with_a_warning_and_a_range() -> None:
     low, high = model.predict_range(64)
     assert low < 9.0 < high
     assert codes(model, 64)["no_freedom"] == "warning"
+
+
+def test_errors_beyond_any_float_are_large_and_finite():
+    # A held-out count so far off that 2^|e| would overflow: the form is chosen all the same.
+    runs = pd.DataFrame(
+        {"nprocs": [1e2, 3.0, 1e9, 4.0, 16.0], "runtime": [4e-5, 4e-4, 1.6e7, 4e-6, 7e6]}
+    )
+    predicted = LogLogRegression().fit(runs).predict([1, 1e6, 3e8])
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0).all()

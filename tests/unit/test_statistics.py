@@ -1,6 +1,7 @@
 """Intervals, paired comparisons, corrections, batch means and precision against known answers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from sim.errors import ConfigError, StatisticsError
+from sim.metrics import batch_figures
 from sim.statistics.batches import batch_means
 from sim.statistics.intervals import bootstrap_interval, t_interval
 from sim.statistics.paired import (
@@ -149,6 +151,18 @@ def test_warmup_is_left_out_and_short_runs_say_so():
     assert drift.batches == 10
     assert drift.correlated
     assert batch_means(values, 500, batches=5).size == 201
+
+
+def test_a_long_run_has_intervals_of_its_steady_means():
+    values = np.random.default_rng(2).normal(100.0, 10.0, 600)
+    jobs = pd.DataFrame(
+        {"wait_time": np.linspace(0, 1, 600), "response_time": values, "bounded_slowdown": 2.0}
+    )
+    figures = batch_figures(jobs)
+    assert figures["mean_response_time_half_width"] == batch_means(values, 0).interval.half
+    assert figures["mean_bounded_slowdown_half_width"] == 0
+    assert (figures["batches"], figures["batches_correlated"]) == (10, True)  # waits grow
+    assert batch_figures(jobs.iloc[:99]) == {}
 
 
 def test_precision_stops_at_the_first_width_that_is_asked():

@@ -330,7 +330,7 @@ def test_no_moldability():
     other = truth.runtimes(0, np.array([reference[0], reference[0] + 1]))
     assert other[0] == recorded[0]
     assert np.isnan(other[1])
-    assert np.isnan(truth.summary()["noise_spread"])
+    assert np.isnan(truth.repetition()["noise_spread"])
     with pytest.raises(WorkloadError, match="moldability=none"):
         truth.calibration_run(0, -1, 1, np.random.default_rng(1))
     with pytest.raises(WorkloadError, match=r"workload\.sizes must be null with NoMoldability"):
@@ -486,23 +486,18 @@ def test_split_times_sum_to_the_runtime():
     assert np.log(ratio).std() == pytest.approx(0.2 * np.sqrt(2), rel=0.3)
 
 
-def test_summary():
+def test_repetition_says_how_many_sizes_there_are_and_how_noisy_runs_are():
     truth = build(sizes=3, jobs=1000)
-    summary = truth.summary()
-    assert summary["applications"] == len(np.unique(truth.application))
-    assert summary["jobs_per_application"] == 1000 / summary["applications"]
-    assert summary["sizes_per_application"] == 3
-    assert summary["noise_spread"] == np.std(np.log(truth.noise))
-    assert summary["median_noise"] == np.median(np.abs(np.log(truth.noise)))
-    assert summary["moldable_share"] == 1
-    assert summary["assumed_serial_time_share"] == 0
+    repetition = truth.repetition()
+    assert repetition["sizes_per_application"] == 3
+    assert repetition["noise_spread"] == np.std(np.log(truth.noise))
+    assert repetition["median_noise"] == np.median(np.abs(np.log(truth.noise)))
+    assert build(jobs=50).repetition()["sizes_per_application"] == 0
 
 
 def test_assumed_serial_times_are_counted(scaling):
     truth = build(Measured(path=str(scaling)), jobs=3000)
-    share = truth.summary()["assumed_serial_time_share"]
-    assert share == truth.serial_time_assumed.mean()
-    assert 0 < share < 1
+    assert 0 < truth.serial_time_assumed.mean() < 1
 
 
 @pytest.mark.parametrize("family", [PowerLaw(), Declining(), Stepwise()])

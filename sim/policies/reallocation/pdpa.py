@@ -1,7 +1,7 @@
 """PDPA: performance-driven processor allocation (Corbalan, Martorell & Labarta, TPDS 2005)."""
 
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,8 @@ class Progress:
         The last measurement and the count it was made on; 0 before.
     bad : bool
         Whether the last efficiency was below the lower bound.
+    blocked : int
+        The count that it would go on with if there were room, 0 if that is no matter.
     """
 
     due: float
@@ -39,6 +41,7 @@ class Progress:
     efficiency: float = 0.0
     processors: int = 0
     bad: bool = False
+    blocked: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,22 @@ class Bounds:
     noise: float
 
 
+def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int]:
+    return [
+        low if count < low else high if count > high else count
+        for count, low, high in zip(counts, least, largest, strict=True)
+    ]
+
+
 class PerformanceDriven(Reallocation):
     """PDPA: search each job's count by the efficiency that is measured while it runs.
 
     A job starts on its request or on what is free. As long as it is measured to
     be efficient, it grows by steps, unless the last step brought too little; as
     long as it is inefficient, it shrinks; then it is stable until its efficiency
-    changes. Nobody starts while a running job is being searched, unless one
-    performs badly. States, defaults and this coordination are our reading.
+    changes. A job that finds no room to grow does so when there is some. Nobody
+    starts while a running job is being searched that has room, unless one performs
+    badly. States, defaults and this coordination are our reading.
     No prediction is consulted.
 
     Parameters
@@ -147,13 +158,16 @@ class PerformanceSharing(PlainSharing):
 
     def hold_back(self) -> float | None:
         """Return when the search goes on, None if all are stable or one performs badly."""
-        running = self.view.running
-        self._searches = {job: s for job, s in self._searches.items() if job in running}
-        searched = [s.due for s in self._searches.values() if s.phase != "stable"]
-        if not searched or any(s.bad for s in self._searches.values()):
-            return None
-        until = min(searched)
-        return until if until > self.view.now else None
+        searches = self._searches
+        for run in self.view.ended:
+            searches.pop(run.job, None)
+        until = inf
+        for search in searches.values():
+            if search.bad:
+                return None
+            if search.phase != "stable" and not search.blocked and search.due < until:
+                until = search.due
+        return until if self.view.now < until < inf else None
 
     def wake(self) -> float | None:
         """Return when the next measurement is due."""
@@ -161,41 +175,55 @@ class PerformanceSharing(PlainSharing):
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
-        now, bounds = self.view.now, self._bounds
-        shares = np.maximum(members.held, members.least)
-        wanted = shares.copy()
-        for place, (job, run) in enumerate(zip(members.job, members.run, strict=True)):
-            if run is None:
-                self._searches[job] = Progress(self._tick(bounds.interval))
-                wanted[place] = self.view.requested_processors[job]
-            elif now >= self._searches[job].due:
-                wanted[place] = self._measure(run, self._searches[job])
-        wanted = np.clip(wanted, members.least, members.largest)
-        shares = np.minimum(shares, wanted)
-        worst = np.argsort([self._known(job) for job in members.job], kind="stable").tolist()
-        make_room(shares, members.least, total, worst)
-        left = total - int(shares.sum())
-        for place in reversed(range(len(members))):
-            taken = min(left, int(wanted[place] - shares[place]))
+        least, largest = members.least.tolist(), members.largest.tolist()
+        searches = self._searches
+        asked = [
+            self._asked(job, run, low)
+            for job, run, low in zip(members.job, members.run, least, strict=True)
+        ]
+        wanted = _within(asked, least, largest)
+        shares = _within(members.held.tolist(), least, wanted)
+        left = total - sum(shares)
+        if left < 0:
+            worst = sorted(range(len(shares)), key=lambda k: searches[members.job[k]].efficiency)
+            lowered = np.array(shares)
+            make_room(lowered, members.least, total, worst)
+            shares = lowered.tolist()
+            left = total - sum(shares)
+        for place in reversed(range(len(shares))):
+            if left <= 0:
+                break
+            taken = min(left, wanted[place] - shares[place])
             shares[place] += taken
             left -= taken
-        self._note_changes(members, shares)
-        return shares
+        self._note_changes(members, shares, asked)
+        return np.array(shares)
 
-    def _known(self, job: int) -> float:
-        return self._searches[job].efficiency
+    def _asked(self, job: int, run: Run | None, least: int) -> int:
+        """Return the count that a job's search asks for, whether there is room or not."""
+        if run is None:
+            self._searches[job] = Progress(self._tick(self._bounds.interval))
+            return self.view.requested_processors[job]
+        search = self._searches[job]
+        if self.view.now >= search.due:
+            return self._measure(run, search)
+        return search.blocked or max(run.processors, least)
 
-    def _note_changes(self, members: Members, shares: IntArray) -> None:
-        """Measure changed runs after an interval; stop the search of those that cannot grow."""
+    def _note_changes(self, members: Members, shares: list[int], asked: list[int]) -> None:
+        """Measure changed runs after an interval; let those wait that have no room to grow."""
         now, bounds = self.view.now, self._bounds
-        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
+        places = zip(members.job, members.run, shares, asked, strict=True)
+        for job, run, share, most in places:
             search = self._searches[job]
             if run is None:
                 continue
             if share != run.processors:
+                search.blocked = 0
                 search.due = self._tick(bounds.interval)
             elif search.due <= now:
-                search.phase = "stable"
+                most = min(most, self.view.extremes(job)[1])
+                search.blocked = most if most > share else 0
+                search.phase = "increase" if search.blocked else "stable"
                 search.due = self._tick(bounds.stable_interval)
 
     def _measure(self, run: Run, search: Progress) -> int:
@@ -212,11 +240,10 @@ class PerformanceSharing(PlainSharing):
         changed = before > 0 and abs(efficiency - before) > bounds.tolerance * before
         if search.phase == "stable" and not (changed and processors == held):
             return held
-        if search.phase == "increase" and held > processors > 0:
-            gained = (efficiency * held / (before * processors) - 1) / (held / processors - 1)
-            if efficiency < bounds.high or gained < bounds.high:
-                search.phase = "stable"
-                return processors
+        has_grown = search.phase == "increase" and held > processors > 0
+        if has_grown and efficiency < bounds.high * max(1.0, before):
+            search.phase = "stable"
+            return processors
         if efficiency >= bounds.high and search.phase != "decrease":
             search.phase = "increase"
             return held + bounds.step
