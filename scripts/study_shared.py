@@ -71,12 +71,22 @@ def interval(values: FloatArray) -> str:
     return f"{values.mean():.1f} ± {half:.1f}"
 
 
+def change(ratios: FloatArray) -> str:
+    """Return the geometric mean of ratios as a change in percent, with its 95 % interval."""
+    logs = np.log(ratios)
+    mean = np.exp(logs.mean())
+    if len(logs) == 1:
+        return f"{100 * (mean - 1):.1f}"
+    half = student.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+    return f"{100 * (mean - 1):.1f} ± {100 * mean * half:.1f}"
+
+
 def changes(aware: Sequence[FloatArray], blind: Sequence[FloatArray]) -> tuple[str, str]:
     """Return the change of the mean and that of a typical job, percent, over seeds."""
     pairs = list(zip(aware, blind, strict=True))
-    means = np.array([np.log(own.mean() / twin.mean()) for own, twin in pairs])
-    typical = np.array([np.log(own / twin).mean() for own, twin in pairs])
-    return interval(100 * means), interval(100 * typical)
+    means = np.array([own.mean() / twin.mean() for own, twin in pairs])
+    typical = np.array([np.exp(np.log(own / twin).mean()) for own, twin in pairs])
+    return change(means), change(typical)
 
 
 def rows(kind: str, level: str, seeds: int, more: Sequence[str]) -> list[tuple[str, ...]]:

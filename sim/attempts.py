@@ -1,5 +1,8 @@
 """One attempt of an evolving job: what it does on its processors until it ends or fails.
 
+Where no checkpoint and no limit hangs on single cycles they are not even drawn
+before somebody asks for them.
+
 Times are seconds at full speed since the attempt began, its restart included;
 the machine turns them into times of the clock. Nothing of the engine is
 imported here.
@@ -7,6 +10,7 @@ imported here.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -53,17 +57,13 @@ class Account(NamedTuple):
     restarting: float
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """An attempt laid out from its first cycle on.
+class Layout(NamedTuple):
+    """An attempt cycle by cycle.
 
     Attributes
     ----------
     plan : CyclePlan
         From the first cycle of this attempt on, after its restart.
-    first : int
-        Cycles of the run that were saved before.
-    restart : float, seconds
     cells : numpy.ndarray of float, shape (k,)
         Cells per processor in each cycle of the plan.
     costs : numpy.ndarray of float, shape (k,), seconds
@@ -71,20 +71,57 @@ class Attempt:
     """
 
     plan: CyclePlan
-    first: int
-    restart: float
     cells: FloatArray
     costs: FloatArray
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt from its first cycle on, laid out cycle by cycle once somebody asks.
+
+    Attributes
+    ----------
+    lay_out : callable
+        Returns the `Layout`.
+    first : int
+        Cycles of the run that were saved before.
+    restart : float, seconds
+    left : int
+        Cycles that it has to do.
+    computation : float or None, seconds
+        Where it runs through without a checkpoint or a stop; None where it may not.
+    """
+
+    lay_out: Callable[[], Layout]
+    first: int
+    restart: float
+    left: int
+    computation: float | None = None
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The attempt cycle by cycle."""
+        return self.lay_out()
+
+    @property
+    def plan(self) -> CyclePlan:
+        """Its cycles, checkpoints and end."""
+        return self.layout.plan
+
+    @property
+    def cells(self) -> FloatArray:
+        """Cells per processor in each cycle of the plan, shape (left,)."""
+        return self.layout.cells
 
     @property
     def wall(self) -> float:
         """Seconds until the attempt ends by itself."""
-        return self.restart + self.plan.wall
+        return self.restart + (self.plan.wall if self.computation is None else self.computation)
 
     @property
     def outcome(self) -> Outcome:
         """``completed``, ``stopped`` to be resubmitted, or ``killed`` by the limit."""
-        return self.plan.outcome
+        return "completed" if self.computation is not None else self.plan.outcome
 
     @property
     def is_stuck(self) -> bool:
@@ -93,13 +130,17 @@ class Attempt:
 
     def told_to_stop(self, elapsed: float) -> "Attempt":
         """Return the attempt that is told, so many seconds after it began, to save and stop."""
-        inside = max(elapsed - self.restart, 0.0)
-        return replace(self, plan=self.plan.told_to_stop(inside, self.costs))
+        plan, cells, costs = self.layout
+        early = plan.told_to_stop(max(elapsed - self.restart, 0.0), costs)
+        return Attempt(lambda: Layout(early, cells, costs), self.first, self.restart, self.left)
 
     def account(self, elapsed: float) -> Account:
         """Return what is done so many seconds after the attempt began."""
         inside = max(elapsed - self.restart, 0.0)
         if elapsed >= self.wall:
+            if self.computation is not None:
+                last = self.first + self.left
+                return Account(last, last, self.computation, 0.0, 0.0, self.restart)
             inside = self.plan.wall  # to the bit, whatever the addition rounded
         ended = self.outcome == "completed" and inside >= self.plan.wall
         plan = self.plan
@@ -238,21 +279,47 @@ class Checkpointing:
             raise ConfigError(f"a restart of {again:g} s does not fit a limit of {limit:g} s")
         if not 0 <= first < run.cycles:
             raise ConfigError(f"first must be 0 to {run.cycles - 1}, got {first}")
+        left = run.cycles - first
+        if first == 0 and limit == inf and self._never(nodes):
+
+            def plain() -> Layout:
+                cells, none = run.cells_per_processor(nprocs), np.empty(0, np.int64)
+                cost = self.cost.at(cells)
+                ends = run.cumulative(nprocs, total)
+                return Layout(CyclePlan(ends, none, cost[none], ends.size), cells, cost)
+
+            return Attempt(plain, first, again, left, total)
+        layout = self._laid_out(run, nprocs, total, nodes, first, limit, again, clock)
+        return Attempt(lambda: layout, first, again, left)
+
+    def _never(self, nodes: int) -> bool:
+        """Say whether no checkpoint is ever due, whatever the cells."""
+        if self.cost.seconds_per_cell != 0.0:
+            return False
+        return bool(np.isinf(self.rule.interval(self.cost.seconds, self.node_mtbf / nodes)))
+
+    def _laid_out(
+        self,
+        run: EvolvingRun,
+        nprocs: int,
+        total: float,
+        nodes: int,
+        first: int,
+        limit: float,
+        again: float,
+        clock: Clock | None,
+    ) -> Layout:
+        """Lay out an attempt cycle by cycle; see `attempt`."""
         ends, cells = run.cumulative(nprocs, total), run.cells_per_processor(nprocs)
         cost = self.cost.at(cells[first:])
         between = self._between(cost, nodes)
         done = ends[first:] - (ends[first - 1] if first else 0.0)
-        may_stop = self.stop_in_time and limit < inf
-        if not may_stop and np.isinf(between).all():  # nothing hangs on what a cycle may take
-            none = np.empty(0, np.int64)
-            plan = CyclePlan(done, none, cost[none], done.size, limit=limit - again)
-            return Attempt(plan, first, again, cells[first:], cost)
         cycles, online = np.diff(ends, prepend=0.0), OnlineCyclePredictor(self.window)
         ahead = online.follow(cells, cycles)[first:]
         if clock is None:
-            left = limit - again
-            plan = plan_cycles(done, between, cost, ahead, left, self.stop_in_time, self.margin)
-            return Attempt(plan, first, again, cells[first:], cost)
+            within = limit - again
+            plan = plan_cycles(done, between, cost, ahead, within, self.stop_in_time, self.margin)
+            return Layout(plan, cells[first:], cost)
         plan = plan_cycles(done, between, cost, ahead)
         for _ in range(CLOCK_ROUNDS):
             walls = clock(again + plan.wall_ends)
@@ -263,10 +330,10 @@ class Checkpointing:
                 break
             plan = CyclePlan(done, places, cost[places], done.size)
         plan = replace(plan, limit=limit - again)
-        if may_stop:
+        if self.stop_in_time and limit < inf:
             walls = clock(again + plan.wall_ends)
             plan = stopped_in_time(plan, cost, self.margin * ahead, walls, limit)
-        return Attempt(plan, first, again, cells[first:], cost)
+        return Layout(plan, cells[first:], cost)
 
     def _between(self, cost: FloatArray, nodes: int) -> FloatArray:
         """Return the computation between checkpoints as seen before each cycle, seconds."""

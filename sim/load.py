@@ -197,7 +197,8 @@ class BackgroundLoad:
                 f"got {computation} and {communication}"
             )
         own, _ = self._own(processors)
-        return self.advance(own, start, until, work, computation, communication)
+        seconds = float(computation), float(communication)
+        return self.advance(own, float(start), float(until), float(work), *seconds)
 
     def advance(
         self,
@@ -228,13 +229,16 @@ class BackgroundLoad:
         float
             The share that is left then.
         """
-        time = float(start)
+        time = start
         while work > 0 and time < until:
-            chunk = self._chunk(time)
+            chunk = self._recent
+            if chunk is None or not chunk.start <= time < chunk.end:
+                chunk = self._chunk(time)
+            numbers, borders = chunk.packed
+            stop = until if until < chunk.end else chunk.end
             time, work = advance_packed(
-                *chunk.packed, own, self._size, time, min(until, chunk.end),
-                work, float(computation), float(communication),
-            )  # fmt: skip
+                numbers, borders, own, self._size, time, stop, work, computation, communication
+            )
         return time, work
 
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:

@@ -117,7 +117,7 @@ class Renewal:
         cells, seconds, _ = work.measured(run, seen, elapsed)
         self._running[job] = (run, elapsed)
         account = attempt.account(elapsed)
-        left = attempt.first + attempt.plan.ends.size - account.finished
+        left = attempt.first + attempt.left - account.finished
         offline = self._scene.benchmark(job)
         remaining = self._predictor.progress(
             job, run.number, run.processors, cells, seconds, left, offline

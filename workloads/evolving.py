@@ -9,6 +9,7 @@ independent of their shares. No draw depends on the schedule.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -194,7 +195,6 @@ class EvolvingRun:
         self.key = key
         self.number = number
         self._shares: FloatArray | None = None
-        self._draw_pieces(self._stream(0))
 
     def _stream(self, purpose: int) -> np.random.Generator:
         """Open one of this run's streams: 0 for pieces, 1 for single cycles."""
@@ -202,8 +202,25 @@ class EvolvingRun:
             np.random.Philox(key=self.key, counter=[0, 0, self.number, purpose])
         )
 
-    def _draw_pieces(self, rng: np.random.Generator) -> None:
-        """Draw adaptations, cells and the noise of each piece."""
+    @property
+    def edges(self) -> IntArray:
+        """First cycle of each piece of equal cycles, and the number of cycles."""
+        return self._pieces[0]
+
+    @property
+    def cells(self) -> FloatArray:
+        """Cells of the whole run in each piece."""
+        return self._pieces[1]
+
+    @property
+    def _noise(self) -> FloatArray:
+        """Factor on the time of each piece."""
+        return self._pieces[2]
+
+    @cached_property
+    def _pieces(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Draw adaptations, cells and the noise of each piece, once somebody asks."""
+        rng = self._stream(0)
         gaps = self._draw_gaps(rng)
         adapted = np.cumsum(gaps)[:-1]  # the last gap reaches beyond the run
         deck = self.application
@@ -212,12 +229,12 @@ class EvolvingRun:
         levels = np.maximum(1.0 + np.concatenate(([0.0], np.cumsum(steps))), 0.1)
         blocks = np.arange(0, self.cycles, BLOCK)
         edges = np.sort(np.concatenate((blocks, adapted, [self.cycles])), kind="stable")
-        self.edges = edges[np.append(True, np.diff(edges) > 0)]
-        at = np.searchsorted(adapted, self.edges[:-1], side="right")
-        self.cells = deck.cells * self.processors * levels[at]
+        edges = edges[np.append(True, np.diff(edges) > 0)]
+        at = np.searchsorted(adapted, edges[:-1], side="right")
+        cells = deck.cells * self.processors * levels[at]
         slow = np.exp(self.machine.drift * rng.standard_normal(blocks.size))
-        sums = self._shape * np.diff(self.edges)
-        self._noise = slow[self.edges[:-1] // BLOCK] * rng.standard_gamma(sums) / sums
+        sums = self._shape * np.diff(edges)
+        return edges, cells, slow[edges[:-1] // BLOCK] * rng.standard_gamma(sums) / sums
 
     def _draw_gaps(self, rng: np.random.Generator) -> IntArray:
         """Return cycles between adaptations, the first that pass the run's end included."""

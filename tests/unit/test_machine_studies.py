@@ -33,8 +33,8 @@ def test_changes_are_paired_by_seed_and_by_job():
     blind = [np.array([100.0, 1.0]), np.array([10.0, 10.0])]
     aware = [np.array([50.0, 1.0]), np.array([5.0, 10.0])]
     means, typical = study_shared.changes(aware, blind)
-    assert first_number(means) == round(50 * (np.log(51 / 101) + np.log(0.75)), 1)
-    assert typical == f"{50 * np.log(0.5):.1f} ± 0.0"
+    assert first_number(means) == round(100 * (np.sqrt(51 / 101 * 0.75) - 1), 1)
+    assert typical == f"{100 * (np.sqrt(0.5) - 1):.1f} ± 0.0"
 
 
 def test_a_job_that_stops_in_time_loses_less_than_one_that_is_killed():
