@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import re
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -11,6 +12,8 @@ from sim.app import prepare
 from sim.config import CONFIG_FOLDER, check_values
 
 Config = dict[str, Any]
+COMMA = re.compile(r",(?![^\[(]*[\])])")
+"""Between two values of an axis, not within one."""
 
 
 def composed(*overrides: str) -> Config:
@@ -36,4 +39,4 @@ def axes(experiment: str) -> dict[str, list[str]]:
         config = compose("config", [f"experiment={experiment}"], return_hydra_config=True)
     found = config.hydra.sweeper.params
     plain: Any = {} if found is None else OmegaConf.to_container(found, resolve=False)
-    return {key: str(values).split(",") for key, values in plain.items()}
+    return {key: COMMA.split(str(values)) for key, values in plain.items()}

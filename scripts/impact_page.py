@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scripts.study_impact import CLASSES, COUNTS, LEARNED, LOADS, PARTS, POLICIES, SPREADS
+from scripts.study_impact import CLASSES, COUNTS, LEARNED, LOADS, PARTS, POLICIES, SPREADS, STEADY
 from sim.report.answer_tables import percent
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.load_curves import LoadCurve, load_curve
@@ -180,15 +180,12 @@ def repetition_table(results: Results, truth: str) -> str:
     rows = []
     for jobs, label in SETTINGS.items():
         easy = results.easy(part, truth, jobs=jobs)
-        best = results.values(part, truth, RESPONSE, jobs=jobs)
-        if not len(best):
-            continue
+        best = results.values(part, truth, RESPONSE, policy=STEADY, jobs=jobs)
         row = [label, percent(relative_change(best, easy))]
         for name in names:
-            own = results.values(part, truth, RESPONSE, predictor=name, jobs=jobs)
-            wrong = results.values(
-                part, truth, "prediction_median_error", predictor=name, jobs=jobs
-            )
+            asked = {"policy": STEADY, "predictor": name, "jobs": jobs}
+            own = results.values(part, truth, RESPONSE, **asked)
+            wrong = results.values(part, truth, "prediction_median_error", **asked)
             row.append(f"{percent(share_of_gain(own, best, easy))}, {mean_percent(wrong)}")
         rows.append(row)
     return markdown(["what repeats", "oracle against EASY", *names], rows)
@@ -417,7 +414,7 @@ def load_figure(everything: Sequence[Results], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(
-        1, len(everything), figsize=(4.75 * len(everything), 3.8), squeeze=False,
+        1, len(everything), figsize=(4.75 * len(everything), 4.2), squeeze=False,
         layout="constrained",
     )  # fmt: skip
     for results, axes in zip(everything, panels[0], strict=True):
@@ -435,7 +432,9 @@ def load_figure(everything: Sequence[Results], path: Path) -> None:
         axes.set(xlabel="offered load", title=f"{results.name}, measured curves", yscale="log")
         axes.grid(color="#dddddd", linewidth=0.7)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(
+            frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
+        )
     panels[0][0].set_ylabel("mean response time (h)")
     figure.savefig(path, dpi=130, metadata={"Software": None})
     plt.close(figure)

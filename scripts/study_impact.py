@@ -32,6 +32,8 @@ LOAD = 0.6
 SPREADS = (0.1, 0.2, 0.5, 1.0)
 LEARNED = ("adept", "consensus", "rational", "amdahl", "regression", "focused")
 POLICIES = ("sa_easy", "iterative", "fair_share", "knee")
+STEADY = "fair_share"
+"""The policy of the part on repetition: gains vary least between replications."""
 LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
 COUNTS = ((1, 4), (5, 16), (17, 64), (65, 2**31))
@@ -154,9 +156,9 @@ def repetition_part(truth: str) -> Iterator[Case]:
         ("workload.size=hidden",),
     ]
     for jobs in settings:
-        yield from yardsticks("repetition", truth, *jobs)
-        for predictor in ("adept", "rational"):
-            yield Case("repetition", truth, "sa_easy", predictor, jobs)
+        yield Case("repetition", truth, "easy", "user_estimate", jobs)
+        for predictor in ("oracle", "adept", "rational"):
+            yield Case("repetition", truth, STEADY, predictor, jobs)
 
 
 def calibration_part(truth: str) -> Iterator[Case]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from scripts.composing import Config, axes, composed
+from scripts.composing import COMMA, Config, axes, composed
 from sim.metrics import summarise
 from sim.report.answer_tables import answers, verdict
 from sim.report.samples import Group, Sample
@@ -26,7 +26,10 @@ SEPARATE = ("policy", "predictor")
 def settings(name: str, overrides: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yield every combination of a preset's axes; overrides of an axis replace its values."""
     given = dict(one.split("=", 1) for one in overrides)
-    swept = {key: given.get(key, ",".join(values)).split(",") for key, values in axes(name).items()}
+    swept = {
+        key: COMMA.split(given[key]) if key in given else values
+        for key, values in axes(name).items()
+    }
     return (dict(zip(swept, values, strict=True)) for values in product(*swept.values()))
 
 

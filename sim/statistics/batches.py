@@ -90,7 +90,7 @@ def batch_means(
     >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 2100)
     >>> found = batch_means(noise, warmup=100)
     >>> found.batches, found.size, found.interval.contains(5.0), found.correlated
-    (30, 66, True, False)
+    (20, 100, True, False)
     """
     every = samples(values)
     if warmup < 0 or (batches is not None and batches < 2):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scripts import study_preset
-from scripts.composing import composed
+from scripts.composing import COMMA, composed
 from sim.metrics import summarise
 from sim.run import play, set_scene
 
@@ -31,6 +31,12 @@ def test_loads_have_jobs_of_their_own_and_curves(capsys):
     assert "| sa_easy, workload.load=0.3 | easy, workload.load=0.3 | 2 |" in shown
     assert "sa_easy, workload.load=0.3 | easy, workload.load=0.9" not in shown
     assert "Best with foresight: " in shown or "Best: sa_easy" in shown
+
+
+def test_commas_within_a_value_separate_nothing():
+    assert COMMA.split("[1,4],[1,16],null") == ["[1,4]", "[1,16]", "null"]
+    assert COMMA.split("easy,sa") == ["easy", "sa"]
+    assert COMMA.split("interval(0.1,0.9)") == ["interval(0.1,0.9)"]
 
 
 def test_numbers_become_numbers():
