@@ -245,6 +245,8 @@ class Engine:
         now = self.clock._now
         self._give_back(run)
         self.log.end(run, now, status)
+        if self.view.past_errors is not None and status == "completed":
+            self._note_error(run, now)
         self.events += 1
         self._stirred = True
         if run.resumes > now:
@@ -264,6 +266,12 @@ class Engine:
         ends = view.believed_ends
         del ends[bisect_left(ends, (run.believed_end, job))]
         view.ended.append(run)
+
+    def _note_error(self, run: Run, now: float) -> None:
+        """Compare a run with what was believed of it, if it was one run on one count."""
+        errors, began = self.view.past_errors, run.changed == run.start
+        if errors is not None and began and run.number == 0:
+            errors.note(self.view.application[run.job], self.log.said_of(run), now - run.start)
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
@@ -389,26 +397,29 @@ class Engine:
         view.free -= processors
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))
+        said = belief if view.past_errors is None else view.belief_at(job, processors)
         if self._restates:
-            belief = self._restate(run, belief)
+            said = self._restate(run, belief, said)
         self.log.start(
-            run, belief, self.predictor.explain(job, processors) if self._learns else None
+            run, said, self.predictor.explain(job, processors) if self._learns else None
         )
         if cost:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:
             self._expect_expiry(run)
 
-    def _restate(self, run: Run, belief: float) -> float:
+    def _restate(self, run: Run, planned: float, said: float) -> float:
         """Return the belief for the very processors a run got, and the load they have now.
 
-        The policy decided on another; it is told at its next look.
+        The policy decided on another, `said`, and planned with `planned`; it is told at
+        its next look.
         """
         processors = np.concatenate([np.arange(low, high + 1) for low, high in run.nodes])
         stated = self.view.runtime_on(run.job, processors)
-        if stated is None or stated == belief:
-            return belief
-        self._stated.append((run, run.believed_end, run.believed_end - belief + stated))
+        if stated is None or stated == said:
+            return said
+        restated = stated if planned == said else stated * (planned / said)
+        self._stated.append((run, run.believed_end, run.believed_end - planned + restated))
         return stated
 
     def _move_restated(self) -> None:

@@ -50,6 +50,10 @@ class Logbook:
         self._stretches.append((place, now, processors, run.nodes))
         self._stretch_end.append(now)
 
+    def said_of(self, run: Run) -> float:
+        """Return the belief at the start of a job's last run, in seconds."""
+        return self._runs[self._last_run[run.job]][4]
+
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
         self._stretch_end[run.stretch] = now

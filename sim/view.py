@@ -8,6 +8,7 @@ import numpy as np
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
 from predictors.load_aware import NeedsLoad, Parts, runtime_under
 from sim.load_outlook import LoadOutlook
+from sim.past_errors import PastErrors
 from sim.records import Ranges
 
 _LISTED = 1 << 20
@@ -131,6 +132,8 @@ class View:
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
         What is believed of the load, on a shared machine.
+    past_errors : PastErrors or None
+        What beliefs are stretched by, where the policy wants that.
     change_cost : callable
         What the policy says that a change costs: two counts to seconds.
     scales_requests : bool
@@ -176,6 +179,7 @@ class View:
         self.sensor = sensor
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
+        self.past_errors: PastErrors | None = None
         self.change_cost: Callable[[int, int], float] = _free_of_charge
         self.scales_requests = False
         self.queries = 0
@@ -207,11 +211,16 @@ class View:
         return curve
 
     def belief(self, job: int, processors: int) -> float:
-        """Return the believed runtime in seconds: predicted, else as requested."""
+        """Return the runtime to plan with, in seconds: predicted, else as requested.
+
+        Stretched by past errors, where the policy wants that.
+        """
         known = self._believed[job]
         if known is not None and known[0] == processors:
             return known[1]
         seconds = self.belief_at(job, processors)
+        if self.past_errors is not None:
+            seconds *= self.past_errors.factor(self.application[job])
         self._believed[job] = (processors, seconds)
         return seconds
 

@@ -10,6 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision
 from sim.errors import PolicyError
 from sim.policies.order import Order
+from sim.past_errors import PastErrors
 from sim.view import View
 from sim.waiting import WaitingQueue
 
@@ -102,9 +103,15 @@ class Policy:
         None leaves malleable jobs on the processors they start on.
     placement : Placement or None
         Which processors jobs get; None takes the lowest-numbered free ones.
+    error_quantile : float or None
+        Reservations are planned with beliefs stretched by this quantile of runtime
+        over belief in the application's past runs, within (0, 1]; None plans with
+        beliefs as they are. See `sim.past_errors.PastErrors`.
 
     Raises
     ------
+    ConfigError
+        If `error_quantile` is out of range.
     PolicyError
         If a reallocation meets an allocation that keeps counts open until the
         start: both would choose the count of a waiting job.
@@ -115,12 +122,15 @@ class Policy:
     allocation: Allocation | OpenAllocation
     reallocation: Reallocation | None = None
     placement: Placement | None = None
+    error_quantile: float | None = None
 
     @property
     def _reallocates(self) -> bool:
         return self.reallocation is not None and self.reallocation.reallocates
 
     def __post_init__(self) -> None:
+        if self.error_quantile is not None:
+            PastErrors(self.error_quantile)
         if self._reallocates and isinstance(self.allocation, OpenAllocation):
             raise PolicyError(
                 f"policy.reallocation={type(self.reallocation).__name__} does not go with "
@@ -130,6 +140,8 @@ class Policy:
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
+        if self.error_quantile is not None:
+            view.past_errors = PastErrors(self.error_quantile)
         scheduler = self._begin(view)
         return scheduler if self.placement is None else self.placement.begin(view, scheduler)
 
