@@ -9,8 +9,8 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision
 from sim.errors import PolicyError
-from sim.policies.order import Order
 from sim.past_errors import PastErrors
+from sim.policies.order import Order
 from sim.view import View
 from sim.waiting import WaitingQueue
 

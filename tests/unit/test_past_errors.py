@@ -38,7 +38,7 @@ def test_the_quantile_of_past_ratios_and_never_below_one():
 
 @pytest.mark.parametrize("quantile", [0.0, -0.1, 1.5, float("nan")])
 def test_quantiles_out_of_range_are_refused(quantile):
-    with pytest.raises(ConfigError, match="policy.error_quantile must be above 0 and at most 1"):
+    with pytest.raises(ConfigError, match=r"policy\.error_quantile must be above 0 and at most 1"):
         easy(quantile)
 
 
