@@ -38,7 +38,7 @@ chmod 400 "$folder/munge.key"
 munged --force --num-threads=2 --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
   --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" --seed-file="$folder/munge.seed"
 port=$((20000 + RANDOM % 20000))
-sed -e "s|@FOLDER@|$folder|; s|@HOST@|$(hostname -s)|; s|@CPUS@|$(nproc)|" \
+sed -e "s|@FOLDER@|$folder|; s|@HOST@|$(hostname -s)|; s|@CPUS@|$(nproc --all)|" \
   -e "s|@PORT1@|$port|; s|@PORT2@|$((port + 1))|; s|@ARRAY@|${ARRAY:-1001}|" \
   scripts/slurm.conf.in > "$folder/slurm.conf"
 export SLURM_CONF="$folder/slurm.conf"

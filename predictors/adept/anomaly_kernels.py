@@ -45,8 +45,9 @@ def unrest_without(
     n, t = np.empty(nprocs.size - 1), np.empty(nprocs.size - 1)
     for j in range(candidates.size):
         out = candidates[j]
-        n[:out], t[:out] = nprocs[:out], runtime[:out]
-        n[out:], t[out:] = nprocs[out + 1 :], runtime[out + 1 :]
+        for i in range(n.size):
+            k = i if i < out else i + 1
+            n[i], t[i] = nprocs[k], runtime[k]
         for excess in jumps(n, t, is_paper, threshold)[1]:
             unrest[j] += max(excess, 0.0)
         for i in range(n.size - 1):

@@ -175,6 +175,14 @@ def _fill_refined(
 
 
 @njit(cache=True)
+def _copy(source: FloatArray, target: FloatArray, columns: int) -> None:
+    """Copy the first columns of all rows; assigning slices takes far longer to compile."""
+    for i in range(source.shape[0]):
+        for k in range(columns):
+            target[i, k] = source[i, k]
+
+
+@njit(cache=True)
 def search_free(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -206,15 +214,19 @@ def search_free(
     products = _products(candidates[0, :coarse], candidates[1, :coarse], nprocs)
     sums = np.empty((5, coarse))
     plain = np.empty((4, coarse))
+    once, twice = np.empty(runtime.size), np.empty(runtime.size)
     for row in range(rows):
-        once = weights[row] / runtime
-        twice = once / runtime
-        if row > 0 and (weights[row] == weights[row - 1]).all():
-            found[row, :, :coarse] = plain
+        is_alike = row > 0
+        for i in range(runtime.size):
+            once[i] = weights[row, i] / runtime[i]
+            twice[i] = once[i] / runtime[i]
+            is_alike = is_alike and weights[row, i] == weights[row - 1, i]
+        if is_alike:
+            _copy(plain, found[row], coarse)
         else:
-            found[row, 0, :coarse] = candidates[0, :coarse]
+            _copy(candidates[:1], found[row], coarse)
             _fill_lattice(products, once, twice, candidates[2:], sums, found[row])
-            plain[:] = found[row, :, :coarse]
+            _copy(found[row], plain, coarse)
         for k in range(coarse):
             if found[row, 0, k] > reach[int(candidates[1, k]), row]:
                 found[row, 3, k] = np.inf
@@ -344,7 +356,9 @@ def choose(
         lowest breakpoint; serial runtime, A and sigma of the chosen.
     """
     rows, number = targets.size, found.shape[2]
-    family = np.where(high, 1.0, 0.0)
+    family = np.zeros(number)
+    for k in range(number):
+        family[k] = 1.0 if high[k] else 0.0
     chosen = np.empty(rows, np.int64)
     members = np.empty((found.shape[0], number), np.bool_)
     answers = np.empty((rows, 9))
@@ -356,13 +370,16 @@ def choose(
         one = found[at]
         if row == 0 or at > 0:
             best = int(np.argmin(one[3]))
-            members[at] = one[3] <= bounds[0] * one[3, best] + bounds[1]
+            bound = bounds[0] * one[3, best] + bounds[1]
+            for k in range(number):
+                members[at, k] = one[3, k] <= bound
             own = np.flatnonzero(members[at])
             near = _beside(one, members[at], neighbours)
             middle = _family_weights(own, high, balanced, weight)
             _describe(one, high, own, answers[row])
         else:
-            answers[row] = answers[0]
+            for k in range(answers.shape[1]):
+                answers[row, k] = answers[0, k]
         answers[row, 1], answers[row, 2] = _evaluate(one, family, near, targets[row], runtime)
         place = best if plain else _lower_median(runtime, weight, own.copy(), middle)
         chosen[row] = place
