@@ -1,7 +1,7 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
-from collections.abc import Hashable
 from copy import copy
+from functools import partial
 from math import isnan
 from typing import Protocol, Self, runtime_checkable
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
+from predictors.pools import Pools
 from predictors.remarks import worst_grade
 
 _KEPT_RUNS = 16
@@ -218,21 +219,15 @@ class CurvePerApplication:
         self.charge = charge
         self.min_counts = min_counts
         self.tolerance = tolerance
-        self._histories: dict[Hashable, History] = {}
+        self._pools = Pools(partial(History, model, tolerance))
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
-        self._histories = {}
-        self._application: list[int] = jobs.application.tolist()
-        self._size_class: list[int] = jobs.size_class.tolist()
-        self._size: list[float] = jobs.size.tolist()
+        self._pools.attach(jobs)
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
-        pool = self._pool(observation.application, observation.size_class, observation.size)
-        history = self._histories.get(pool)
-        if history is None:
-            history = self._histories[pool] = History(self.model, self.tolerance)
+        history = self._pools.observed(observation)
         scale = 1.0 if isnan(observation.size) else observation.size
         changed = history.add(observation.nprocs, observation.runtime / scale)
         return changed and history.counts >= self.min_counts
@@ -242,7 +237,7 @@ class CurvePerApplication:
         history = self._history(job)
         if history is None:
             return None
-        size = self._size[job]
+        size = self._pools.size[job]
         values = history.predict(counts)
         return values if isnan(size) else values * size
 
@@ -262,9 +257,5 @@ class CurvePerApplication:
         return None if history is None else history.wanted(nprocs)
 
     def _history(self, job: int) -> History | None:
-        pool = self._pool(self._application[job], self._size_class[job], self._size[job])
-        history = self._histories.get(pool)
+        history = self._pools.of(job)
         return None if history is None or history.counts < self.min_counts else history
-
-    def _pool(self, application: int, size_class: int, size: float) -> Hashable:
-        return application if not isnan(size) else (application, size_class)

@@ -1,7 +1,7 @@
 """Learning in the loop with the problem size as an input: regressions per application."""
 
-from collections.abc import Hashable
 from copy import copy
+from functools import partial
 from math import isnan, log2
 
 import numpy as np
@@ -10,6 +10,7 @@ from predictors.base import Explanation, FloatArray, IntArray, Observation, Rema
 from predictors.errors import PredictorError
 from predictors.focused import FocusedRegression
 from predictors.loglog_remarks import is_far
+from predictors.pools import Pools
 from predictors.regression import LogLogRegression
 from predictors.remarks import worse, worst_grade
 from predictors.training_runs import TrainingRuns, runs_from_arrays
@@ -220,41 +221,28 @@ class RegressionPerApplication:
         self.calibration = calibration
         self.charge = charge
         self.growth = growth
-        self._histories: dict[Hashable, SizedHistory] = {}
+        self._pools = Pools(partial(SizedHistory, model, growth))
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
-        self._histories = {}
-        self._application: list[int] = jobs.application.tolist()
-        self._size_class: list[int] = jobs.size_class.tolist()
-        self._size: list[float] = jobs.size.tolist()
+        self._pools.attach(jobs)
         self._reference: list[int] = jobs.requested_processors.tolist()
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
-        pool = self._pool(observation.application, observation.size_class, observation.size)
-        if pool not in self._histories:
-            self._histories[pool] = SizedHistory(self.model, self.growth)
-        return self._histories[pool].add(observation)
+        return self._pools.observed(observation).add(observation)
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of a job at each count, None if too little was seen."""
-        history = self._history(job)
+        history = self._pools.of(job)
         if history is None:
             return None
-        return history.predict(counts, self._size[job], self._reference[job])
+        return history.predict(counts, self._pools.size[job], self._reference[job])
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""
-        history = self._history(job)
-        size = self._size[job]
+        history = self._pools.of(job)
+        size = self._pools.size[job]
         if history is None or not history.can_predict:
             return Explanation("requested_time", 0, "")
         return Explanation(self.method, history.number, history.grade(nprocs, size))
-
-    def _history(self, job: int) -> SizedHistory | None:
-        pool = self._pool(self._application[job], self._size_class[job], self._size[job])
-        return self._histories.get(pool)
-
-    def _pool(self, application: int, size_class: int, size: float) -> Hashable:
-        return application if not isnan(size) else (application, size_class)

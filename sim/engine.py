@@ -269,8 +269,8 @@ class Engine:
 
     def _note_error(self, run: Run, now: float) -> None:
         """Compare a run with what was believed of it, if it was one run on one count."""
-        errors, began = self.view.past_errors, run.changed == run.start
-        if errors is not None and began and run.number == 0:
+        errors, on_one_count = self.view.past_errors, run.changed == run.start
+        if errors is not None and on_one_count and run.number == 0:
             errors.note(self.view.application[run.job], self.log.said_of(run), now - run.start)
 
     def _observe(self, run: Run, now: float) -> None:

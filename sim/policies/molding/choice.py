@@ -127,6 +127,40 @@ def mold_first(
 
 
 @njit(cache=True)
+def _earlier_dish(
+    times: FloatArray, free: IntArray, span: IntArray, now: float,
+    own: int, old: float, old_end: float, begin: float, end: float, most: int,
+    counts: IntArray, runtimes: FloatArray, low: int, high: int,
+) -> tuple[int, float, bool]:  # fmt: skip
+    """Return the dish that ends earliest before `old_end`, -1 if none does, and its start.
+
+    Also whether the job's own reservation was taken out of the profile on the
+    way, as dishes of more processors than it holds need.
+    """
+    reach = most + own if old < end else most
+    best, best_start, best_end = -1, old, old_end
+    out = False
+    for dish in range(low, high):
+        count, seconds = counts[dish], runtimes[dish]
+        if count > reach:
+            break
+        if max(now + seconds, begin) >= best_end:
+            continue
+        after = max(now, begin - seconds - 1.0)
+        limit = min(end, best_end - seconds)
+        if after >= limit:
+            continue
+        if count > own and not out:
+            occupy(times, free, span, old, old_end, -own)
+            out = True
+        mine = np.inf if out else old
+        start = earliest(times, free, span, count, seconds, after, limit, mine)
+        if start < limit and start + seconds < best_end:
+            best, best_start, best_end = dish, start, start + seconds
+    return best, best_start, out
+
+
+@njit(cache=True)
 def compress_menus(
     times: FloatArray,
     free: IntArray,
@@ -161,33 +195,17 @@ def compress_menus(
         old, old_end = starts[k], starts[k] + runtime[k]
         if old_end <= begin:
             continue
-        reach = most + own if old < end else most
-        best, best_start, best_end = -1, old, old_end
-        out = False
-        for dish in range(low[k], high[k]):
-            count, seconds = counts[dish], runtimes[dish]
-            if count > reach:
-                break
-            if max(now + seconds, begin) >= best_end:
-                continue
-            after = max(now, begin - seconds - 1.0)
-            limit = min(end, best_end - seconds)
-            if after >= limit:
-                continue
-            if count > own and not out:
-                occupy(times, free, span, old, old_end, -own)
-                out = True
-            mine = np.inf if out else old
-            start = earliest(times, free, span, count, seconds, after, limit, mine)
-            if start < limit and start + seconds < best_end:
-                best, best_start, best_end = dish, start, start + seconds
+        best, best_start, out = _earlier_dish(
+            times, free, span, now, own, old, old_end, begin, end, most,
+            counts, runtimes, low[k], high[k],
+        )  # fmt: skip
         if best < 0:
             if out:
                 occupy(times, free, span, old, old_end, own)
             continue
         if not out:
             occupy(times, free, span, old, old_end, -own)
-        occupy(times, free, span, best_start, best_end, counts[best])
+        occupy(times, free, span, best_start, best_start + runtimes[best], counts[best])
         processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
         begin = min(begin, old)
         end = max(end, old_end)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from sim.profile import FIRST, LAST, place
 
 
@@ -37,6 +37,26 @@ def _try_step(
         total += place(times, free, span, now, counts[dish[i]], seconds) + seconds
         left -= now + seconds
     return total if total < best else np.inf
+
+
+@njit(cache=True)
+def _next_to_grow(
+    counts: IntArray, runtimes: FloatArray, serial: FloatArray,
+    dish: IntArray, may_grow: BoolArray, by_time: bool,
+) -> int:  # fmt: skip
+    """Return the job whose step gains most time or loses least efficiency, -1 if none may."""
+    chosen, least = -1, np.inf
+    for i in range(dish.size):
+        if may_grow[i]:
+            at, to = dish[i], dish[i] + 1
+            if by_time:
+                loss = runtimes[to] - runtimes[at]
+            else:
+                loss = serial[i] / (counts[at] * runtimes[at])
+                loss -= serial[i] / (counts[to] * runtimes[to])
+            if loss < least:
+                chosen, least = i, loss
+    return chosen
 
 
 @njit(cache=True)
@@ -98,17 +118,7 @@ def iterate(
             done[i + 1] = done[i] + start + seconds
         improved = False
         while not improved:
-            chosen, least = -1, np.inf
-            for i in range(jobs):
-                if may_grow[i]:
-                    at, to = dish[i], dish[i] + 1
-                    if by_time:
-                        loss = runtimes[to] - runtimes[at]
-                    else:
-                        loss = serial[i] / (counts[at] * runtimes[at])
-                        loss -= serial[i] / (counts[to] * runtimes[to])
-                    if loss < least:
-                        chosen, least = i, loss
+            chosen = _next_to_grow(counts, runtimes, serial, dish, may_grow, by_time)
             if chosen < 0:
                 return plans
             dish[chosen] += 1
