@@ -177,7 +177,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert re.search(r"^interrupted: ", err, re.MULTILINE)
     assert "Traceback" not in err

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from random_schedules import random_run
@@ -85,12 +83,12 @@ def test_one_job_is_drawn():
     assert [text.get_text() for text in figure.axes[0].texts] == ["1"]
 
 
-def test_large_pictures_take_seconds():
+def test_a_large_picture_covers_the_area_of_its_rectangles():
     rng = np.random.default_rng(0)
     k = 200_000
     left = np.sort(rng.uniform(0, 1e6, k))
     low = rng.integers(0, 200, k).astype(float)
     shape = Rectangles(np.arange(k), left, left + 10.0, low, low + 5)
-    begun = time.perf_counter()
-    coverage(shape, np.ones(k), (0.0, 1e6 + 10, 256), (256, 1600))
-    assert time.perf_counter() - begun < 3.0
+    got = coverage(shape, np.ones(k), (0.0, 1e6 + 10, 256), (256, 1600))
+    assert got.shape == (256, 1600)
+    assert got.mean() * (1e6 + 10) * 256 == pytest.approx(k * 10.0 * 5)
