@@ -218,11 +218,14 @@ class View:
         known = self._believed[job]
         if known is not None and known[0] == processors:
             return known[1]
-        seconds = self.belief_at(job, processors)
-        if self.past_errors is not None:
-            seconds *= self.past_errors.factor(self.application[job])
+        seconds = self.belief_at(job, processors) * self.caution(job)
         self._believed[job] = (processors, seconds)
         return seconds
+
+    def caution(self, job: int) -> float:
+        """Return by what beliefs about a job are stretched to plan with: 1 unless wanted."""
+        errors = self.past_errors
+        return 1.0 if errors is None else errors.factor(self.application[job])
 
     def belief_at(self, job: int, processors: int) -> float:
         """Return the believed runtime at any count, in seconds, and keep nothing of it."""

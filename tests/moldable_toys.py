@@ -60,9 +60,10 @@ POLICIES = {
 }
 
 
-def policy(backfill: str, allocation: object) -> Policy:
+def policy(backfill: str, allocation: object, error_quantile: float | None = None) -> Policy:
     """First come first served, with a backfilling rule by name."""
-    return Policy(FirstComeFirstServed(), ALL_BACKFILLS[backfill], allocation)
+    order = FirstComeFirstServed()
+    return Policy(order, ALL_BACKFILLS[backfill], allocation, error_quantile=error_quantile)
 
 
 def named(name: str) -> Policy:
@@ -98,6 +99,8 @@ def mold(
     curves: Sequence[Callable[[int], float] | None],
     processors: int = 8,
     factor: float = 1.0,
+    error_quantile: float | None = None,
+    **options: object,
 ) -> Records:
     """Replay jobs with curves of their own under a rule that knows them, or a multiple."""
     trace, truth = truth_of(rows, curves, processors)
@@ -105,10 +108,11 @@ def mold(
     return simulate(
         trace,
         truth,
-        policy(backfill, allocation),
+        policy(backfill, allocation, error_quantile),
         oracle,
         Dedicated(processors),
         watchers=(Checker(),),
+        **options,
     )
 
 

@@ -113,6 +113,8 @@ class Advice:
     def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         """Return the curve of a moldable job, or None where the request stands.
 
+        All of it is stretched by past errors, where the policy wants that.
+
         Parameters
         ----------
         job : int
@@ -129,6 +131,8 @@ class Advice:
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
+        if view.past_errors is not None:
+            runtimes = runtimes * view.caution(job)
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None
         own = runtimes[asked.size - counts.size :]

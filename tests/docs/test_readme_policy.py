@@ -1,26 +1,56 @@
-"""The README's example of a new allocation rule works as it stands."""
+"""The README's example of a new allocation rule: one file, one YAML, one test, as they stand."""
 
 import re
+import sys
 from pathlib import Path
 
-from moldable_toys import truth_of
-from toys import ToyOracle
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
-from sim.policies.backfill.easy import Easy
-from sim.policies.order import FirstComeFirstServed
+import sim.policies.allocation as package
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER
+from sim.run import play, set_scene
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PLACE = "sim.policies.allocation.half"
 
 
-def test_the_example_of_a_new_rule_allocates_half_of_the_request():
-    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def block(kind: str, inside: str) -> str:
+    """Return the README's block of a kind that holds some text."""
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return next(text for text in blocks if inside in text)
+
+
+@pytest.fixture
+def conf(tmp_path, monkeypatch):
+    """Put the example's files where the README says, in a folder of their own."""
+    (tmp_path / "half.py").write_text(block("python", "class Half"), encoding="utf-8")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, PLACE, raising=False)
+    yaml = tmp_path / "conf/policy/allocation/half.yaml"
+    yaml.parent.mkdir(parents=True)
+    yaml.write_text(block("yaml", PLACE), encoding="utf-8")
+    yield tmp_path / "conf"
+    sys.modules.pop(PLACE, None)
+
+
+def test_the_example_s_own_test_passes(conf):
     names: dict = {}
-    exec(next(block for block in blocks if "class Half" in block), names)
-    rows = [(0, 4, 6), (0, 1, 24), (0, 3, 8)]
-    trace, truth = truth_of(rows, [lambda n: 24 / n] * 2 + [None], 8)
-    policy = Policy(FirstComeFirstServed(), Easy(), names["Half"]())
-    records = simulate(trace, truth, policy, ToyOracle(truth), Dedicated(8))
-    assert records.allocated.tolist() == [2, 1, 3]
+    exec(block("py", "import Half"), names)
+    tests = [value for name, value in names.items() if name.startswith("test_")]
+    assert len(tests) == 1
+    tests[0]()
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+def test_the_example_is_an_option_with_any_order_and_backfilling(conf, backfill):
+    prepare()
+    parts = ["policy/allocation=half", f"policy/backfill={backfill}", "policy/order=sjf"]
+    toy = ["workload.jobs=20", "predictor=oracle", f"hydra.searchpath=[file://{conf}]"]
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config = OmegaConf.to_container(compose("config", overrides=[*toy, *parts]), resolve=True)
+    outcome = play(config, config, set_scene(config, 0)).outcome
+    requested = outcome.trace.jobs["requested_processors"].tolist()
+    assert outcome.records.allocated.tolist() == [max(n // 2, 1) for n in requested]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from toys import ToyEstimate, replay, rigid, rigid_truth, trace_of
+from moldable_toys import POLICIES, policy, truth_of
+from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
 
 from sim.engine import simulate
 from sim.errors import ConfigError
@@ -62,6 +63,40 @@ def test_a_stretched_reservation_leaves_room_for_what_would_not_have_fitted():
     plain, stretched = one_application(short, easy(None)), one_application(short, easy(1.0))
     assert plain.start_time[5] == 400.0
     assert stretched.start_time[5] == 320.0
+
+
+class Planned:
+    """A policy that notes for how long its runs are planned, by job."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.seconds = {}
+
+    def begin(self, view):
+        """Begin a run."""
+        self.view, self.scheduler = view, self.inner.begin(view)
+        return self
+
+    def look(self):
+        """Look, and note what runs."""
+        for run in self.view.running.values():
+            self.seconds.setdefault(run.job, run.believed_end - run.start)
+        return self.scheduler.look()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_moldable_rule_plans_with_stretched_beliefs(name):
+    # All is believed half as long as it takes. After three runs a moldable job comes, and a rigid
+    # one; others that come a second later let the policy look while they run.
+    rows = [*[(0, 1, 10)] * 3, (100, 2, 100), (101, 1, 1), (1000, 3, 80), (1001, 1, 1)]
+    trace, truth = truth_of(rows, [None, None, None, lambda n: 200 / n, None, None, None], 4)
+    for quantile, factor in ((None, 1.0), (1.0, 2.0)):
+        rule = Planned(policy(*POLICIES[name], quantile))
+        records = simulate(trace, truth, rule, ToyOracle(truth, 0.5), Dedicated(4))
+        half = 0.5 * (records.end_time - records.start_time)
+        assert rule.seconds[3] == pytest.approx(factor * half[3])
+        assert rule.seconds[5] == pytest.approx(factor * half[5])
+        assert records.believed_runtime == pytest.approx(half)
 
 
 def test_what_was_said_is_recorded_not_what_was_planned():

@@ -55,6 +55,7 @@ class Explore(SmallestTurnaround):
         runtimes = view.curve(job, counts)
         if runtimes is None:
             return best
+        runtimes = runtimes * view.caution(job)
         starts = outlook(counts, runtimes)
         ends = starts + runtimes - view.now
         if starts[1] > view.now or ends[1] > self.patience * ends[0]:
