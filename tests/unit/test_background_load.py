@@ -85,6 +85,14 @@ def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
     assert not np.array_equal(other.cpu_at(times), fresh.cpu_at(times))
 
 
+def test_a_border_whose_quotient_rounds_down_is_passed():
+    """(origin + k·span − origin) / span may fall short of k: jobs across it once never ended."""
+    for origin in np.random.default_rng(7).uniform(-1e5, 1e6, 40).tolist():
+        load = BackgroundLoad(1, Streams(1), ConstantLoad(0.5), None, origin=origin)
+        assert load.completion([0], origin, 129600.0, 0.0) == pytest.approx(origin + 259200.0)
+        assert load.average_cpu([0], origin, origin + 259200.0).tolist() == pytest.approx([0.5])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_chunk_length_does_not_matter(kind):
     short, long = background(kind, chunk=777.0), background(kind, chunk=50_000.0)
