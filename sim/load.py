@@ -119,16 +119,21 @@ class BackgroundLoad:
         index = int((time - self.origin) // self.span)
         if index < 0:
             raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
+        chunk = self._drawn(index)
+        while time >= chunk.end:  # the quotient of a time at a border may round down
+            index += 1
+            chunk = self._drawn(index)
+        self._recent = chunk
+        return chunk
+
+    def _drawn(self, index: int) -> LoadChunk:
+        """Return the chunk of that number, drawing those before it."""
         while len(self._chunks) <= index:
             start = self.origin + self.span * len(self._chunks)
             end = self.origin + self.span * (len(self._chunks) + 1)
             cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
             self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
-        chunk = self._chunks[index]
-        if time >= chunk.end:
-            return self._chunk(chunk.end)
-        self._recent = chunk
-        return chunk
+        return self._chunks[index]
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
         """Return the job's processors and, for each node, whether the job is on it."""

@@ -1,8 +1,9 @@
 """Kinds of background load: the paper's rounds, bursts, daily cycles, constant load."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from sim.load_kernels import FloatArray
 from sim.load_sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
 
 BATCH = 64
+
+
+def _counts(at_once: Sequence[int | None]) -> bool:
+    """Return whether these are the fewest and the most places loaded at once."""
+    if len(at_once) != 2 or not isinstance(at_once[0], Integral):
+        return False
+    fewest, most = at_once
+    return fewest >= 0 and (most is None or (isinstance(most, Integral) and most >= max(fewest, 1)))
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,10 @@ class RoundLoad:
     def __post_init__(self) -> None:
         check_interval("available", self.available, 0.0, 1.0)
         check_interval("duration", self.duration, 0.0, np.inf)
-        fewest, most = self.at_once
-        if fewest < 0 or (most is not None and most < max(fewest, 1)):
+        if not _counts(self.at_once):
             raise ConfigError(
-                f"at_once must be a pair with 0 <= fewest <= most, or None, got {self.at_once}"
+                "at_once must be a pair of whole numbers with 0 <= fewest <= most and most >= 1, "
+                f"or null for most, got {list(self.at_once)}"
             )
 
     def cpu(
@@ -140,8 +149,8 @@ class BurstyLoad:
         check_interval("available", self.available, 0.0, 1.0)
         check_interval("loaded", self.loaded, 0.0, np.inf)
         check_interval("free", self.free, 0.0, np.inf)
-        if self.tail is not None and self.tail <= 0:
-            raise ConfigError(f"tail must be positive or None, got {self.tail}")
+        if self.tail is not None and not 0 < self.tail < np.inf:
+            raise ConfigError(f"tail must be positive and finite, or null, got {self.tail}")
         if self.loaders < 1:
             raise ConfigError(f"loaders must be at least 1, got {self.loaders}")
 
@@ -226,6 +235,8 @@ class PeriodicLoad:
 
     def __post_init__(self) -> None:
         check_interval("depth", self.depth, 0.0, 0.999)
+        if not 0 < self.period < np.inf:
+            raise ConfigError(f"period must be a positive number of seconds, got {self.period}")
         if not 0 < self.step <= self.period:
             raise ConfigError(f"step must lie in (0, {self.period:g}], got {self.step}")
         if not 0 <= self.spread <= 1:
@@ -285,7 +296,8 @@ class ConstantLoad:
     available: float = 1.0
 
     def __post_init__(self) -> None:
-        check_interval("available", (self.available, self.available), 0.0, 1.0)
+        if not 0 < self.available <= 1:
+            raise ConfigError(f"available must be in (0, 1], got {self.available}")
 
     def cpu(
         self, processors: int, per_node: int, rng: np.random.Generator, origin: float

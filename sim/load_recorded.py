@@ -59,13 +59,11 @@ def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
         For a missing column, a field that is not a number, a value outside
         (0, 1], an unknown node, a gap or an overlap.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, skipinitialspace=True)
-            lines = [(reader.line_num, fields) for fields in reader if fields]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise LoadFileError(f"{path.name}: cannot be read as CSV ({error})") from error
+    lines = _lines(path)
     head = [name.strip() for name in lines[0][1]] if lines else []
+    twice = sorted({name for name in columns if head.count(name) > 1})
+    if twice:
+        raise LoadFileError(f"{path.name}: line 1 names {', '.join(twice)} more than once")
     missing = [name for name in columns if name not in head]
     if missing:
         raise LoadFileError(
@@ -84,6 +82,21 @@ def read_load(path: Path, nodes: int, columns: tuple[str, ...]) -> Recorded:
     return _collect(path.name, rows)
 
 
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines of a CSV file that are not empty, numbered from 1."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, skipinitialspace=True, strict=True)
+            try:
+                return [(reader.line_num, fields) for fields in reader if fields]
+            except csv.Error as error:
+                where = f"{path.name}: line {reader.line_num}"
+                raise LoadFileError(f"{where}: no well-formed CSV ({error})") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise LoadFileError(f"{path}: cannot be read as CSV ({why})") from error
+
+
 Row = tuple[int, tuple[int, ...], float, float, float]
 
 
@@ -96,7 +109,7 @@ def _row(file: str, line: int, fields: dict[str, str], nodes: int) -> Row:
     numbers = {}
     for name, text in fields.items():
         try:
-            numbers[name] = float(text)
+            numbers[name] = float(text.replace("_", "?"))  # Python's digit groups are not CSV
         except ValueError as error:
             raise fail(name, "a number") from error
         if not np.isfinite(numbers[name]):

@@ -58,6 +58,22 @@ def _noisy(values, keys, times, key, spread, floor):  # type: ignore[no-untyped-
             values[j, i] = min(1.0, max(floor, values[j, i] * np.exp(spread * normal)))
 
 
+def check_monitor(every: float, per: str, noise: float, name: str = "") -> None:
+    """Refuse the figures of a monitor that are out of range; names in messages begin with `name`.
+
+    Raises
+    ------
+    ConfigError
+        Unless seconds are positive, places known, and noise is at least 0 and finite.
+    """
+    if not 0 < every < np.inf:
+        raise ConfigError(f"{name}every must be a positive number of seconds, got {every}")
+    if per not in ("processor", "node"):
+        raise ConfigError(f"{name}per must be 'processor' or 'node', got {per!r}")
+    if not 0 <= noise < np.inf:
+        raise ConfigError(f"{name}noise must be at least 0 and finite, got {noise}")
+
+
 class LoadSensors:
     """Samples of a background load: at fixed times for the machine, and along each run.
 
@@ -94,12 +110,7 @@ class LoadSensors:
         per: Literal["processor", "node"] = "processor",
         noise: float = 0.0,
     ) -> None:
-        if not (every > 0 and np.isfinite(every)):
-            raise ConfigError(f"every must be a positive number of seconds, got {every}")
-        if per not in ("processor", "node"):
-            raise ConfigError(f"per must be 'processor' or 'node', got {per!r}")
-        if not noise >= 0:
-            raise ConfigError(f"noise must be at least 0, got {noise}")
+        check_monitor(every, per, noise)
         self.load = load
         self.every = every
         self.per = per

@@ -60,9 +60,10 @@ class LoadModel(Protocol):
 
 
 def check_interval(name: str, interval: Pair, low: float, high: float) -> None:
-    """Raise a `ConfigError` unless low < interval[0] <= interval[1] <= high."""
-    if len(interval) != 2 or not low < interval[0] <= interval[1] <= high:
-        limit = f"{low:g} < lower <= upper" + (f" <= {high:g}" if np.isfinite(high) else "")
+    """Raise a `ConfigError` unless low < interval[0] <= interval[1] <= high, all finite."""
+    ordered = len(interval) == 2 and low < interval[0] <= interval[1] <= high
+    if not ordered or interval[1] == np.inf:
+        limit = f"{low:g} < lower <= upper" + (f" <= {high:g}" if np.isfinite(high) else " < inf")
         raise ConfigError(f"{name} must be a pair with {limit}, got {tuple(interval)}")
 
 

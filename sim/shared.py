@@ -11,7 +11,7 @@ from sim.load_beliefs import Belief, LoadBeliefs
 from sim.load_kernels import IntArray
 from sim.load_models import ConstantLoad
 from sim.load_outlook import LoadOutlook
-from sim.load_sensors import LoadSensors
+from sim.load_sensors import LoadSensors, check_monitor
 from sim.load_sources import LoadModel
 from sim.records import Ranges
 from workloads.streams import Streams
@@ -84,6 +84,7 @@ class Shared:
     ) -> None:
         if not (history >= 0 and np.isfinite(history)):
             raise ConfigError(f"history must be a number of seconds, at least 0, got {history}")
+        check_monitor(sample_every, sample_per, sample_noise, "sample_")
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams
         self._kinds = (cpu, network)

@@ -9,6 +9,7 @@ from sim.errors import ConfigError
 from sim.load import BackgroundLoad
 from sim.load_models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.load_sensors import LoadSensors
+from sim.shared import Shared
 from workloads.streams import Streams
 
 KINDS = {
@@ -83,6 +84,14 @@ def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
     np.testing.assert_array_equal(rows, fresh.loaded_links(range(8), 0.0, 12_000.0))
     other = background(kind, seed=4, chunk=1000.0)
     assert not np.array_equal(other.cpu_at(times), fresh.cpu_at(times))
+
+
+def test_a_border_whose_quotient_rounds_down_is_passed():
+    """(origin + k·span − origin) / span may fall short of k: jobs across it once never ended."""
+    for origin in np.random.default_rng(7).uniform(-1e5, 1e6, 40).tolist():
+        load = BackgroundLoad(1, Streams(1), ConstantLoad(0.5), None, origin=origin)
+        assert load.completion([0], origin, 129600.0, 0.0) == pytest.approx(origin + 259200.0)
+        assert load.average_cpu([0], origin, origin + 259200.0).tolist() == pytest.approx([0.5])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,6 +246,34 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
 def test_figures_out_of_range_are_refused(build):
     with pytest.raises(ConfigError):
         build()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: RoundLoad(duration=(100.0, np.inf)), r"duration .* upper < inf, got \(100.0, inf"),
+        (lambda: BurstyLoad(loaded=(30.0, np.inf)), "loaded must be a pair"),
+        (lambda: BurstyLoad(free=(30.0, np.inf)), "free must be a pair"),
+        (lambda: BurstyLoad(tail=np.nan), "tail must be positive and finite, or null, got nan"),
+        (lambda: RoundLoad(at_once=(1,)), r"at_once must be a pair of whole numbers.* got \[1\]"),
+        (lambda: RoundLoad(at_once=(1, 2, 3)), "at_once must be a pair"),
+        (lambda: RoundLoad(at_once=(None, 3)), "at_once must be a pair"),
+        (lambda: RoundLoad(at_once=(1.5, 3)), "at_once must be a pair"),
+        (lambda: RoundLoad(at_once=(0, np.nan)), "at_once must be a pair"),
+        (lambda: PeriodicLoad(period=np.nan), "period must be a positive number of seconds"),
+        (lambda: PeriodicLoad(period=0.0), "period must be .* got 0"),
+        (lambda: ConstantLoad(np.nan), r"available must be in \(0, 1\], got nan"),
+        (lambda: Shared(2, sample_every=0.0), "sample_every must be .* got 0"),
+        (lambda: Shared(2, sample_noise=np.inf), "sample_noise must be .* got inf"),
+    ],
+)
+def test_the_refusal_names_the_figure_and_what_is_allowed(build, message):
+    with pytest.raises(ConfigError, match=message):
+        build()
+
+
+def test_counts_of_numpy_are_counts():
+    assert RoundLoad(at_once=(np.int64(0), np.int64(2))).at_once == (0, 2)
 
 
 def test_noise_leaves_free_links_free():

@@ -80,6 +80,9 @@ HEAD = "start_time,end_time,node,available_cpu\n"
         (HEAD + "0,inf,0,0.5\n", "line 2: end_time must be a finite number"),
         (HEAD, "holds no load"),
         ("start_time,end_time,node\n0,1,0\n", "line 1 lacks available_cpu"),
+        (HEAD + "0,1_00,0,0.5\n", "line 2: end_time must be a number, got '1_00'"),
+        (HEAD + '0,100,0,"0.5\n', "line 2: no well-formed CSV"),
+        (HEAD.strip() + ",node\n0,1,0,0.5,0\n", "line 1 names node more than once"),
         (HEAD + "0,100,0,0.5,9,9\n1\n", "line 2: 4 fields are needed, got 6"),
     ],
 )
@@ -106,7 +109,7 @@ def test_bad_network_files_are_refused(play, rows, message):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(LoadFileError, match=r"none\.csv"):
+    with pytest.raises(LoadFileError, match=r"none\.csv: cannot be read as CSV \(No such file"):
         BackgroundLoad(2, Streams(1), cpu=RecordedLoad(str(tmp_path / "none.csv")))
 
 
