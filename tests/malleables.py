@@ -12,8 +12,9 @@ from sim.policies import Policy
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.reallocation.base import Members, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.sharing import Members
 from sim.records import Records
 from sim.view import FeasibleCounts, Run, View
 

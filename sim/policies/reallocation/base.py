@@ -2,12 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import IntArray
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
@@ -15,98 +13,10 @@ from sim.policies.order import Order
 from sim.policies.reallocation.apportion import snap
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel, NoCost
+from sim.policies.reallocation.deferral import Deferral
 from sim.policies.reallocation.lending import LendingView
+from sim.policies.reallocation.sharing import Members, Sharing
 from sim.view import Run, View
-
-
-@dataclass(frozen=True)
-class Members:
-    """The malleable jobs on the machine: those that run, oldest first, then those that start.
-
-    Attributes
-    ----------
-    job : list of int
-    run : list of (Run or None), length n
-        None for a job that starts now.
-    held : numpy.ndarray of int, shape (n,)
-        0 for a job that starts now.
-    least, largest : numpy.ndarray of int, shape (n,)
-        What each may hold now.
-    waiting : int
-        How many jobs wait.
-    """
-
-    job: list[int]
-    run: list[Run | None]
-    held: IntArray
-    least: IntArray
-    largest: IntArray
-    waiting: int
-
-    def __len__(self) -> int:
-        return len(self.job)
-
-
-class Sharing(Protocol):
-    """A reallocation rule at work in one run, with whatever it remembers."""
-
-    def queue_count(self, job: int) -> int:
-        """Return with how many processors a job starts, and below which it never falls."""
-        ...
-
-    def share(self, members: Members, total: int) -> IntArray:
-        """Return the processors of each member.
-
-        Parameters
-        ----------
-        members : Members
-        total : int
-            What they may hold together; at least the sum of ``members.least``.
-        """
-        ...
-
-    def hold_back(self) -> float | None:
-        """Return until when nobody may start, None if jobs may."""
-        ...
-
-    def wake(self) -> float | None:
-        """Return when the rule wants to look again, None if only when something happens."""
-        ...
-
-
-class PlainSharing:
-    """What most rules have in common: they remember nothing and start jobs on their least count.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    """
-
-    def __init__(self, beliefs: Beliefs) -> None:
-        self.beliefs = beliefs
-        self.view = beliefs.view
-
-    def queue_count(self, job: int) -> int:
-        """Return the job's least count."""
-        return self.view.extremes(job)[0]
-
-    def hold_back(self) -> float | None:
-        """Return None: jobs may start."""
-        return None
-
-    def wake(self) -> float | None:
-        """Return None: shares change when something happens."""
-        return None
-
-    def work_left(self, members: Members) -> FloatArray:
-        """Return the believed serial seconds that each member has to do, shape (n,)."""
-        beliefs = self.beliefs
-        return np.array(
-            [
-                beliefs.serial(job) if run is None else beliefs.work_left(run)
-                for job, run in zip(members.job, members.run, strict=True)
-            ]
-        )
 
 
 class Reallocation:
@@ -134,9 +44,12 @@ class Reallocation:
     ----------
     shrinks_unasked : bool
         Whether the rule shrinks jobs on its own account, `reclaim` or not.
+    defers : bool
+        Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
     """
 
     shrinks_unasked = False
+    defers = False
 
     reallocates = True
 
@@ -227,6 +140,9 @@ class ReallocatingScheduler:
         self._is_held_back = False
         self._waking = -np.inf
         self._known_limits: dict[int, tuple[int, int]] = {}
+        self._deferral: Deferral | None = None
+        if rule.defers and rule.reclaim:
+            self._deferral = Deferral(view, self.sharing, self._limits)
 
     def _limits(self, job: int) -> tuple[int, int]:
         """Return the count below which a job need not fall, and its largest."""
@@ -253,6 +169,8 @@ class ReallocatingScheduler:
             self._known_limits.pop(run.job, None)
         running = self._running()
         lent = int((running.held - running.least).sum()) if self.rule.reclaim else 0
+        if self._deferral is not None:
+            self.lending.arrived = self._deferral.admit(running)
         decisions = self._starts(lent)
         starts = [d for d in decisions if type(d) is Start]
         others: list[Decision] = [d for d in decisions if type(d) is not Start]
@@ -260,7 +178,7 @@ class ReallocatingScheduler:
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
         if len(members):
-            shares = self.sharing.share(members, total)
+            shares = (self._deferral or self.sharing).share(members, total)
             shares = self._snapped(members, shares, total)
             shares, later = self._guarded(members, shares, total)
             others += self._wakes(later)

@@ -5,10 +5,11 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.moves import hand_out, make_room
+from sim.policies.reallocation.sharing import Members, PlainSharing
 
 
 class GreedyExpansion(Reallocation):

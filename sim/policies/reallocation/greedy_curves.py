@@ -6,10 +6,11 @@ from bisect import bisect_right
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.moves import hand_out
+from sim.policies.reallocation.sharing import Members, PlainSharing
 
 
 class Hell(Reallocation):
@@ -21,6 +22,8 @@ class Hell(Reallocation):
     nobody falls below the least count. The last two are our reading. The other
     parameters are those of `Reallocation`.
     """
+
+    defers = True
 
     def sharing(self, beliefs: Beliefs) -> "HellSharing":
         """Return the rule at work in a new run."""
@@ -130,6 +133,8 @@ class KneeFirst(Reallocation):
     threshold : float
         θ, seconds; the study tunes it for each workload.
     """
+
+    defers = True
 
     def __init__(
         self,

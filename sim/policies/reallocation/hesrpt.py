@@ -6,9 +6,10 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.reallocation.apportion import apportion
-from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.sharing import Members, PlainSharing
 
 _EXPONENTS = (0.01, 0.99)
 
@@ -61,6 +62,8 @@ class HeSrpt(Reallocation):
     objective : {"response", "slowdown"}
         What the shares minimise.
     """
+
+    defers = True
 
     def __init__(
         self,

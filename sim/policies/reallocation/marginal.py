@@ -5,9 +5,10 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.sharing import Members, PlainSharing
 
 
 def concave_gains(speedup: FloatArray) -> FloatArray:

@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.base import Members, PlainSharing, Reallocation
+from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.moves import make_room
+from sim.policies.reallocation.sharing import Members, PlainSharing
 from sim.view import Run
 
 Phase = Literal["no_ref", "increase", "decrease", "stable"]

@@ -1,0 +1,99 @@
+"""Jobs whose share rounds to nothing wait (policies.md 4.4, 4.5), against a naive model."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from malleables import beliefs_of, members_of, play, power_truth, stretches_of
+
+from sim.checks import Checker
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.reallocation.deferral import Deferral
+from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
+from sim.policies.reallocation.hesrpt import HeSrpt
+
+WORK = [101.0, 70.0, 55.0, 31.0, 21.0, 13.0, 9.0]
+
+
+def naive_ends(work: list[float], processors: int, p: float) -> list[float]:
+    """Return ends under heSRPT in whole processors: largest remainders, zeros wait."""
+    left, now, ends = dict(enumerate(work)), 0.0, [0.0] * len(work)
+    while left:
+        ranks = sorted(left, key=lambda job: -left[job])
+        edges = [(i / len(ranks)) ** (1 / (1 - p)) * processors for i in range(len(ranks) + 1)]
+        exact = [high - low for low, high in pairwise(edges)]
+        counts = [int(value + 1e-9) for value in exact]
+        by_remainder = sorted(range(len(ranks)), key=lambda i: counts[i] - exact[i])
+        for i in by_remainder[: processors - sum(counts)]:
+            counts[i] += 1
+        rates = {job: count**p for job, count in zip(ranks, counts, strict=True) if count}
+        step = min(left[job] / rate for job, rate in rates.items())
+        now += step
+        for job, rate in rates.items():
+            left[job] -= step * rate
+            if left[job] < 1e-9:
+                ends[job] = now
+                del left[job]
+    return ends
+
+
+@pytest.mark.parametrize("processors", [4, 16])
+@pytest.mark.parametrize("p", [0.3, 0.8, 0.95])
+def test_hesrpt_in_whole_processors(processors: int, p: float) -> None:
+    rows = [(0.0, 1, work) for work in WORK]
+    truth = power_truth(WORK, [p] * len(WORK), processors)
+    records = play(HeSrpt(exponent=p), rows, truth, processors, watchers=(Checker(),))
+    np.testing.assert_allclose(records.end_time, naive_ends(WORK, processors, p), rtol=1e-12)
+    if processors == 4:
+        assert records.start_time.max() > 0.0
+
+
+@pytest.mark.parametrize("backfill", [None, Conservative()])
+@pytest.mark.parametrize("rule", [Hell(), KneeFirst(threshold=1e-9), HeSrpt(exponent=0.9999)])
+def test_the_shortest_gets_everything(rule: object, backfill: object) -> None:
+    """All three are SRPT here, so 2, 3 and 5 serial seconds end one after the other."""
+    truth = power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4)
+    rows = [(0.0, 1, work) for work in (5.0, 3.0, 2.0)]
+    records = play(rule, rows, truth, 4, backfill, watchers=(Checker(),))
+    np.testing.assert_allclose(records.end_time, np.array([10.0, 5.0, 2.0]) / 4**0.8, rtol=1e-9)
+    assert [len(stretches_of(records, job)) for job in range(3)] == [1, 1, 1]
+
+
+def test_a_job_that_runs_keeps_its_least_count() -> None:
+    """The short one comes second and gets all but the processor that the first must keep."""
+    truth = power_truth([50.0, 2.0], [0.8] * 2, 4)
+    records = play(Hell(), [(0.0, 1, 50.0), (1.0, 1, 2.0)], truth, 4)
+    assert stretches_of(records, 0)[:2] == [(0.0, 4), (1.0, 1)]
+    assert stretches_of(records, 1) == [(1.0, 3)]
+
+
+def test_without_reclaiming_nobody_is_kept_back() -> None:
+    """The first has all four processors and never shrinks; EASY alone lets the second wait."""
+    truth = power_truth([50.0, 2.0], [0.8] * 2, 4)
+    rows = [(0.0, 4, 50.0 / 4**0.8), (1.0, 4, 2.0 / 4**0.8)]
+    records = play(Hell(reclaim=False), rows, truth, 4)
+    assert records.start_time[1] == records.end_time[0]
+
+
+def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
+    """θ(3, 0.8)·4 = 0.02, 0.51, 3.47: the largest waits, the others get 1 and 3."""
+    beliefs = beliefs_of(power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4), 4)
+    deferral = Deferral(beliefs.view, HeSrpt(exponent=0.8).sharing(beliefs), beliefs.view.extremes)
+    beliefs.view.arrived = [0, 1, 2]
+    nobody = members_of(beliefs, [])
+    assert deferral.admit(nobody) == [1, 2]
+    assert deferral.jobs == [0]
+    beliefs.view.arrived = []
+    every = members_of(beliefs, [0, 1, 3])
+    rest = replace(
+        every,
+        job=every.job[1:],
+        run=every.run[1:],
+        held=every.held[1:],
+        least=every.least[1:],
+        largest=every.largest[1:],
+    )
+    beliefs.view.free = 0
+    assert deferral.admit(rest) == []
+    assert deferral.share(rest, 4).tolist() == [1, 3]
