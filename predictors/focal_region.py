@@ -7,12 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
-from predictors.leastsquares import collinear_column, factor
-
-WIDEN = 0.1
-SPARE_ROWS = 3
-MAX_WIDENINGS = 400
-_ROUNDING = 1e-12
+from predictors.focal_kernels import ROUNDING, region
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class FocalRegion:
 
 def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> np.ndarray:
     """Return which log2 times lie within the half-width of the focal time (GARREN 3.2)."""
-    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + _ROUNDING
+    inside: np.ndarray = np.abs(log_time - np.log2(focal_time)) <= half_width + ROUNDING
     return inside
 
 
@@ -66,18 +61,6 @@ def within_bands(
     return inside
 
 
-def determined(design: FloatArray) -> bool:
-    """Say whether no column of the design is made up of the others.
-
-    Columns with one value in all rows are left out of a fit and do not count, except
-    the processor count's.
-    """
-    varies = (design != design[0]).any(axis=0)
-    varies[:2] = True
-    chosen = design[:, varies]
-    return collinear_column(factor(chosen, chosen[:, 1])) is None
-
-
 def focal_region(
     log_time: FloatArray,
     design: FloatArray,
@@ -98,18 +81,8 @@ def focal_region(
     focal_time : float, seconds
     half_width : float, log2 units
     """
-    distance = np.abs(log_time - np.log2(focal_time)) - _ROUNDING
-    ordered = np.sort(distance)
-    needed = min(design.shape[1] + SPARE_ROWS, ordered.size)
-    first = max(0, int((ordered[needed - 1] - half_width) / WIDEN))
-    for widened in range(first, MAX_WIDENINGS):
-        width = half_width + widened * WIDEN
-        if ordered[-1] <= width:
-            return FocalRegion(np.ones(log_time.size, dtype=bool), width, widened)
-        rows = distance <= width
-        if ordered[needed - 1] <= width and determined(design[rows]):
-            return FocalRegion(rows, width, widened)
-    return FocalRegion(np.ones(log_time.size, dtype=bool), np.inf, MAX_WIDENINGS)
+    known = np.ascontiguousarray(design[:, 1:].T)
+    return FocalRegion(*region(known, log_time, float(np.log2(focal_time)), float(half_width)))
 
 
 def distance_weights(log_time: FloatArray, focal_time: float, half_width: float) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.accuracy import focal_tolerance
 from predictors.base import FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError
+from predictors.focal_kernels import linear_parts
 from predictors.focal_region import (
     FocalRegion,
     distance_weights,
@@ -22,24 +23,23 @@ from predictors.leastsquares import (
     collinear_column,
     cooks_distance,
     factor,
-    from_factor,
 )
-from predictors.loglog import LogLogModel, PartName, TimePart, design_matrix
+from predictors.loglog import LogLogModel, PartName, design_matrix
+from predictors.loglog_kernels import DETERMINED, coefficients_of, levels_of
 from predictors.loglog_predictor import LogLogPredictor, checked_choice
 from predictors.loglog_remarks import (
-    constant_remarks,
+    choice_remarks,
     fit_remarks,
-    range_remarks,
 )
 from predictors.model_choice import (
     Choice,
-    adding_up,
     check_determined,
-    levels_of,
-    logged_communication,
+    mending_of,
     name_collinear,
-    usable_ways,
+    refusal,
+    time_part,
 )
+from predictors.remarks import worst_grade
 from predictors.training_runs import (
     OPTIONAL_INPUT,
     TrainingRuns,
@@ -51,18 +51,6 @@ from predictors.training_runs import (
 
 Influence = Literal["flag", "drop"]
 Focus = Literal["region", "weights"]
-MUCH_COMMUNICATION = 0.5
-
-
-def _fitted(
-    runs: TrainingRuns, design: FloatArray, response: FloatArray, weights: FloatArray | None
-) -> LeastSquares:
-    """Fit the design; name the input that is collinear with others, if one is."""
-    upper = factor(design, response, weights)
-    which = collinear_column(upper)
-    if which is not None:
-        raise name_collinear(runs, which)
-    return from_factor(upper, *design.shape)
 
 
 def influential_rows(
@@ -73,44 +61,42 @@ def influential_rows(
     p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
     degree of freedom is left.
     """
-    check_determined(runs, len(levels_of(runs.log_q)), "linear")
+    check_determined(runs, levels_of(runs.arrays[0][0]).size, "linear")
     design = design_matrix(runs.log_q, runs.log_inputs, False)
     response = np.log2(runs.runtime)
-    model = _fitted(runs, design, response, weights)
+    upper = factor(design, response, weights)
+    which = collinear_column(upper)
+    if which is not None:
+        raise name_collinear(runs, which)
+    model = LeastSquares(upper, design.shape[1], design.shape[0])
     distance = cooks_distance(model, design, response, weights)
     flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
     return flagged, distance
 
 
-def communication_way(runs: TrainingRuns) -> str | None:
-    """Return the split to fit apart: communication over half at the largest count, or None."""
-    top = runs.log_q == runs.log_q.max()
-    for way in usable_ways(runs):
-        computation, communication, _ = adding_up(runs, way)
-        share = communication[top].sum() / (communication[top] + computation[top]).sum()
-        if share > MUCH_COMMUNICATION:
-            return way
-    return None
+def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
+    """Fit LT = b0 + b1·LP + Σ b·LX to the total, or to both parts of a split.
 
-
-def fit_linear(runs: TrainingRuns, weights: FloatArray | None, way: str | None) -> Choice:
-    """Fit LT = b0 + b1·LP + Σ b·LX to the total, or to both parts of a split."""
-    check_determined(runs, len(levels_of(runs.log_q)), "linear")
-    design = design_matrix(runs.log_q, runs.log_inputs, False)
-    times: dict[PartName, FloatArray] = {"total": runs.runtime}
-    note = why = ""
-    if way is not None:
-        computation, communication, note = adding_up(runs, way)
-        times = {
-            "computation": computation,
-            "communication": logged_communication(communication),
-        }
-        why = "communication is more than half of the time at the largest count"
-    parts = tuple(
-        TimePart(name, _fitted(runs, design, np.log2(seconds), weights), "linear")
-        for name, seconds in times.items()
+    Apart where communication is more than half of the time at the largest count.
+    """
+    known, runtime, splits = runs.arrays
+    failed, way, done, gap, uppers = linear_parts(
+        known, runtime, splits, np.empty(0) if weights is None else weights
     )
-    return Choice(LogLogModel(parts, runs.inputs, design[:, 1:]), way or "total", why, note)
+    if failed != DETERMINED:
+        raise refusal(runs, failed, "linear")
+    width = known.shape[0] + 1
+    names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
+    parts = tuple(
+        time_part(name, upper, runs.rows, width, width)
+        for name, upper in zip(names, uppers[: len(names)], strict=True)
+    )
+    coefficients = coefficients_of(uppers, np.full(2, width), len(parts))
+    model = LogLogModel(parts, runs.inputs, known.T, coefficients)
+    if way < 0:
+        return Choice(model, "total")
+    why = "communication is more than half of the time at the largest count"
+    return Choice(model, list(runs.splits)[way], why, mending_of(done, gap))
 
 
 class FocusedRegression(LogLogPredictor):
@@ -220,7 +206,7 @@ class FocusedRegression(LogLogPredictor):
             keep = ~self.influential_
             runs = without_constants(runs.take(keep))
             weights = None if weights is None else weights[keep]
-        self.choice_ = fit_linear(runs, weights, communication_way(runs))
+        self.choice_ = fit_linear(runs, weights)
         self.runs_, self.region_ = runs, region
         return self
 
@@ -279,39 +265,55 @@ class FocusedRegression(LogLogPredictor):
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        remarks = fit_remarks(self.runs_, self.model_, self.rmse_)
-        remarks += self._focus_remarks(self.model_.seconds(log_q, log_inputs))
-        if self.choice_.why:
-            text = f"computation and communication fitted apart: {self.choice_.why}"
-            remarks.append(Remark("note", "separate", text))
-        if self.choice_.note:
-            remarks.append(Remark("note", "split_mismatch", self.choice_.note))
-        remarks += constant_remarks(self.runs_.constants, inputs)
-        remarks += self._superlinear()
-        return remarks + range_remarks(self.model_, log_q, log_inputs)
+        remarks = super().reliability(nprocs, **inputs)
+        return remarks + self._out_of_focus(self.model_.seconds(log_q, log_inputs))
 
-    def _focus_remarks(self, predicted: FloatArray) -> list[Remark]:
-        """Say what the focus did, and which runs are influential."""
-        remarks = []
-        if self.region_.widened:
-            text = (
-                f"too few runs within {focal_tolerance(self.tolerance):.0%} of the focal time: "
-                f"the region was widened to {focal_tolerance(self.region_.half_width):.0%}"
-            )
-            remarks.append(Remark("warning", "focus_widened", text))
-        if self.focal_time is not None:
-            width = min(max(self.region_.half_width, self.tolerance), 900.0)
-            out = ~within_time(np.log2(predicted), self.focal_time, width)
-            if out.any():
-                text = (
-                    f"{int(out.sum())} prediction(s) lie outside the focal region around "
-                    f"{self.focal_time:g} s: the model was not made for them"
-                )
-                remarks.append(Remark("warning", "out_of_focus", text))
-        if self.influential_.any():
-            done = "dropped" if self.influence == "drop" else "kept"
-            rows = np.flatnonzero(self.influential_).tolist()
-            values = ", ".join(f"{self.cooks_distance_[row]:.3f}" for row in rows)
-            text = f"influential run(s) {done}: rows {rows} of those in focus, Cook's D {values}"
-            remarks.append(Remark("note", "influential", text))
-        return remarks
+    def remarks_on_fit(self) -> list[Remark]:
+        """Say of the fit what holds for any target."""
+        return self._cheap_remarks() + self._influence_remarks()
+
+    def grade_on_fit(self) -> str:
+        """Return the worst grade of what is said of the fit, empty without any remark.
+
+        Influence, a note at worst, is not looked for where there is another one.
+        """
+        return worst_grade(self._cheap_remarks()) or worst_grade(self._influence_remarks())
+
+    def _cheap_remarks(self) -> list[Remark]:
+        """Say of the fit all but which runs are influential."""
+        remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
+        return remarks + self._widening_remark() + self._superlinear()
+
+    def _out_of_focus(self, predicted: FloatArray) -> list[Remark]:
+        """Say which predictions the model was not made for."""
+        if self.focal_time is None:
+            return []
+        width = min(max(self.region_.half_width, self.tolerance), 900.0)
+        out = ~within_time(np.log2(predicted), self.focal_time, width)
+        if not out.any():
+            return []
+        text = (
+            f"{int(out.sum())} prediction(s) lie outside the focal region around "
+            f"{self.focal_time:g} s: the model was not made for them"
+        )
+        return [Remark("warning", "out_of_focus", text)]
+
+    def _widening_remark(self) -> list[Remark]:
+        """Say whether the region had to be widened."""
+        if not self.region_.widened:
+            return []
+        text = (
+            f"too few runs within {focal_tolerance(self.tolerance):.0%} of the focal time: "
+            f"the region was widened to {focal_tolerance(self.region_.half_width):.0%}"
+        )
+        return [Remark("warning", "focus_widened", text)]
+
+    def _influence_remarks(self) -> list[Remark]:
+        """Say which runs are influential."""
+        if not self.influential_.any():
+            return []
+        done = "dropped" if self.influence == "drop" else "kept"
+        rows = np.flatnonzero(self.influential_).tolist()
+        values = ", ".join(f"{self.cooks_distance_[row]:.3f}" for row in rows)
+        text = f"influential run(s) {done}: rows {rows} of those in focus, Cook's D {values}"
+        return [Remark("note", "influential", text)]

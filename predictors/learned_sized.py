@@ -2,18 +2,22 @@
 
 from copy import copy
 from functools import partial
-from math import isnan, log2
+from math import isfinite, isnan, log2
+from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
+from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import PredictorError
+from predictors.focal_kernels import ROUNDING, focal_fit, prepared
 from predictors.focused import FocusedRegression
+from predictors.loglog import LogLogModel
+from predictors.loglog_kernels import DETERMINED, predicted
 from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
-from predictors.remarks import worse, worst_grade
-from predictors.training_runs import TrainingRuns, runs_from_arrays
+from predictors.remarks import worse
+from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
 _KEPT_RUNS = 400
 _FOCI = 4.0
@@ -22,24 +26,70 @@ _FOCI = 4.0
 _SPREAD = 4.0
 """Sizes must differ by this factor before an exponent is fitted to them."""
 
+WAYS = tuple(SPLITS)[:1]
+"""The simulator splits times by the slowest process alone."""
+
 Regression = LogLogRegression | FocusedRegression
 
 
-def _seconds(model: Regression, counts: IntArray, inputs: dict[str, float]) -> FloatArray:
-    """Return predictions at counts and inputs known to be good, without checking them again."""
-    log_q = np.log2(counts)
-    log_inputs = np.empty((len(log_q), len(model.model_.inputs)))
-    for column, name in enumerate(model.model_.inputs):
-        log_inputs[:, column] = log2(inputs[name])
-    return model.model_.seconds(log_q, log_inputs)
+class LatestRuns:
+    """The latest runs, a column each: count, runtime, size, computation, communication.
+
+    Examples
+    --------
+    >>> runs = LatestRuns(2)
+    >>> for nprocs in (1, 2, 4):
+    ...     runs.add((nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0))
+    >>> runs.columns[:2].tolist()
+    [[2.0, 4.0], [4.0, 2.0]]
+    """
+
+    def __init__(self, kept: int = _KEPT_RUNS) -> None:
+        self._kept = kept
+        self._table = np.empty((5, 2 * kept))
+        self._end = 0
+
+    def add(self, run: tuple[float, float, float, float, float]) -> None:
+        """Add a run; the oldest one goes if too many are kept."""
+        if self._end == 2 * self._kept:
+            self._table[:, : self._kept] = self._table[:, self._kept :]
+            self._end = self._kept
+        self._table[:, self._end] = run
+        self._end += 1
+
+    @property
+    def columns(self) -> FloatArray:
+        """The runs kept, a copy of shape (5, n), in the order of their ends."""
+        return self._table[:, max(0, self._end - self._kept) : self._end].copy()
 
 
-def _remarks_inside(model: Regression) -> list[Remark]:
-    """Return what is said of any target among the training runs."""
-    runs = model.runs_
-    middle = np.exp2(np.median(runs.log_inputs, axis=0)).tolist()
-    first = np.exp2(runs.log_q[:1])
-    return model.reliability(first, **dict(zip(runs.inputs, middle, strict=True)))
+class Focus(NamedTuple):
+    """A fit at one focal time.
+
+    Attributes
+    ----------
+    coefficients : numpy.ndarray or None
+        None where the runs in focus allow no fit.
+    half_width : float
+        Of the region, log2 units; infinite where every run is in focus.
+    number : int
+        How many runs had been seen.
+    """
+
+    coefficients: FloatArray | None
+    half_width: float
+    number: int
+
+
+def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
+    """Return a model's coefficients over all of `inputs`, 0 for those it does without."""
+    if model.inputs == inputs:
+        return model.coefficients
+    wider = np.zeros((len(model.parts), 2 + len(inputs)))
+    wider[:, :2] = model.coefficients[:, :2]
+    for k, name in enumerate(model.inputs):
+        wider[:, 2 + inputs.index(name)] = model.coefficients[:, 2 + k]
+    return wider
 
 
 class SizedHistory:
@@ -56,21 +106,24 @@ class SizedHistory:
     def __init__(self, model: Regression, growth: float) -> None:
         self._prototype = model
         self._growth = growth
-        self._rows: list[tuple[float, float, float, float, float]] = []
+        self._latest = LatestRuns()
         self._counts: set[int] = set()
         self._fitted_at = 0
         self._runs: TrainingRuns | None = None
+        self._log_time = np.empty(0)
         self._sizes = (1.0, 1.0)
         self._by_proportion = False
-        self._models: dict[int | None, Regression] = {}
+        self._complete: Regression | None = None
+        self._kind: tuple[object, ...] = ()
+        self._foci: dict[int, Focus] = {}
         self._general: str | None = None
         self.number = 0
 
     def add(self, seen: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands."""
-        parts = (seen.more.get(name, np.nan) for name in ("computation", "communication"))
-        self._rows.append((seen.nprocs, seen.runtime, seen.size, *parts))
-        del self._rows[:-_KEPT_RUNS]
+        more = seen.more
+        parts = more.get("computation", np.nan), more.get("communication", np.nan)
+        self._latest.add((seen.nprocs, seen.runtime, seen.size, *parts))
         self.number += 1
         is_new = seen.nprocs not in self._counts
         self._counts.add(seen.nprocs)
@@ -86,31 +139,27 @@ class SizedHistory:
         `reference` is the count at whose complete prediction a focused
         regression puts its focal time.
         """
-        found = self.model(size, reference)
-        if found is None:
+        try:
+            complete = self._model().model_
+        except PredictorError:
             return None
-        inputs, factor = self._inputs(size)
-        return _seconds(found, counts, inputs) * factor
+        inside, factor = self._inside(size)
+        coefficients: FloatArray | None = complete.coefficients
+        if isinstance(self._prototype, FocusedRegression):
+            centre = predicted(coefficients, self._targets(np.array([reference]), inside))
+            coefficients = self._focus(round(log2(centre.item()) * _FOCI))
+            if coefficients is None:
+                return None
+        seconds: FloatArray = predicted(coefficients, self._targets(counts, inside))
+        return seconds * factor
 
     @property
     def can_predict(self) -> bool:
         """Whether anything could be fitted."""
         try:
-            return self._model(None) is not None
+            return self._model() is not None
         except PredictorError:
             return False
-
-    def model(self, size: float, reference: int) -> Regression | None:
-        """Return what predicts a job, None if nothing can be fitted."""
-        try:
-            model = self._model(None)
-            if isinstance(model, FocusedRegression):
-                inputs, _ = self._inputs(size)
-                centre = _seconds(model, np.array([reference]), inputs)
-                model = self._model(round(log2(float(centre[0])) * _FOCI))
-        except PredictorError:
-            return None
-        return model
 
     def grade(self, nprocs: int, size: float) -> str:
         """Return the worst grade of the remarks about a count at that size.
@@ -118,52 +167,108 @@ class SizedHistory:
         What is said of the fit is found once; only the distance to the runs is
         a count's own.
         """
-        model = self._model(None)
-        if self._general is None:
-            self._general = worst_grade(_remarks_inside(model))
-        inputs, _ = self._inputs(size)
-        log_inputs = [log2(inputs[name]) for name in model.model_.inputs]
+        model = self._model()
+        inside, _ = self._inside(size)
+        log_inputs = [log2(inside)] if model.model_.inputs else []
         far = is_far(model.model_, log2(nprocs), log_inputs)
-        return worse(self._general, "warning" if far else "")
+        return worse(self._judged(), "warning" if far else "")
 
-    def _inputs(self, size: float) -> tuple[dict[str, float], float]:
-        """Return the inputs to ask for, and the factor that is left to proportion."""
+    def _inside(self, size: float) -> tuple[float, float]:
+        """Return the size to ask for, and the factor that is left to proportion."""
         if isnan(size):
-            return {}, 1.0
+            return 1.0, 1.0
         low, high = self._sizes
         if self._by_proportion:
-            return {}, size
+            return 1.0, size
         inside = min(max(size, low), high)
-        return {"size": inside}, size / inside
+        return inside, size / inside
 
-    def _model(self, focus: int | None) -> Regression:
+    def _targets(self, counts: IntArray, inside: float) -> FloatArray:
+        """Return counts and the size (where the model has one) in log2, a column a count."""
+        assert self._runs is not None
+        targets = np.empty((1 + len(self._runs.inputs), counts.size))
+        np.log2(counts, out=targets[0])
+        targets[1:] = log2(inside)
+        return targets
+
+    def _model(self) -> Regression:
+        """Return the fit to all runs, made anew if they have grown enough.
+
+        Raises
+        ------
+        PredictorError
+            If it cannot be made.
+        """
         if self._runs is None:
-            self._runs = self._training_runs()
-            self._fitted_at = self.number
-            self._models.clear()
-            self._general = None
-        if focus not in self._models:
-            model = copy(self._prototype)
-            if focus is not None and isinstance(model, FocusedRegression):
-                model.focal_time = 2.0 ** (focus / _FOCI)
-            self._models[focus] = model.fit_runs(self._runs)
-        return self._models[focus]
+            self._renew(self._training_runs())
+        if self._complete is None:
+            self._complete = self._complete_fit()
+        return self._complete
+
+    def _complete_fit(self) -> Regression:
+        assert self._runs is not None
+        return copy(self._prototype).fit_runs(self._runs)
+
+    def _judged(self) -> str:
+        """Return the worst grade of what is said of the fit to all runs, found once."""
+        if self._general is None:
+            self._general = self._model().grade_on_fit()
+        return self._general
+
+    def _renew(self, runs: TrainingRuns) -> None:
+        """Look at other runs; keep focal fits if runs were only added to those they know."""
+        kind = runs.inputs, tuple(runs.splits), self._by_proportion
+        if kind != self._kind or self.number > _KEPT_RUNS:
+            self._foci.clear()
+        self._runs, self._kind, self._fitted_at = runs, kind, self.number
+        self._complete = self._general = None
+
+    def _focus(self, focus: int) -> FloatArray | None:
+        """Return the coefficients at a focal time; None if the runs there allow no fit.
+
+        A fit stands until a run ends that is within its region.
+        """
+        known = self._foci.get(focus)
+        if known is None or not self._stands(known, focus / _FOCI):
+            known = self._fitted_focus(focus / _FOCI)
+        self._foci[focus] = Focus(known.coefficients, known.half_width, self._fitted_at)
+        return known.coefficients
+
+    def _stands(self, known: Focus, centre: float) -> bool:
+        """Say whether all runs since a fit ended outside its region."""
+        if known.number == self._fitted_at:
+            return True
+        distance = np.abs(self._log_time[known.number :] - centre) - ROUNDING
+        return bool(distance.min() > known.half_width)
+
+    def _fitted_focus(self, centre: float) -> Focus:
+        """Fit at a focal time, log2 seconds."""
+        model, runs = self._prototype, self._runs
+        assert isinstance(model, FocusedRegression)
+        assert runs is not None
+        if model.focus == "region" and model.influence == "flag":
+            known, runtime, splits = runs.arrays
+            failed, coefficients, width, all_kept = focal_fit(
+                known, runtime, self._log_time, splits, centre, float(model.tolerance)
+            )
+            found = coefficients if failed == DETERMINED else None
+            return Focus(found, np.inf if all_kept else width, self._fitted_at)
+        model = copy(model)
+        model.focal_time = 2.0**centre
+        try:
+            found = over(model.fit_runs(runs).model_, runs.inputs)
+        except PredictorError:
+            found = None
+        return Focus(found, np.inf, self._fitted_at)
 
     def _training_runs(self) -> TrainingRuns:
-        nprocs, runtime, size, computation, communication = np.array(self._rows).T
-        known = not np.isnan(size).any()
-        self._sizes = (float(size.min()), float(size.max()))
-        self._by_proportion = known and self._sizes[1] < _SPREAD * self._sizes[0]
-        if self._by_proportion:
-            runtime, computation, communication = (
-                part / size for part in (runtime, computation, communication)
-            )
-        names = ("size",) if known and not self._by_proportion else ()
-        split = {}
-        if np.isfinite(computation).all() and (communication > 0).any():
-            split = {"max": (computation, communication)}
-        columns = [size] if names else []
-        return runs_from_arrays(names, nprocs, runtime, columns, splits=split)
+        """Return the latest runs, as time for one unit of size where sizes hardly differ."""
+        known, runtime, self._log_time, splits, low, high = prepared(self._latest.columns, _SPREAD)
+        if not isfinite(self._log_time.sum()):
+            checked("runtime", runtime)
+        self._sizes, self._by_proportion = (low, high), high < _SPREAD * low
+        names, ways = OPTIONAL_INPUT[: len(known) - 1], WAYS[: len(splits)]
+        return TrainingRuns.of_arrays(known, runtime, splits, names, ways)
 
 
 class RegressionPerApplication:

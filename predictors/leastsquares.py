@@ -6,7 +6,7 @@ and the same for every model made of the first columns of the design.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -14,15 +14,9 @@ from scipy.special import stdtrit
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
+from predictors.loglog_kernels import DETERMINED, collinear, solved, triangle
 
-COLLINEAR = 1e-9
 ASSUMED_SPREAD = 0.15  # log2 units, about 11 %: where no degree of freedom is left to tell
-
-
-@lru_cache(maxsize=64)
-def _upper_mask(size: int) -> FloatArray:
-    """Return ones on and above the diagonal (an array made once for each size)."""
-    return np.triu(np.ones((size, size)))
 
 
 def factor(
@@ -39,53 +33,62 @@ def factor(
         Non-negative; they are scaled to a mean of one.
     """
     rows, columns = design.shape
-    augmented = np.empty((rows, columns + 1), order="F")
-    augmented[:, :columns] = design
-    augmented[:, columns] = response
+    table = np.empty((columns + 1, rows))
+    table[:columns], table[columns] = design.T, response
     if weights is not None:
-        augmented *= np.sqrt(weights * (rows / weights.sum()))[:, None]
-    packed, _, _, info = lapack.dgeqrf(augmented, overwrite_a=1)
-    if info != 0:
-        raise PredictorError(f"the design of {rows} rows and {columns} columns has no QR factor")
-    if rows <= columns:
-        full = np.zeros((columns + 1, columns + 1))
-        full[:rows] = packed
-        packed = full
-    upper: FloatArray = packed[: columns + 1] * _upper_mask(columns + 1)
+        table *= np.sqrt(weights * (rows / weights.sum()))
+    upper = np.zeros((columns + 1, columns + 1))
+    triangle(table, upper)
     return upper
 
 
 def collinear_column(upper: FloatArray) -> int | None:
     """Return the first column of the design that the columns before it make up, if any."""
-    rows = upper.tolist()
-    for j in range(1, len(rows) - 1):
-        about_mean = sum(rows[i][j] ** 2 for i in range(1, j + 1)) ** 0.5
-        if abs(rows[j][j]) <= COLLINEAR * max(about_mean, abs(rows[0][j]) * 1e-4):
-            return j
-    return None
+    which: int = collinear(upper)
+    return None if which == DETERMINED else which
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """A fitted linear model y = X·β.
+    """A fitted linear model y = X·β, kept as its triangular factor.
 
     Attributes
     ----------
-    coefficients : numpy.ndarray, shape (columns,)
-    inverse : numpy.ndarray, shape (columns, columns)
-        Inverse of the design's triangular factor: (XᵀX)⁻¹ = inverse·inverseᵀ.
-    beyond : numpy.ndarray
-        What of the response the columns leave: its squares add up to the residuals'.
-    explained : numpy.ndarray, shape (columns,)
-        What they take, the intercept's share first.
+    upper : numpy.ndarray, shape (width + 1, width + 1)
+        Of a design that begins with the model's columns, and the response.
+    columns : int
+        How many of the design's columns the model has.
     rows : int
     """
 
-    coefficients: FloatArray
-    inverse: FloatArray
-    beyond: FloatArray
-    explained: FloatArray
+    upper: FloatArray
+    columns: int
     rows: int
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """β, shape (columns,)."""
+        values: FloatArray = solved(self.upper, self.columns)[: self.columns]
+        return values
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """Inverse of the design's triangular factor: (XᵀX)⁻¹ = inverse·inverseᵀ."""
+        inverse: FloatArray
+        inverse, info = lapack.dtrtri(self.upper[: self.columns, : self.columns])
+        if info != 0:
+            raise PredictorError("the inputs are collinear: no unique least-squares fit")
+        return inverse
+
+    @property
+    def beyond(self) -> FloatArray:
+        """What of the response the columns leave: its squares add up to the residuals'."""
+        return self.upper[self.columns :, -1]
+
+    @property
+    def explained(self) -> FloatArray:
+        """What of the response the columns take, the intercept's share first."""
+        return self.upper[: self.columns, -1]
 
     @property
     def squared_error(self) -> float:
@@ -100,7 +103,7 @@ class LeastSquares:
     @property
     def freedom(self) -> int:
         """Degrees of freedom left: rows minus coefficients."""
-        return self.rows - self.coefficients.size
+        return self.rows - self.columns
 
     @property
     def rmse(self) -> float:
@@ -145,15 +148,6 @@ class LeastSquares:
         return float(stdtrit(max(self.freedom, 1), 0.5 + level / 2.0))
 
 
-def from_factor(upper: FloatArray, rows: int, columns: int) -> LeastSquares:
-    """Return the model of the first `columns` columns of a factored design."""
-    inverse, info = lapack.dtrtri(upper[:columns, :columns])
-    if info != 0:
-        raise PredictorError("the inputs are collinear: no unique least-squares fit")
-    explained = upper[:columns, -1]
-    return LeastSquares(inverse @ explained, inverse, upper[columns:, -1], explained, rows)
-
-
 def fit_least_squares(
     design: FloatArray, response: FloatArray, weights: FloatArray | None = None
 ) -> LeastSquares:
@@ -171,7 +165,7 @@ def fit_least_squares(
     which = collinear_column(upper)
     if which is not None:
         raise PredictorError(f"column {which} of the design is collinear with those before it")
-    return from_factor(upper, rows, columns)
+    return LeastSquares(upper, columns, rows)
 
 
 def cooks_distance(

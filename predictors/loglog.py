@@ -16,6 +16,7 @@ import numpy as np
 from predictors.base import FloatArray
 from predictors.errors import UndeterminedError
 from predictors.leastsquares import LeastSquares
+from predictors.loglog_kernels import predicted
 
 PartName = Literal["total", "computation", "communication"]
 FormName = Literal["linear", "quadratic"]
@@ -40,6 +41,13 @@ def design_matrix(log_q: FloatArray, log_inputs: FloatArray, quadratic: bool) ->
     if quadratic:
         design[:, 2 + k] = log_q * log_q
     return design
+
+
+def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
+    table = np.empty((1 + log_inputs.shape[1], log_q.size))
+    table[0], table[1:] = log_q, log_inputs.T
+    return table
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,14 @@ class LogLogModel:
         Names of the inputs that varied in training, in column order.
     trained : numpy.ndarray, shape (rows, 1 + k)
         log2 q and each input's log2 in training.
+    coefficients : numpy.ndarray, shape (parts, 2 + k) or (parts, 3 + k)
+        Every part's, 0 for the square of log2 q in one that does without.
     """
 
     parts: tuple[TimePart, ...]
     inputs: tuple[str, ...]
     trained: FloatArray
+    coefficients: FloatArray
 
     @cached_property
     def low(self) -> FloatArray:
@@ -96,17 +107,21 @@ class LogLogModel:
         high: FloatArray = self.trained.max(axis=0)
         return high
 
+    @cached_property
+    def ends(self) -> list[tuple[float, float]]:
+        """Smallest and largest log2 q, and of each input, in training."""
+        return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+
     def part_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> list[FloatArray]:
         """Return the seconds of every part at each row."""
-        return [
-            np.exp2(np.clip(part.fit.predict(part.design(log_q, log_inputs)), -900.0, 900.0))
-            for part in self.parts
-        ]
+        targets = stacked(log_q, log_inputs)
+        parts = range(len(self.parts))
+        return [predicted(self.coefficients[p : p + 1], targets) for p in parts]
 
     def seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return predicted seconds at each row: medians, not means, of log-normals."""
-        parts = self.part_seconds(log_q, log_inputs)
-        return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        seconds: FloatArray = predicted(self.coefficients, stacked(log_q, log_inputs))
+        return seconds
 
     def deviation(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return the standard error of a new run's log2 time at each row.

@@ -10,9 +10,14 @@ from numpy.typing import ArrayLike
 from predictors.base import FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.loglog import LogLogModel
-from predictors.loglog_remarks import size_remarks, superlinear_remarks
+from predictors.loglog_remarks import (
+    constant_remarks,
+    range_remarks,
+    size_remarks,
+    superlinear_remarks,
+)
 from predictors.model_choice import Choice
-from predictors.remarks import check_level, refuse_unusable
+from predictors.remarks import check_level, refuse_unusable, worst_grade
 from predictors.training_runs import TrainingRuns
 
 
@@ -100,6 +105,11 @@ class LogLogPredictor:
         self.inputs = checked_names(inputs)
         self._found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
 
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def fit(self, observations: pd.DataFrame) -> Self:
         """Fit to a table of runs; subclasses say how."""
         raise NotFittedError(f"{type(self).__name__} has no fit of its own")  # pragma: no cover
@@ -180,9 +190,19 @@ class LogLogPredictor:
             self._found_superlinear = self.runs_, superlinear_remarks(self.runs_)
         return self._found_superlinear[1]
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
-        """Say how far to trust predictions; subclasses say it."""
+    def remarks_on_fit(self) -> list[Remark]:
+        """Say of the fit what holds for any target; subclasses say it."""
         raise NotFittedError(f"{type(self).__name__} has no remarks")  # pragma: no cover
+
+    def grade_on_fit(self) -> str:
+        """Return the worst grade of what is said of the fit, empty without any remark."""
+        return worst_grade(self.remarks_on_fit())
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust predictions at these counts and inputs."""
+        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
+        return remarks + range_remarks(self.model_, log_q, log_inputs)
 
     def _size_rows(
         self, seconds: ArrayLike, nprocs: ArrayLike, others: Mapping[str, ArrayLike]

@@ -9,9 +9,17 @@ from numpy.typing import ArrayLike
 
 from predictors.accuracy import expected_mape
 from predictors.base import FloatArray, Grade, Remark
-from predictors.errors import PredictorError
 from predictors.loglog import LogLogModel
-from predictors.model_choice import Form, Split, choose_model, fit_part, levels_of
+from predictors.loglog_kernels import (
+    DETERMINED,
+    choose,
+    coefficients_of,
+    error_at,
+    levels_of,
+    up_to,
+    work_by_level,
+)
+from predictors.model_choice import FORMS, SPLITTING, Choice, Form, Split, name_collinear
 from predictors.remarks import FAR_FACTOR, measure_between
 from predictors.training_runs import TrainingRuns
 
@@ -23,6 +31,7 @@ GOOD_ERROR = 0.10
 ACCEPTABLE_ERROR = 0.20
 HOPELESS_ERROR = 0.50
 SIGNIFICANT = 2.0
+_FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
 
 
 @dataclass(frozen=True)
@@ -46,21 +55,20 @@ class Validation:
 
 def validate_within(runs: TrainingRuns, form: Form, split: Split) -> Validation | None:
     """Fit on counts up to p0/8 (else p0/4, p0/2) and predict p0; None if none can be fitted."""
-    top = float(runs.log_q.max())
+    known, runtime, splits = runs.arrays
+    top = float(known[0].max())
     for doublings in (3.0, 2.0, 1.0):
-        small = runs.log_q <= top - doublings + 1e-9
-        if not small.any():
+        lower, seconds, parts = up_to(known, runtime, splits, top - doublings + 1e-9)
+        if not seconds.size:
             continue
-        lower = runs.take(small)
-        try:
-            model = choose_model(lower, form, split).model
-        except PredictorError:
+        failed, way, *_, uppers, columns = choose(
+            lower, seconds, parts, FORMS[form], SPLITTING[split]
+        )
+        if failed != DETERMINED:
             continue
-        held = runs.take(runs.log_q == top)
-        seconds = model.seconds(held.log_q, held.log_inputs)
-        errors = 2.0 ** np.abs(np.log2(seconds / held.runtime)) - 1.0
-        reach = 2.0 ** (top - float(lower.log_q.max()))
-        return Validation(float(np.median(errors)), reach, 2.0**top)
+        coefficients = coefficients_of(uppers[way], columns[way], 1 if way < 0 else 2)
+        error = error_at(coefficients, known, runtime, top)
+        return Validation(error, 2.0 ** (top - float(lower[0].max())), 2.0**top)
     return None
 
 
@@ -83,28 +91,21 @@ def validation_remark(validation: Validation | None) -> list[Remark]:
     return [Remark(grade, "expected_error", text, measure)]
 
 
-def _level_medians(log_q: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct log2 counts, ascending, and the median of the values at each."""
-    order = np.lexsort((values, log_q))
-    counts, ordered = log_q[order], values[order]
-    first = np.flatnonzero(np.diff(counts, prepend=-1.0))
-    size = np.diff(first, append=len(counts))
-    return counts[first], 0.5 * (ordered[first + (size - 1) // 2] + ordered[first + size // 2])
-
-
 def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
     """Return where work falls from one count to the next: (count, next count, fraction).
 
     Times are first brought to equal inputs with the exponents of a linear fit.
     """
-    part = fit_part("total", runs, runs.runtime, "linear", 2)
-    work = np.log2(runs.runtime) + runs.log_q - runs.log_inputs @ part.fit.coefficients[2:]
-    levels, middles = _level_medians(runs.log_q, work)
+    known, runtime, _ = runs.arrays
+    counts, medians, failed = work_by_level(known, runtime)
+    if failed != DETERMINED:
+        raise name_collinear(runs, failed)
+    levels, middles = counts.tolist(), medians.tolist()
     steps = []
     for i in range(len(levels) - 1):
         fall = 1.0 - 2.0 ** (middles[i + 1] - middles[i])
         if fall > FALLING_WORK:
-            steps.append((float(2.0 ** levels[i]), float(2.0 ** levels[i + 1]), float(fall)))
+            steps.append((2.0 ** levels[i], 2.0 ** levels[i + 1], fall))
     return steps
 
 
@@ -135,12 +136,23 @@ def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Rem
             f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
         )
         remarks.append(Remark("warning", "poor_fit", text))
-    if len(levels_of(runs.log_q)) < 3:
+    if levels_of(runs.arrays[0][0]).size < 3:
         text = "fewer than three processor counts: curvature cannot be seen"
         remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
     if runs.ignored:
         text = f"columns not read: {', '.join(runs.ignored)}"
         remarks.append(Remark("note", "ignored_columns", text))
+    return remarks
+
+
+def choice_remarks(choice: Choice) -> list[Remark]:
+    """Say why parts were fitted apart, and what had to be done to them."""
+    remarks = []
+    if choice.why:
+        text = f"computation and communication fitted apart: {choice.why}"
+        remarks.append(Remark("note", "separate", text))
+    if choice.note:
+        remarks.append(Remark("note", "split_mismatch", choice.note))
     return remarks
 
 
@@ -162,12 +174,12 @@ def constant_remarks(
 
 def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> bool:
     """Say whether `range_remarks` would say anything of one target."""
-    values, low, high = (log_q, *log_inputs), model.low.tolist(), model.high.tolist()
-    reach = [FAR_FACTOR] + [FAR_INPUT] * len(log_inputs)
-    return any(
-        max(value - top, bottom - value) > log2(far) + 1e-9
-        for value, bottom, top, far in zip(values, low, high, reach, strict=True)
-    )
+    reach = _FAR
+    for value, (bottom, top) in zip((log_q, *log_inputs), model.ends, strict=True):
+        if value > top + reach or value < bottom - reach:
+            return True
+        reach = _FAR_INPUT
+    return False
 
 
 def range_remarks(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:

@@ -8,29 +8,32 @@ where communication matters or grows.
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
-from predictors.leastsquares import LeastSquares, collinear_column, factor, from_factor
-from predictors.loglog import LogLogModel, PartName, TimePart, design_matrix
+from predictors.leastsquares import LeastSquares
+from predictors.loglog import LogLogModel, TimePart
+from predictors.loglog_kernels import (
+    AUTO,
+    DETERMINED,
+    GROWTH,
+    LINEAR,
+    NO_SPLIT,
+    QUADRATIC,
+    REST,
+    SEPARATE,
+    SHARES,
+    TOTAL,
+    choose,
+    coefficients_of,
+    levels_of,
+)
 from predictors.training_runs import TrainingRuns
 
 Form = Literal["auto", "linear", "quadratic"]
 Split = Literal["auto", "total", "separate"]
 
-COMPUTATION_BOUND = 0.9
-GUARD_LEVELS = 4
-GUARD_FACTOR = 1.5
-EXACT = 1e-9
-ADDS_UP = 0.02
-_LARGEST_ERROR = 900.0
-"""Errors in log2 units are told apart up to here; their powers stay finite."""
-
-
-def levels_of(log_q: FloatArray) -> list[float]:
-    """Return the distinct log2 processor counts, ascending."""
-    return sorted(set(log_q.tolist()))
+FORMS: dict[Form, int] = {"auto": AUTO, "linear": LINEAR, "quadratic": QUADRATIC}
+SPLITTING: dict[Split, int] = {"auto": AUTO, "total": TOTAL, "separate": SEPARATE}
 
 
 def check_determined(runs: TrainingRuns, levels: int, form: Form) -> None:
@@ -67,137 +70,20 @@ def name_collinear(runs: TrainingRuns, column: int) -> PredictorError:
     )
 
 
-def _median(values: FloatArray) -> float:
-    """Return the median of a short array, for a fraction of what numpy's costs."""
-    ordered = np.sort(values)
-    return float(0.5 * (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]))
-
-
-def middle_error(model: LeastSquares, design: FloatArray, response: FloatArray) -> float:
-    """Return the median of 2^|e| − 1 over the log2 errors e (BARNES section 2.2)."""
-    error = _median(np.abs(model.predict(design) - response))
-    return float(2.0 ** min(error, _LARGEST_ERROR) - 1.0)
-
-
-def guard_prefers(
-    design: FloatArray, response: FloatArray
-) -> Literal["linear", "quadratic"] | None:
-    """Return the form that the held-out largest count clearly prefers, if any."""
-    held = design[:, 1] == design[:, 1].max()
-    rest, columns = design[~held], design.shape[1]
-    if rest.shape[0] < columns:
-        return None
-    upper = factor(rest, response[~held])
-    if collinear_column(upper) is not None:
-        return None
-    out, truth = design[held], response[held]
-    linear = middle_error(from_factor(upper, len(rest), columns - 1), out[:, :-1], truth)
-    quadratic = middle_error(from_factor(upper, len(rest), columns), out, truth)
-    if quadratic > GUARD_FACTOR * linear + EXACT:
-        return "linear"
-    return "quadratic" if linear > GUARD_FACTOR * quadratic + EXACT else None
-
-
-def prefers_quadratic(
-    upper: FloatArray, design: FloatArray, response: FloatArray, levels: int
-) -> bool:
-    """Choose the quadratic by RMSE (rows minus coefficients), under the hold-out guard."""
-    if levels >= GUARD_LEVELS:
-        preferred = guard_prefers(design, response)
-        if preferred is not None:
-            return preferred == "quadratic"
-    rows, columns = design.shape
-    last, left = float(upper[columns - 1, columns]), float(upper[columns, columns])
-    linear = ((last * last + left * left) / (rows - columns + 1)) ** 0.5
-    return bool(linear > abs(left) / (rows - columns) ** 0.5 + EXACT)
-
-
-def fit_part(
-    name: PartName, runs: TrainingRuns, seconds: FloatArray, form: Form, levels: int
-) -> TimePart:
-    """Fit one time in the form asked for, or in the better of the two.
-
-    Raises
-    ------
-    PredictorError
-        If an input is collinear with the others.
-    """
-    curved = form != "linear" and levels >= 3
-    design = design_matrix(runs.log_q, runs.log_inputs, curved)
-    response = np.log2(seconds)
-    rows, columns = design.shape
-    upper = factor(design, response)
-    which = collinear_column(upper)
-    if which is not None and (not curved or which < columns - 1 or form == "quadratic"):
-        raise name_collinear(runs, which)
-    if form == "quadratic" or (
-        curved
-        and which is None
-        and rows > columns
-        and prefers_quadratic(upper, design, response, levels)
-    ):
-        return TimePart(name, from_factor(upper, rows, columns), "quadratic")
-    return TimePart(name, from_factor(upper, rows, columns - curved), "linear")
-
-
-def growing_communication(runs: TrainingRuns, communication: FloatArray) -> bool:
-    """Say whether the linear fit to communication rises with the processor count."""
-    part = fit_part("communication", runs, communication, "linear", 2)
-    return bool(part.fit.coefficients[1] > 0.0)
-
-
-def computation_shares(runs: TrainingRuns, way: str) -> list[float]:
-    """Return the mean share of computation at each processor count, ascending."""
-    computation, communication = runs.splits[way]
-    share = computation / (computation + communication)
-    _, level = np.unique(runs.log_q, return_inverse=True)
-    shares: list[float] = (np.bincount(level, share) / np.bincount(level)).tolist()
-    return shares
-
-
-def should_separate(runs: TrainingRuns, way: str) -> str | None:
-    """Return why to fit the parts of this split separately, or None (BARNES section 3)."""
-    least = min(computation_shares(runs, way))
-    if least < COMPUTATION_BOUND:
-        return f"computation is {least:.0%} of the time at some count, less than 90 %"
-    communication = logged_communication(runs.splits[way][1])
-    if growing_communication(runs, communication):
-        return "communication grows with the processor count"
-    return None
-
-
-def logged_communication(communication: FloatArray) -> FloatArray:
-    """Return communication times that have logarithms: half the smallest for zeros."""
-    positive = communication > 0.0
-    if positive.all():
-        return communication
-    return np.where(positive, communication, 0.5 * communication[positive].min())
-
-
-def usable_ways(runs: TrainingRuns) -> list[str]:
-    """Return the ways of splitting that can be logged: communication all zero is absent."""
-    return [
-        way
-        for way, (computation, communication) in runs.splits.items()
-        if (computation > 0.0).all() and (communication > 0.0).any()
-    ]
-
-
-def adding_up(runs: TrainingRuns, way: str) -> tuple[FloatArray, FloatArray, str]:
-    """Return the parts so that they add up to the runtime, and a note if they did not."""
-    computation, communication = runs.splits[way]
-    gap = _median(np.abs(runs.runtime - computation - communication) / runs.runtime)
-    rest = runs.runtime - computation
-    if gap <= ADDS_UP:
-        return computation, communication, ""
-    if (rest > 0.0).all():
-        note = (
-            f"computation and communication leave {gap:.0%} of the runtime unexplained: "
-            "all that is not computation was taken as communication"
+def refusal(runs: TrainingRuns, failed: int, form: Form) -> PredictorError:
+    """Return the error for a failure's number."""
+    if failed >= 0:
+        return name_collinear(runs, failed)
+    if failed == NO_SPLIT:
+        return PredictorError(
+            "split=separate needs positive computation or communication times in the "
+            "observations (columns computation, communication, or the same with _cp)"
         )
-        return computation, rest, note
-    note = f"computation and communication miss the runtime by {gap:.0%} (median)"
-    return computation, communication, note
+    try:
+        check_determined(runs, levels_of(runs.arrays[0][0]).size, form)
+    except PredictorError as error:
+        return error
+    raise AssertionError(f"no such failure: {failed}")  # pragma: no cover
 
 
 @dataclass(frozen=True)
@@ -221,24 +107,35 @@ class Choice:
     note: str = ""
 
 
-def _model(runs: TrainingRuns, parts: tuple[TimePart, ...]) -> LogLogModel:
-    return LogLogModel(parts, runs.inputs, design_matrix(runs.log_q, runs.log_inputs, False)[:, 1:])
+def reason_of(why: int, share: float) -> str:
+    """Return why parts were fitted apart, in words."""
+    if why == SHARES:
+        return f"computation is {share:.0%} of the time at some count, less than 90 %"
+    return "communication grows with the processor count" if why == GROWTH else "asked for"
 
 
-def fit_separate(
-    runs: TrainingRuns, way: str, why: str, form: Form, levels: int
-) -> tuple[float, Choice]:
-    """Fit both parts of one split; return the RMSE weighted by shares at p0, and the model."""
-    computation, communication, note = adding_up(runs, way)
-    logged = logged_communication(communication)
-    parts = (
-        fit_part("computation", runs, computation, form, levels),
-        fit_part("communication", runs, logged, form, levels),
-    )
-    top = runs.log_q == runs.log_q.max()
-    share = float((computation[top] / (computation[top] + logged[top])).mean())
-    model = _model(runs, parts)
-    return model.weighted_rmse((share, 1.0 - share)), Choice(model, way, why, note)
+def mending_of(done: int, gap: float) -> str:
+    """Return what was done to split times that do not add up, in words."""
+    if not done:
+        return ""
+    if done == REST:
+        return (
+            f"computation and communication leave {gap:.0%} of the runtime unexplained: "
+            "all that is not computation was taken as communication"
+        )
+    return f"computation and communication miss the runtime by {gap:.0%} (median)"
+
+
+def time_part(
+    name: Literal["total", "computation", "communication"],
+    upper: FloatArray,
+    rows: int,
+    columns: int,
+    linear: int,
+) -> TimePart:
+    """Return the fitted time of a triangular factor: linear if it has so many columns."""
+    form: Literal["linear", "quadratic"] = "linear" if columns == linear else "quadratic"
+    return TimePart(name, LeastSquares(upper, columns, rows), form)
 
 
 def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Choice:
@@ -250,19 +147,20 @@ def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto")
         If the runs do not determine the coefficients, or a split is asked for and
         the runs have none.
     """
-    levels = len(levels_of(runs.log_q))
-    check_determined(runs, levels, form)
-    ways = usable_ways(runs) if split != "total" else []
-    if split == "separate" and not ways:
-        raise PredictorError(
-            "split=separate needs positive computation or communication times in the "
-            "observations (columns computation, communication, or the same with _cp)"
-        )
-    fits: list[tuple[float, Choice]] = []
-    for way in ways:
-        why = should_separate(runs, way)
-        if split == "separate" or why is not None:
-            fits.append(fit_separate(runs, way, why or "asked for", form, levels))
-    if fits:
-        return min(fits, key=lambda pair: pair[0])[1]
-    return Choice(_model(runs, (fit_part("total", runs, runs.runtime, form, levels),)), "total")
+    known, runtime, splits = runs.arrays
+    failed, way, why, share, done, gap, uppers, columns = choose(
+        known, runtime, splits, FORMS[form], SPLITTING[split]
+    )
+    if failed != DETERMINED:
+        raise refusal(runs, failed, form)
+    factors, widths, linear = uppers[way], columns[way].tolist(), known.shape[0] + 1
+    coefficients = coefficients_of(factors, columns[way], 1 if way < 0 else 2)
+    if way < 0:
+        parts = (time_part("total", factors[0], runs.rows, widths[0], linear),)
+        return Choice(LogLogModel(parts, runs.inputs, known.T, coefficients), "total")
+    both = (
+        time_part("computation", factors[0], runs.rows, widths[0], linear),
+        time_part("communication", factors[1], runs.rows, widths[1], linear),
+    )
+    model = LogLogModel(both, runs.inputs, known.T, coefficients)
+    return Choice(model, list(runs.splits)[way], reason_of(why, share), mending_of(done, gap))

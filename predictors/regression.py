@@ -10,9 +10,8 @@ from predictors.base import FloatArray, Remark
 from predictors.loglog_predictor import LogLogPredictor, checked_choice
 from predictors.loglog_remarks import (
     Validation,
-    constant_remarks,
+    choice_remarks,
     fit_remarks,
-    range_remarks,
     validate_within,
     validation_remark,
 )
@@ -122,19 +121,10 @@ class LogLogRegression(LogLogPredictor):
             self._validated = True
         return self._validation
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
-        """Say how far to trust predictions at these counts and inputs."""
-        log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        remarks = fit_remarks(self.runs_, self.model_, self.rmse_)
-        if self.choice_.why:
-            text = f"computation and communication fitted apart: {self.choice_.why}"
-            remarks.append(Remark("note", "separate", text))
-        if self.choice_.note:
-            remarks.append(Remark("note", "split_mismatch", self.choice_.note))
-        remarks += constant_remarks(self.runs_.constants, inputs)
-        remarks += self._superlinear()
-        remarks += validation_remark(self.validation_)
-        return remarks + range_remarks(self.model_, log_q, log_inputs)
+    def remarks_on_fit(self) -> list[Remark]:
+        """Say of the fit what holds for any target."""
+        remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
+        return remarks + self._superlinear() + validation_remark(self.validation_)
 
 
 def fit_seconds(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,40 @@ class TrainingRuns:
     def rows(self) -> int:
         """Number of runs."""
         return int(self.runtime.size)
+
+    @cached_property
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The runs as compiled code takes them, the splits in the order of `splits`.
+
+        Returns
+        -------
+        known : numpy.ndarray, shape (1 + k, rows)
+            log2 of the processor counts, then of each input.
+        runtime : numpy.ndarray, shape (rows,), seconds
+        splits : numpy.ndarray, shape (ways, 2, rows)
+            Seconds of computation and communication.
+        """
+        known = np.empty((1 + self.log_inputs.shape[1], self.rows))
+        known[0], known[1:] = self.log_q, self.log_inputs.T
+        splits = np.empty((len(self.splits), 2, self.rows))
+        for parts, pair in zip(splits, self.splits.values(), strict=True):
+            parts[0], parts[1] = pair
+        return known, np.array(self.runtime, dtype=np.float64), splits
+
+    @classmethod
+    def of_arrays(
+        cls,
+        known: FloatArray,
+        runtime: FloatArray,
+        splits: FloatArray,
+        inputs: tuple[str, ...],
+        ways: tuple[str, ...],
+    ) -> "TrainingRuns":
+        """Return runs from what `arrays` holds, and the names of inputs and ways of splitting."""
+        pairs = {way: (parts[0], parts[1]) for way, parts in zip(ways, splits, strict=True)}
+        runs = cls(known[0], known[1:].T, runtime, inputs, {}, pairs)
+        runs.__dict__["arrays"] = known, runtime, splits
+        return runs
 
     def take(self, rows: FloatArray | np.ndarray) -> "TrainingRuns":
         """Return the runs at these rows (a mask or indices), inputs as they are."""

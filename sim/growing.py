@@ -139,7 +139,7 @@ class KeepTime:
         runtime = grown.runtimes_at(np.arange(len(grew)), counts)
         jobs = site.trace.jobs.assign(requested_processors=counts, reference_runtime=runtime)
         trace = _traced(site.trace, jobs, processors)
-        return Site(processors, trace, grown, sizes.assign(runtime=runtime))
+        return Site(processors, trace, grown, sizes.assign(runtime=runtime, grown_size=grown.size))
 
     def _solved(self, site: Site) -> pd.DataFrame:
         """Return the table but for the runtimes of the grown jobs."""

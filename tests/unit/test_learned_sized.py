@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from toys import rigid, trace_of
 
+from predictors import learned_sized
 from predictors.base import Observation, VisibleJobs
+from predictors.focal_kernels import focal_fit
 from predictors.focused import FocusedRegression
 from predictors.learned_sized import RegressionPerApplication
 from predictors.regression import LogLogRegression
@@ -137,3 +139,76 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(model) -> None:
             assert grade == worst_grade(fitted.reliability(n, size=size))
             grades.add(grade)
     assert len(grades) > 1
+
+
+def told(predictor, runs: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tell a predictor of noisy runs of several sizes; return them."""
+    rng = np.random.default_rng(seed)
+    sizes, nprocs = np.exp(rng.uniform(0.0, 7.0, runs)), 2.0 ** rng.integers(0, 6, runs)
+    runtime = law(nprocs, sizes) * np.exp(0.1 * rng.standard_normal(runs))
+    for n, t, size in zip(nprocs.tolist(), runtime.tolist(), sizes.tolist(), strict=True):
+        predictor.observe(seen(int(n), t, size))
+    return nprocs, runtime, sizes
+
+
+FOCUSED = {
+    "region": FocusedRegression(),
+    "wide": FocusedRegression(tolerance=1.0),
+    "weights": FocusedRegression(focus="weights"),
+    "drop": FocusedRegression(influence="drop"),
+}
+
+
+@pytest.mark.parametrize("kind", FOCUSED)
+@pytest.mark.parametrize("runs", [30, 900])
+def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: int) -> None:
+    """Compiled or not, kept or fitted anew; of many runs the last 400 count."""
+    model, target = FOCUSED[kind], np.array([2, 32, 128])
+    predictor = RegressionPerApplication(model, "focused", growth=0.0)
+    predictor.attach(visible(np.exp(np.linspace(0.5, 6.5, 12))))
+    nprocs, runtime, sizes = (part[-400:] for part in told(predictor, runs))
+    for job in range(12):
+        size = float(predictor._pools.size[job])
+        complete = copy(model).fit_arrays(nprocs, runtime, [sizes])
+        centre = round(float(np.log2(complete.predict(4, size=size))) * 4) / 4
+        focal = copy(model)
+        focal.focal_time = 2.0**centre
+        focal.fit_arrays(nprocs, runtime, [sizes])
+        inputs = dict.fromkeys(focal.model_.inputs, size)
+        np.testing.assert_allclose(
+            predictor.curve(job, target), focal.predict(target, **inputs), rtol=1e-9
+        )
+
+
+def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> None:
+    predictor = RegressionPerApplication(FocusedRegression(), "focused", growth=0.0)
+    predictor.attach(visible([50.0, 1000.0]))
+    told(predictor, 200)
+    fits = []
+    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: fits.append(a) or focal_fit(*a))
+    target = np.array([8])
+    near, far = predictor.curve(0, target)[0], law(4, 1000.0)
+    assert len(fits) == 1
+    assert predictor.observe(seen(4, far, 1000.0))
+    assert predictor.curve(0, target)[0] == near
+    assert len(fits) == 1
+    assert predictor.observe(seen(4, 1.1 * law(4, 50.0), 50.0))
+    assert predictor.curve(0, target)[0] != near
+    assert len(fits) == 2
+
+
+def test_a_run_that_took_no_time_leaves_the_request_standing(regression) -> None:
+    regression.attach(visible([1.0]))
+    for nprocs, runtime in ((1, 8.0), (2, 4.0), (4, 0.0)):
+        regression.observe(seen(nprocs, runtime, 1.0))
+    assert regression.curve(0, np.array([4])) is None
+    assert regression.explain(0, 4).method == "requested_time"
+
+
+def test_latest_runs_forget_the_oldest_and_hand_out_copies() -> None:
+    runs, kept = learned_sized.LatestRuns(3), []
+    for number in range(10):
+        runs.add((number, 1.0, 1.0, 1.0, 1.0))
+        kept.append(runs.columns)
+    assert [columns[0].tolist() for columns in kept[:4]] == [[0], [0, 1], [0, 1, 2], [1, 2, 3]]
+    assert kept[-1][0].tolist() == [7, 8, 9]

@@ -6,11 +6,11 @@ import statsmodels.api as sm
 
 from predictors.errors import PredictorError
 from predictors.leastsquares import (
+    LeastSquares,
     collinear_column,
     cooks_distance,
     factor,
     fit_least_squares,
-    from_factor,
 )
 
 
@@ -56,7 +56,7 @@ def test_weighted_fit_agrees_with_statsmodels(problem: tuple[np.ndarray, np.ndar
 
 def test_nested_models_share_one_factor(problem: tuple[np.ndarray, np.ndarray]) -> None:
     design, response = problem
-    nested = from_factor(factor(design, response), 21, 2)
+    nested = LeastSquares(factor(design, response), 2, 21)
     alone = fit_least_squares(design[:, :2], response)
     assert nested.coefficients == pytest.approx(alone.coefficients, rel=1e-9)
     assert nested.rmse == pytest.approx(alone.rmse, rel=1e-9)
