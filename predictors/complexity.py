@@ -19,6 +19,9 @@ from predictors.errors import PredictorError
 POPULAR = ("1", "log n", "n", "n log n", "n^2", "n^3")
 """The list that ``"auto"`` chooses from."""
 
+HIGHEST = 9
+"""The highest degree: each brings all whole powers below it."""
+
 WORDS = {"constant": "1", "linear": "n", "quadratic": "n^2", "cubic": "n^3"}
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)"
@@ -229,6 +232,8 @@ def _parse(text: str) -> tuple[Term, ...]:
     for term in terms:
         if min(term.power, term.logs, term.rate) < 0:
             raise parser.fail(f"the term {term} falls with n")
+        if term.power > HIGHEST:
+            raise parser.fail(f"the term {term} is of a degree above {HIGHEST}")
     return tuple(terms)
 
 
@@ -264,8 +269,10 @@ def complexity_terms(written: object) -> tuple[Term, ...]:
     if isinstance(written, bool) or written is None:
         raise PredictorError(f"complexity {written!r} is neither a degree, text nor a list")
     if isinstance(written, (int, float, np.integer)):
-        if written != int(written) or not 0 <= written <= 9:
-            raise PredictorError(f"a degree must be a whole number from 0 to 9, got {written}")
+        if not 0 <= written <= HIGHEST or written != int(written):
+            raise PredictorError(
+                f"a degree must be a whole number from 0 to {HIGHEST}, got {written}"
+            )
         return tuple(Term(float(power)) for power in range(int(written), -1, -1))
     if isinstance(written, str):
         if not written.strip():

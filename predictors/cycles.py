@@ -1,5 +1,6 @@
 """The next cycle of a run from its cycles so far: the online mode of Mathis & Kerbyson."""
 
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -18,9 +19,12 @@ KEPT_ERRORS = 64
 
 def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return cycles as two rows of floats, or refuse them."""
-    size, time = np.broadcast_arrays(
-        np.atleast_1d(np.asarray(cells, dtype=float)), np.asarray(seconds, dtype=float)
-    )
+    given, taken = np.asarray(cells, dtype=float), np.asarray(seconds, dtype=float)
+    if given.ndim and taken.ndim and given.shape != taken.shape:
+        raise PredictorError(
+            f"cells and seconds must be as many, got shapes {given.shape} and {taken.shape}"
+        )
+    size, time = np.broadcast_arrays(np.atleast_1d(given), taken)
     for name, values in (("cells", size), ("seconds", time)):
         bad = ~(np.isfinite(values) & (values > 0))
         if bad.any():
@@ -73,8 +77,10 @@ class OnlineCyclePredictor:
         fallback: OfflineCyclePredictor | None = None,
         nprocs: int = 1,
     ) -> None:
-        if window is not None and window < 1:
-            raise PredictorError(f"window must be at least 1 cycle, or None for all, got {window}")
+        if window is not None and (not isinstance(window, Integral) or window < 1):
+            raise PredictorError(
+                f"window must be at least 1 cycle, whole, or None for all, got {window}"
+            )
         if nprocs < 1:
             raise PredictorError(f"nprocs must be at least 1, got {nprocs}")
         self.window = window
@@ -195,8 +201,9 @@ class OnlineCyclePredictor:
             If a number of cells is not positive.
         """
         size = np.asarray(cells, dtype=float)
-        if not (size > 0).all():
-            raise PredictorError(f"cells must be positive, got {float(size.min())}")
+        wrong = ~((size > 0) & np.isfinite(size))
+        if wrong.any():
+            raise PredictorError(f"cells must be positive and finite, got {size[wrong].item(0)}")
         if self.cycles_ == 0 and self.fallback is not None:
             return self.fallback.predict(self.nprocs, cells=size)
         return np.asarray(self.seconds_per_cell() * size)

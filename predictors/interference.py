@@ -163,10 +163,12 @@ class SequentialDetector:
     ) -> None:
         if not 0.0 < false_alarm < 1.0:
             raise PredictorError(f"false_alarm must lie between 0 and 1, got {false_alarm}")
-        if not slowdown > 1.0:
-            raise PredictorError(f"slowdown must be above 1, got {slowdown}")
-        if not spread > 0.0:
-            raise PredictorError(f"spread must be positive, got {spread}")
+        if not 1.0 < slowdown < np.inf:
+            raise PredictorError(f"slowdown must be above 1 and finite, got {slowdown}")
+        if not 0.0 < spread < np.inf:
+            raise PredictorError(f"spread must be positive and finite, got {spread}")
+        if not np.isfinite(bias):
+            raise PredictorError(f"bias must be finite, got {bias}")
         if confirm < 1:
             raise PredictorError(f"confirm must be at least 1, got {confirm}")
         self.false_alarm = false_alarm

@@ -1,6 +1,7 @@
 """What messages cost, by size class, and the exchanges of a cycle."""
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,8 +43,9 @@ class MessageCosts:
             raise PredictorError("each message class needs a first size, a latency and a byte time")
         if sizes[0] != 0 or (np.diff(sizes) <= 0).any():
             raise PredictorError(f"first_bytes must rise from 0, got {self.first_bytes}")
-        if min(self.latency) < 0 or min(self.per_byte) < 0:
-            raise PredictorError("latency and per_byte must be at least 0")
+        for name, costs in (("latency", self.latency), ("per_byte", self.per_byte)):
+            if not all(0 <= cost < inf for cost in costs):
+                raise PredictorError(f"{name} must be at least 0 and finite, got {costs}")
 
     def seconds(self, size: ArrayLike) -> FloatArray:
         """Return the time of a message of so many bytes (rounded up), seconds.
@@ -99,13 +101,24 @@ class Exchange:
     reductions: float = 100.0
 
     def __post_init__(self) -> None:
-        if min(self.messages, self.bytes_per_face_cell, self.reductions) < 0:
-            raise PredictorError("messages, bytes and reductions must be at least 0")
+        for name in ("messages", "bytes_per_face_cell", "reductions"):
+            value = getattr(self, name)
+            if not 0 <= value < inf:
+                raise PredictorError(f"{name} must be at least 0 and finite, got {value}")
 
     def seconds(self, nprocs: ArrayLike, cells: ArrayLike) -> FloatArray:
-        """Return the communication time of a cycle, 0 on one processor, seconds."""
+        """Return the communication time of a cycle, 0 on one processor, seconds.
+
+        Raises
+        ------
+        PredictorError
+            If a number of cells is negative.
+        """
         count = np.asarray(nprocs, dtype=float)
-        face = self.bytes_per_face_cell * np.asarray(cells, dtype=float) ** (2.0 / 3.0)
+        size = np.asarray(cells, dtype=float)
+        if not (size >= 0).all():
+            raise PredictorError(f"cells must be at least 0, got {float(size.min())}")
+        face = self.bytes_per_face_cell * size ** (2.0 / 3.0)
         boundary = self.messages * self.costs.seconds(face)
         depth = np.ceil(np.log2(np.maximum(count, 1.0)))
         total = boundary + self.reductions * depth * self.costs.seconds(8)

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from predictors.base import Remark
 from predictors.errors import NotFittedError, PredictorError
 from predictors.messages import Exchange
+from predictors.observations import numbers
 from predictors.piecewise import choose_knots, knot_values
 
 FloatArray = NDArray[np.float64]
@@ -22,17 +23,24 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
     missing = [name for name in ("cells", "runtime") if name not in observations.columns]
     if missing:
         raise PredictorError(f"a cycle benchmark needs the columns {', '.join(missing)}")
-    table = pd.DataFrame({name: observations[name].astype(float) for name in ("cells", "runtime")})
-    table["shared"] = observations.get("processes_per_node", pd.Series(1.0, observations.index))
-    if table.empty:
+    if observations.empty:
         raise PredictorError("a cycle benchmark needs at least one row")
-    values = table.to_numpy()
-    good = (np.isfinite(values) & (values > 0)).all(axis=1)
-    if not good.all():
-        at = table.index[~good][0]
-        raise PredictorError(
-            f"row {at}: cells, runtime and processes_per_node must be positive and finite"
-        )
+    shared = observations.get("processes_per_node", pd.Series(1.0, observations.index))
+    columns = {
+        "cells": observations["cells"],
+        "runtime": observations["runtime"],
+        "processes_per_node": shared,
+    }
+    table = pd.DataFrame({name: numbers(column, name) for name, column in columns.items()})
+    for name, column in table.items():
+        good = np.isfinite(column) & (column > 0)
+        if not good.all():
+            at = int(np.argmin(good))
+            raise PredictorError(
+                f"row {observations.index[at]}: cells, runtime and processes_per_node must be "
+                f"positive and finite, got {name} {column.iloc[at]:g}"
+            )
+    table = table.rename(columns={"processes_per_node": "shared"})
     return table.sort_values(["shared", "cells", "runtime"], kind="stable")
 
 
@@ -102,7 +110,8 @@ class OfflineCyclePredictor:
             raise PredictorError(f"knots must be auto, points or numbers of cells, got {knots!r}")
         if not isinstance(knots, str):
             given = np.asarray(knots, dtype=float)
-            if given.size < 2 or given[0] <= 0 or (np.diff(given) <= 0).any():
+            rising = given.size > 1 and given[0] > 0 and bool((np.diff(given) > 0).all())
+            if not rising or not np.isfinite(given).all():
                 raise PredictorError(f"knots must be 2 or more rising cells, got {list(knots)}")
         if not 0 <= breakpoints <= 3:
             raise PredictorError(f"breakpoints must be 0 to 3, got {breakpoints}")
@@ -192,8 +201,9 @@ class OfflineCyclePredictor:
         count, shared = np.broadcast_arrays(
             np.asarray(cells, dtype=float), np.asarray(processes_per_node, dtype=float)
         )
-        if not (np.isfinite(count) & (count > 0)).all():
-            raise PredictorError("cells must be positive and finite")
+        wrong = ~(np.isfinite(count) & (count > 0))
+        if wrong.any():
+            raise PredictorError(f"cells must be positive and finite, got {count[wrong].item(0)}")
         levels = np.array(sorted(self.knots_))
         curves = np.stack(
             [self._curve(count, self.knots_[k], self.seconds_per_cell_[k]) for k in levels]
@@ -222,8 +232,11 @@ class OfflineCyclePredictor:
             If a value is not positive.
         """
         count = np.asarray(nprocs, dtype=float)
-        if not (count >= 1).all():
-            raise PredictorError(f"nprocs must be at least 1, got {float(count.min())}")
+        wrong = ~((count >= 1) & np.isfinite(count))
+        if wrong.any():
+            raise PredictorError(
+                f"nprocs must be at least 1 and finite, got {count[wrong].item(0)}"
+            )
         size = np.asarray(cells, dtype=float)
         shared = np.minimum(count, self.processors_per_node)
         seconds = size * self.seconds_per_cell(size, shared)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, Remark
-from predictors.complexity import complexity_choices
+from predictors.complexity import Term, complexity_choices
 from predictors.errors import NotFittedError, PredictorError
 from predictors.linear_fit import LinearFit, Method, Weights, check_method, fit_linear, solve
 from predictors.load_observations import LoadedRuns, LoadForm, Targets, loaded_runs, targets
@@ -107,9 +107,9 @@ class RationalPolynomial:
         self.weights = weights
         self.load = load
         self.growth = growth
-        self._computation = complexity_choices(computation)
-        self._communication = complexity_choices(communication)
-        self._init = None if init is None else complexity_choices(init)
+        self._computation = _choices("computation", computation)
+        self._communication = _choices("communication", communication)
+        self._init = None if init is None else _choices("init", init)
 
     def fit(self, observations: pd.DataFrame) -> Self:
         """Learn from finished runs, a row a run.
@@ -329,6 +329,14 @@ class RationalPolynomial:
             above = longer(middle)
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         return np.asarray(np.sqrt(low * high), float)
+
+
+def _choices(part: str, written: object) -> tuple[tuple[Term, ...], ...]:
+    """Return the alternatives of a part's complexity; refusals name the part."""
+    try:
+        return complexity_choices(written)
+    except PredictorError as error:
+        raise PredictorError(f"{part}={written}: {error}") from error
 
 
 def _score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:

@@ -67,8 +67,16 @@ class CellTrend:
         self._sums = np.zeros(3)  # changes, their sum, their squares: all cycles so far
 
     def update(self, cells: ArrayLike) -> Self:
-        """Take in the cells of finished cycles, in their order."""
+        """Take in the cells of finished cycles, in their order.
+
+        Raises
+        ------
+        PredictorError
+            If a number is not positive and finite.
+        """
         row = np.atleast_1d(np.asarray(cells, dtype=float)).ravel()
+        if not (np.isfinite(row) & (row > 0)).all():
+            raise PredictorError(f"cells must be positive and finite, got {row.tolist()}")
         changes = np.diff(row if self.count == 0 else np.concatenate(([self.last], row)))
         if self.window is not None:
             self._changes = np.concatenate((self._changes, changes))[-self.window + 1 :]
@@ -140,8 +148,10 @@ class RemainingTime:
         nprocs: int = 1,
         window: int = 32,
     ) -> None:
-        if cycles < 1:
+        if not cycles >= 1:
             raise PredictorError(f"cycles must be at least 1, got {cycles}")
+        if window is None:
+            raise PredictorError("window must be at least 1 cycle, whole, got None")
         self.cycles = cycles
         self.offline = offline
         self.nprocs = nprocs

@@ -140,6 +140,9 @@ class Evolving:
     resubmit: bool = True
 
     def __post_init__(self) -> None:
+        for name, value in (("cost", self.cost), ("cost_per_cell", self.cost_per_cell)):
+            if not 0.0 <= value < inf:
+                raise ConfigError(f"evolving.{name} must be at least 0 and finite, got {value}")
         try:
             self.saving(inf)
         except ConfigError as error:

@@ -2,8 +2,9 @@
 
 Time is cut into chunks. Within a chunk the CPU of processor p has breakpoints
 ``times[time_at[p]:time_at[p] + counts[p]]`` with values likewise; the last value
-holds to the chunk's end. Loaded links are intervals sorted by start. Processors
-whose breakpoints coincide may share one run of times.
+holds to the chunk's end. Loaded links are intervals sorted by start. Where the
+breakpoints of all processors coincide there is one run of times, and the values lie
+segment after segment: a job reads neighbours.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-BLOCK = 16
 
 
 class CpuChunk(NamedTuple):
@@ -26,6 +26,18 @@ class CpuChunk(NamedTuple):
     values: FloatArray
     value_at: IntArray
     counts: IntArray
+
+
+@numba.njit(cache=True, inline="always")
+def _shared(cpu):  # type: ignore[no-untyped-def]
+    """Return whether all processors share their breakpoints."""
+    return len(cpu.times) == cpu.counts[0]
+
+
+@numba.njit(cache=True, inline="always")
+def _stride(cpu):  # type: ignore[no-untyped-def]
+    """Return how far apart the values of neighbouring segments of a processor lie."""
+    return len(cpu.value_at) if _shared(cpu) else 1
 
 
 class LinkChunk(NamedTuple):
@@ -84,28 +96,17 @@ def _seat(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
 
 
 @numba.njit(cache=True)
-def _together(cpu, processors):  # type: ignore[no-untyped-def]
-    """Return whether the processors share their breakpoints."""
-    for i in range(1, len(processors)):
-        if cpu.time_at[processors[i]] != cpu.time_at[processors[0]]:
-            return False
-    return True
-
-
-@numba.njit(cache=True)
-def _slowest(cpu, processors, k, least):  # type: ignore[no-untyped-def]
-    """Fill `least` with the smallest value of the segments from k on; return how many fit."""
-    known = min(len(least), cpu.counts[processors[0]] - k)
-    least[:known] = 1.0
+def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
+    """Return the least of the processors' values in the row that begins at `row`."""
+    least = 1.0
     for i in range(len(processors)):
-        at = cpu.value_at[processors[i]] + k
-        for j in range(known):
-            least[j] = min(least[j], cpu.values[at + j])
-    return known
+        value = values[row + processors[i]]
+        least = value if value < least else least
+    return least
 
 
 @numba.njit(cache=True)
-def _turn(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
+def _turn(times, time_at, values, value_at, counts, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
     """Move every processor that changes by `time` to its segment at `time`."""
     width = len(changes) // 2
     while changes[1] <= time:
@@ -116,10 +117,10 @@ def _turn(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
         p = processors[i]
         at[i] += 1
         later = np.inf
-        if at[i] + 1 < cpu.counts[p]:
-            later = cpu.times[cpu.time_at[p] + at[i] + 1]
+        if at[i] + 1 < counts[p]:
+            later = times[time_at[p] + at[i] + 1]
         _raise(changes, leaf, later)
-        _raise(speeds, leaf, cpu.values[cpu.value_at[p] + at[i]])
+        _raise(speeds, leaf, values[value_at[p] + at[i]])
 
 
 @numba.njit(cache=True)
@@ -131,42 +132,6 @@ def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
     return inside
 
 
-@numba.njit(cache=True, inline="always")
-def _first_own(links, inside, following, until):  # type: ignore[no-untyped-def]
-    """Return where the first own link is that begins before `until`, or all after it begin."""
-    while following < len(links.start) and links.start[following] < until:
-        if inside[links.source[following]] and inside[links.destination[following]]:
-            break
-        following += 1
-    return following
-
-
-@numba.njit(cache=True, inline="always")
-def _meet(links, inside, following, time, ends, values, own):  # type: ignore[no-untyped-def]
-    """Take in the own links that are loaded from `time` or before; return how far that went."""
-    while following < len(links.start) and links.start[following] <= time:
-        k = following
-        if links.end[k] > time and inside[links.source[k]] and inside[links.destination[k]]:
-            ends[own], values[own] = links.end[k], links.available[k]
-            own += 1
-        following += 1
-    return following, own
-
-
-@numba.njit(cache=True, inline="always")
-def _leave(time, ends, values, own):  # type: ignore[no-untyped-def]
-    """Drop links that are free again; return how many stay, the next end, the least value."""
-    soonest, free, i = np.inf, 1.0, 0
-    while i < own:
-        if ends[i] <= time:
-            own -= 1
-            ends[i], values[i] = ends[own], values[own]
-        else:
-            soonest, free = min(soonest, ends[i]), min(free, values[i])
-            i += 1
-    return own, soonest, free
-
-
 @numba.njit(cache=True)
 def advance(cpu, links, processors, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
@@ -175,39 +140,67 @@ def advance(cpu, links, processors, nodes, time, until, work, computation, commu
     most loaded own link), from `time` until `until` or until none is left.
     `nodes` holds how many processors a node has and how many nodes there are.
     """
-    together = _together(cpu, processors)
+    together = _shared(cpu)
     width = 1
     while width < len(processors) and not together:
         width *= 2
     size = 0 if together else 2 * width
     changes, speeds = np.full(size, np.inf), np.ones(size)
     at = np.zeros(0 if together else len(processors), np.int64)
-    least = np.empty(BLOCK if together else 0)
-    first, count = cpu.time_at[processors[0]], cpu.counts[processors[0]]
-    segment = block = known = 0
-    if together:
-        segment = block = _place(cpu.times, first, count, time)
-        known = _slowest(cpu, processors, block, least)
-        speed, turn = least[0], np.inf
-        if segment + 1 < count:
-            turn = cpu.times[first + segment + 1]
-    else:
+    if not together:
         _seat(cpu, processors, time, changes, speeds, at)
-        speed, turn = speeds[1], changes[1]
     following, inside = len(links.start), np.zeros(0, np.bool_)
     if communication > 0.0 and following > 0:
         following = np.searchsorted(links.start, time - links.longest[0])
         inside = _on_nodes(processors, nodes[0], nodes[1])
-    own, room = 0, 2 * int(links.most[0])  # those that have just ended are still in
-    ends, values = np.empty(room), np.empty(room)
+    room = 2 * int(links.most[0])  # those that have just ended are still in
+    # Fields of tuples are counted references, which cost more than a step: plain arrays below.
+    return _steps(
+        cpu.times, cpu.time_at, cpu.values, cpu.value_at, cpu.counts, together,
+        links.start, links.end, links.source, links.destination, links.available,
+        processors, changes, speeds, at, inside, following, np.empty(room), np.empty(room),
+        time, until, work, computation, communication,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True)
+def _steps(  # type: ignore[no-untyped-def]
+    times, time_at, values, value_at, counts, together,
+    starts, stops, sources, destinations, available,
+    processors, changes, speeds, at, inside, following, ends, frees,
+    time, until, work, computation, communication,
+):  # fmt: skip
+    """Go from change to change of the job's own processors and links, as `advance` says."""
+    segment, own = 0, 0
+    if together:
+        segment = _place(times, 0, len(times), time)
+        speed = _slowest(values, segment * len(value_at), processors)
+        turn = times[segment + 1] if segment + 1 < len(times) else np.inf
+    else:
+        speed, turn = speeds[1], changes[1]
     while True:
-        following, own = _meet(links, inside, following, time, ends, values, own)
-        own, change, free = _leave(time, ends, values, own)
+        while following < len(starts) and starts[following] <= time:
+            k = following
+            if stops[k] > time and inside[sources[k]] and inside[destinations[k]]:
+                ends[own], frees[own] = stops[k], available[k]
+                own += 1
+            following += 1
+        change, free, i = np.inf, 1.0, 0
+        while i < own:
+            if ends[i] <= time:
+                own -= 1
+                ends[i], frees[i] = ends[own], frees[own]
+            else:
+                change, free = min(change, ends[i]), min(free, frees[i])
+                i += 1
         seconds = computation / speed + communication / free
         change = min(min(change, turn), min(until, time + work * seconds + 1.0))
-        following = _first_own(links, inside, following, change)
-        if following < len(links.start):
-            change = min(change, links.start[following])
+        while following < len(starts) and starts[following] < change:
+            if inside[sources[following]] and inside[destinations[following]]:
+                break
+            following += 1
+        if following < len(starts):
+            change = min(change, starts[following])
         if work * seconds <= change - time:
             return time + work * seconds, 0.0
         work -= (change - time) / seconds
@@ -215,15 +208,12 @@ def advance(cpu, links, processors, nodes, time, until, work, computation, commu
         if time >= until:
             return until, max(work, 0.0)
         if not together:
-            _turn(cpu, processors, time, changes, speeds, at)
+            _turn(times, time_at, values, value_at, counts, processors, time, changes, speeds, at)
             speed, turn = speeds[1], changes[1]
         while together and turn <= time:
             segment += 1
-            if segment - block >= known:
-                block, known = segment, _slowest(cpu, processors, segment, least)
-            speed, turn = least[segment - block], np.inf
-            if segment + 1 < count:
-                turn = cpu.times[first + segment + 1]
+            speed = _slowest(values, segment * len(value_at), processors)
+            turn = times[segment + 1] if segment + 1 < len(times) else np.inf
 
 
 class PackedChunk(NamedTuple):
@@ -278,6 +268,7 @@ def advance_packed(numbers, borders, own, nodes, time, until, work, computation,
 @numba.njit(cache=True)
 def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyped-def]
     """Add to `totals` the integral of each processor's CPU over [start, end) in this chunk."""
+    stride = _stride(cpu)
     for i in range(len(processors)):
         p = processors[i]
         k = _place(cpu.times, cpu.time_at[p], cpu.counts[p], start)
@@ -286,7 +277,7 @@ def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyp
             change = end
             if k + 1 < cpu.counts[p]:
                 change = min(end, cpu.times[cpu.time_at[p] + k + 1])
-            totals[i] += (change - time) * cpu.values[cpu.value_at[p] + k]
+            totals[i] += (change - time) * cpu.values[cpu.value_at[p] + k * stride]
             time = change
             k += 1
 
@@ -294,6 +285,7 @@ def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyp
 @numba.njit(cache=True)
 def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
     """Write the CPU of each processor at each of the ascending times to out[time, processor]."""
+    stride = _stride(cpu)
     for i in range(len(processors)):
         p = processors[i]
         first, count = cpu.time_at[p], cpu.counts[p]
@@ -301,7 +293,7 @@ def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
         for j in range(len(times)):
             while k + 1 < count and cpu.times[first + k + 1] <= times[j]:
                 k += 1
-            out[j, i] = cpu.values[cpu.value_at[p] + k]
+            out[j, i] = cpu.values[cpu.value_at[p] + k * stride]
 
 
 @numba.njit(cache=True)

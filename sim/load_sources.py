@@ -72,10 +72,9 @@ def cpu_chunk(segments: Segments, start: float, end: float, elements: int) -> Cp
     inside = (segments.times[:, 1:] > start) & (segments.times[:, :-1] < end)
     times = segments.times[:, :-1][inside]
     if len(segments.times) == 1:
-        values = segments.values[:, inside[0]]
-        count = values.shape[1]
+        values = segments.values[:, inside[0]].T
         zeros = np.zeros(elements, np.int64)
-        return CpuChunk(times, zeros, values.ravel(), np.arange(elements) * count, zeros + count)
+        return CpuChunk(times, zeros, values.ravel(), np.arange(elements), zeros + len(values))
     counts = inside.sum(axis=1)
     first = np.concatenate(([0], np.cumsum(counts)[:-1]))
     return CpuChunk(times, first, segments.values[inside], first, counts)

@@ -104,7 +104,7 @@ def recover(
     Raises
     ------
     SimError
-        If `restart` is negative or not below the limit.
+        If `restart` is negative or not below the limit, or the failures do not rise.
 
     Examples
     --------
@@ -144,7 +144,9 @@ def _attempts(
         kept = tally.attempt(plan, min(again, until), inside)
         if failed:
             tally.failures += 1
-            failure = next(failures, inf)
+            before, failure = failure, next(failures, inf)
+            if not failure >= before:
+                raise SimError(f"times of failures must rise, got {failure:g} after {before:g}")
         elif plan.outcome == "completed":
             return _result(tally, done, done.size)
         else:

@@ -1,5 +1,7 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
+from math import isnan
+
 import numpy as np
 
 from sim.machine import Machine
@@ -60,8 +62,8 @@ class Work:
             return 0.0
         if processors == self._reference[job]:
             return self._shares[job]
-        share = self._truth.communication_shares(np.array([job]), np.array([processors]))
-        return float(np.nan_to_num(share)[0])
+        share = self._truth.communication_shares(np.array([job]), np.array([processors])).item(0)
+        return 0.0 if isnan(share) else share
 
     def done(self, job: int) -> float:
         """Return the share of a job that was banked so far."""

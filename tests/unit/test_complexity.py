@@ -38,7 +38,7 @@ def test_complexities_stand_for_their_terms(written, names):
     [
         *("", "n - 1", "m^2", "1/n", "n^-1", "n^n", "log(n+1)", "(n", "n)", "2^", "0*n"),
         *("exp(n^2)", "__import__('os').system('ls')", "(" * 99, "n" * 200),
-        *(-1, 1.5, 10, True, None, [], {}),
+        *(-1, 1.5, 10, np.nan, np.inf, True, None, [], {}, "n^99999", ["n^10"], "2^n n^12"),
     ],
 )
 def test_what_is_no_complexity_is_refused_with_its_text(written):

@@ -119,6 +119,10 @@ def test_one_point_scales():
     assert model.predict(cells=[50.0, 400.0]).tolist() == pytest.approx([100.0, 800.0])
 
 
+def flat():
+    return OfflineCyclePredictor().fit(pd.DataFrame({"cells": [1.0], "runtime": [1.0]}))
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
@@ -130,8 +134,15 @@ def test_one_point_scales():
         (lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": [1]})), "columns runtime"),
         (
             lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": [1, 2], "runtime": [1, 0]})),
-            "row 1: cells, runtime",
+            "row 1: cells, runtime.* positive and finite, got runtime 0",
         ),
+        (
+            lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": ["many"], "runtime": [1]})),
+            "cells in row 0 is no number: 'many'",
+        ),
+        (lambda: OfflineCyclePredictor(knots=[np.nan, 2.0]), "2 or more rising cells, got"),
+        (lambda: flat().predict(cells=[1.0, -2.0]), "cells must be positive and finite, got -2.0"),
+        (lambda: flat().predict(np.inf, cells=1.0), "nprocs must be at least 1.* got inf"),
         (
             lambda: OfflineCyclePredictor(knots=[1, 2, 3]).fit(bench(np.array([1.0, 1.5]), [1, 1])),
             "do not determine",

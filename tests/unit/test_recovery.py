@@ -141,6 +141,11 @@ def test_daly_beats_all_fixed_intervals_in_simulation():
         assert daly.mean() < simulated(work, interval, **common).mean()
 
 
+def test_failures_that_do_not_rise_are_refused():
+    with pytest.raises(SimError, match="times of failures must rise, got 5 after 25"):
+        recover([10.0, 20.0, 30.0], failures=[25.0, 5.0])
+
+
 def test_bad_restart_is_named():
     with pytest.raises(SimError, match="restart must be at least 0"):
         recover([1.0], restart=-1.0)

@@ -104,6 +104,9 @@ def test_trend_variance_of_a_sum_against_simulation():
     [
         (lambda: RemainingTime(0), PredictorError, "cycles must be at least 1"),
         (lambda: RemainingTime(5, window=0), PredictorError, "window must be at least 1"),
+        (lambda: RemainingTime(5, window=None), PredictorError, "window must be at least 1"),
+        (lambda: RemainingTime(np.nan), PredictorError, "cycles must be at least 1, got nan"),
+        (lambda: CellTrend().update([1.0, np.nan]), PredictorError, "cells must be positive"),
         (lambda: CellTrend(1), PredictorError, "window must be at least 2"),
         (lambda: RemainingTime(5).predict(), NotFittedError, "no cycle yet"),
         (
