@@ -98,13 +98,16 @@ class KneeSharing(PlainSharing):
         order = sorted(range(len(work)), key=work.__getitem__)
         shares, largest = members.least.tolist(), members.largest.tolist()
         left = total - sum(shares)
+        jobs = members.job
         for place in order:
             if left <= 0:
                 break
-            knee = min(self._knee(members.job[place], work[place]), largest[place])
-            taken = min(left, max(knee - shares[place], 0))
-            shares[place] += taken
-            left -= taken
+            knee = self._knee(jobs[place], work[place])
+            wanted = (knee if knee < largest[place] else largest[place]) - shares[place]
+            if wanted > 0:
+                taken = wanted if wanted < left else left
+                shares[place] += taken
+                left -= taken
         found: IntArray = np.array(shares)
         hand_out(found, members.largest, total, reversed(order))
         return found
