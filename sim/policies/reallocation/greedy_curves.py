@@ -19,8 +19,9 @@ class Hell(Reallocation):
 
     With x the remaining work, (S(k)/k)/(x/S(k)) = S(k)²/(k·x) is maximised over
     jobs and counts; the winner gets its count, and the rest is handed out the same
-    way. What is left when all have been served goes to them in the same order;
-    nobody falls below the least count. The last two are our reading. The other
+    way; who gets nothing waits. What is left when all have been served goes to them
+    in the same order, and no job that runs falls below its least count. The last two
+    are our reading. The other
     parameters are those of `Reallocation`.
     """
 
@@ -146,6 +147,8 @@ class KneeSharing(PlainSharing):
 
 class KneeFirst(Reallocation):
     """KNEE: jobs get their knee in order of remaining size, leftovers go to the last.
+
+    Who gets nothing waits; no job that runs falls below its least count.
 
     A job's knee is the largest count whose last processor shortens what is left
     of it by `threshold` seconds or more.
