@@ -107,6 +107,8 @@ def test_everything_is_written_and_safe_to_repeat(sweep):
     ]
     assert "seed." in parquet.columns
     assert json.loads(json.dumps(parquet["seed"].tolist())) == [1, 1, 2, 2] * 2
+    csv = (sweep / "comparison.csv").read_text().partition("\n")[0].split(",")
+    assert csv == parquet.columns.tolist()
 
 
 def test_tables_for_papers(sweep):
