@@ -49,7 +49,8 @@ class Study:
     reference: str
 
 
-EXPONENTS = {f"p = {p}": [f"moldability.exponent_min={p}"] for p in (0.3, 0.5, 0.8)}
+SRPT = "SRPT (heSRPT, p = 0.9999)"
+EXPONENTS = {f"p = {p}": [f"moldability.exponent_min={p}"] for p in (0.3, 0.5, 0.8, 0.9)}
 SHARES = {f"{share:.0%} malleable": [f"moldability.share={share}"] for share in (0.2, 0.4, 0.6, 1)}
 STUDIES = {
     "share": Study(
@@ -74,11 +75,15 @@ STUDIES = {
         {
             "heSRPT": [],
             "EQUI": ["policy=equi"],
-            "SRPT (heSRPT, p = 0.99)": ["policy.reallocation.exponent=0.99"],
+            SRPT: ["policy.reallocation.exponent=0.9999"],
             "HELL": ["policy=hell"],
-            "KNEE, θ = 60 s": ["policy=knee_first"],
-            "KNEE, θ = 6 s": ["policy=knee_first", "policy.reallocation.threshold=6"],
-            "KNEE, θ = 600 s": ["policy=knee_first", "policy.reallocation.threshold=600"],
+            **{
+                f"KNEE, θ = {seconds} s": [
+                    "policy=knee_first",
+                    f"policy.reallocation.threshold={seconds}",
+                ]
+                for seconds in (6, 20, 60, 120, 600)
+            },
         },
         "heSRPT",
     ),
@@ -90,7 +95,7 @@ STUDIES = {
             "EQUI": ["policy=equi"],
             "DEQ": ["policy=deq"],
             "heSRPT": [],
-            "SRPT (heSRPT, p = 0.99)": ["policy.reallocation.exponent=0.99"],
+            SRPT: ["policy.reallocation.exponent=0.9999"],
             "HELL": ["policy=hell"],
             "KNEE": ["policy=knee_first"],
             "pools, average": ["policy=pools"],

@@ -116,11 +116,19 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     return table[first + rest].rename(columns={f"{key}=": key for key in keys}), keys
 
 
+def distinct(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with a dot behind figures that are named like a key, such as ``seed``."""
+    names: list[str] = []
+    for name in map(str, table.columns):
+        names.append(f"{name}." if name in names else name)
+    return table.set_axis(names, axis="columns")
+
+
 def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
     """Write the comparison as CSV, whole or not at all, and return its path."""
     path = folder / COMPARISON
     partial = folder / f".{COMPARISON}.partial"
-    table.to_csv(partial, index=False, lineterminator="\n")
+    distinct(table).to_csv(partial, index=False, lineterminator="\n")
     partial.replace(path)
     return path
 

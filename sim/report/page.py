@@ -20,6 +20,8 @@ TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
 MOST_RUNS = 2000
 """So many runs are listed on the page; comparison.csv has all."""
+NAMING = ("runs", "against", "jobs", "")
+"""Columns of answers that hold words, not numbers."""
 
 
 def page(
@@ -79,9 +81,15 @@ def _answers(answers: Answers | None) -> str:
 
 
 def _text_table(table: pd.DataFrame) -> str:
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.columns)
+    sides = [' class="text"' if name in NAMING else "" for name in table.columns]
+    head = "".join(
+        f'<th scope="col"{side}>{escape(str(name))}</th>'
+        for name, side in zip(table.columns, sides, strict=True)
+    )
     rows = "".join(
-        "<tr>" + "".join(f'<td class="text">{escape(str(v))}</td>' for v in row) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{side}>{escape(str(v))}</td>" for v, side in zip(row, sides, strict=True))
+        + "</tr>"
         for row in table.itertuples(index=False)
     )
     return (

@@ -39,16 +39,18 @@ COLUMNS = (
 
 
 def number(value: float) -> str:
-    """Return a figure with three digits.
+    """Return a figure with three digits, at most four of them decimals.
 
     Examples
     --------
-    >>> number(1234.5), number(0.1234), number(float("nan"))
-    ('1,234', '0.123', '–')
+    >>> number(1234.5), number(0.1234), number(-1e-12), number(float("nan"))
+    ('1,234', '0.123', '0', '–')
     """
     if not math.isfinite(value):
         return "–"
-    digits = 0 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    if abs(value) < 5e-5:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(digits, 4)}f}"
 
 
@@ -92,6 +94,7 @@ def text_table(groups: Sequence[Group], form: Literal["latex", "markdown"]) -> s
 
 
 def _latex(text: str) -> str:
-    for plain, escaped in (("%", r"\%"), ("_", r"\_"), ("&", r"\&"), ("#", r"\#")):
-        text = text.replace(plain, escaped)
+    for plain in "%_&#${}":
+        text = text.replace(plain, f"\\{plain}")
+    text = text.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
     return text.replace("±", r"$\pm$").replace("–", "--")

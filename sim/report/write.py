@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from sim.artefacts import write_table
+from sim.compare import distinct
 from sim.configurations import Configuration
 from sim.report.answer_figures import answer_plots
 from sim.report.answer_tables import Answers, answers, difference_figures
@@ -65,10 +66,7 @@ def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
 
 def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
     """Write the comparison as Parquet; a key named like a figure gets a dot behind it."""
-    names: list[str] = []
-    for name in map(str, table.columns):
-        names.append(f"{name}." if name in names else name)
-    plain = table.set_axis(names, axis="columns")
+    plain = distinct(table)
     mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
     plain = plain.assign(**{c: plain[c].map(_text) for c in mixed})
     partial = folder / f".{PARQUET}.partial"

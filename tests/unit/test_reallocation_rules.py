@@ -110,11 +110,15 @@ def pool(strategy: str, held: list[int], total: int) -> list[int]:
         ("min", [40, 20, 0], 70, [40, 20, 10]),  # the one least above it grows
         ("average", [40, 20, 0], 60, [34, 20, 6]),
         ("average", [40, 20, 0], 70, [40, 20, 10]),
-        ("pref", [40, 30, 0], 90, [35, 30, 25]),  # the starter has 25, victims keep theirs
+        ("pref", [40, 30, 0], 90, [40, 30, 20]),  # nobody shrinks for who can start
+        ("pref", [40, 30, 0], 75, [25, 25, 25]),  # the starter has 25, victims keep theirs
         ("pref", [26, 25, 0], 60, [26, 25, 9]),  # there is room for the minimum, and for 3 more
         ("pref", [27, 25, 0], 56, [25, 25, 6]),  # (minimum, preferred)
         ("pref", [26, 25, 0], 50, [19, 25, 6]),  # (minimum, minimum)
         ("pref", [10, 30, 0], 100, [45, 30, 25]),  # all to 25 first, then up to the maximum
+        ("pref", [10, 0], 30, [10, 20]),  # a starter takes what is free before others grow
+        ("pref", [10, 0, 0], 30, [10, 14, 6]),  # and shrinks again for the next one
+        ("pref", [40, 0, 0], 60, [34, 20, 6]),  # or lets others do so that are above theirs
     ],
 )
 def test_pools(strategy: str, held: list[int], total: int, shares: list[int]) -> None:

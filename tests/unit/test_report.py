@@ -93,6 +93,8 @@ def test_everything_is_written_and_safe_to_repeat(sweep):
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
     assert page.count("<tr>") > 3
+    assert '<th scope="col" class="text">against</th><th scope="col">pairs</th>' in page
+    assert '<td class="text">easy</td><td class="text">easy (baseline)</td><td>2</td>' in page
     assert "workload.jobs: 5" in page
     parquet = pd.read_parquet(sweep / "comparison.parquet")
     assert parquet["mean_response_time"].tolist() == [
@@ -107,6 +109,8 @@ def test_everything_is_written_and_safe_to_repeat(sweep):
     ]
     assert "seed." in parquet.columns
     assert json.loads(json.dumps(parquet["seed"].tolist())) == [1, 1, 2, 2] * 2
+    csv = (sweep / "comparison.csv").read_text().partition("\n")[0].split(",")
+    assert csv == parquet.columns.tolist()
 
 
 def test_tables_for_papers(sweep):
@@ -115,6 +119,8 @@ def test_tables_for_papers(sweep):
     assert latex.count(r"\\") == 4
     assert r"utilisation (\%)" in latex
     assert r"$\pm$" in latex
+    odd = Group({"predictor.counts": "[1,2]", "a": "~x_{1}^2$"}, "run")
+    assert r"\textasciitilde{}x\_\{1\}\textasciicircum{}2\$" in text_table([odd], "latex")
     assert markdown.splitlines()[-1].startswith("| sa | 0.00333 ± 0.00706 | – |") is False
     assert markdown.splitlines()[-1].startswith("| sa | 0.0033 ± 0.0071 | – |")
 

@@ -1,7 +1,6 @@
 """Jobs that wait because the rule would give them nothing of the machine yet."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +37,8 @@ class Deferral:
         self._sharing = sharing
         self._limits = limits
         self._total = -1
-        self._found: dict[int, int] = {}
+        self._asked: list[int] = []
+        self._found: IntArray = np.zeros(0, np.int64)
         self.jobs: list[int] = []
 
     def admit(self, running: Members) -> list[int]:
@@ -50,28 +50,35 @@ class Deferral:
             The malleable jobs that run.
         """
         view = self._view
-        candidates = [*self.jobs, *(job for job in view.arrived if view.malleable[job])]
-        self._found = {}
+        arrived = view.arrived
+        self._asked = []
+        if not (self.jobs or arrived):
+            return arrived
+        malleable = view.malleable
+        candidates = [*self.jobs, *(job for job in arrived if malleable[job])]
         if not candidates:
-            return view.arrived
+            return arrived
         self._total = view.free + int(running.held.sum())
         everybody = self._with(running, candidates)
-        shares = self._sharing.share(everybody, self._total).tolist()
-        self._found = found = dict(zip(everybody.job, shares, strict=True))
-        returned = [job for job in self.jobs if found[job]]
-        self.jobs = [job for job in candidates if not found[job]]
-        return [*returned, *(job for job in view.arrived if found.get(job) != 0)]
+        self._asked = everybody.job
+        self._found = found = self._sharing.share(everybody, self._total)
+        if found.all():
+            returned, self.jobs = self.jobs, []
+            return [*returned, *arrived] if returned else arrived
+        shares = dict(zip(everybody.job, found.tolist(), strict=True))
+        self._asked, self._found = [job for job in everybody.job if shares[job]], found[found > 0]
+        returned = [job for job in self.jobs if shares[job]]
+        self.jobs = [job for job in candidates if not shares[job]]
+        return [*returned, *(job for job in arrived if shares.get(job) != 0)]
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return the shares of the members, among whom nobody is who is kept back.
 
         Those who are kept back count among the jobs that are there.
         """
-        found = self._found
-        if total == self._total and len(found) == len(members) + len(self.jobs):
-            known = np.array([found.get(job, -1) for job in members.job])
-            if (known >= members.least).all():
-                return known
+        same = total == self._total and members.job == self._asked
+        if same and not (self._found < members.least).any():
+            return self._found
         if self.jobs:
             shares = self._sharing.share(self._with(members, self.jobs), total)
             if not shares[len(members) :].any():
@@ -80,13 +87,14 @@ class Deferral:
 
     def _with(self, running: Members, candidates: list[int]) -> Members:
         """Return the runs and the candidates, which may get nothing."""
-        nothing: IntArray = np.zeros(len(candidates), np.int64)
+        count = len(candidates)
+        nothing: IntArray = np.zeros(count, np.int64)
         largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
-        return replace(
-            running,
-            job=[*running.job, *candidates],
-            run=[*running.run, *(None for _ in candidates)],
-            held=np.concatenate([running.held, nothing]),
-            least=np.concatenate([running.least, nothing]),
-            largest=np.concatenate([running.largest, largest]),
+        return Members(
+            running.job + candidates,
+            running.run + [None] * count,
+            np.concatenate([running.held, nothing]),
+            np.concatenate([running.least, nothing]),
+            np.concatenate([running.largest, largest]),
+            running.waiting,
         )

@@ -2,6 +2,7 @@
 
 import heapq
 from bisect import bisect_right
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,8 +19,9 @@ class Hell(Reallocation):
 
     With x the remaining work, (S(k)/k)/(x/S(k)) = S(k)²/(k·x) is maximised over
     jobs and counts; the winner gets its count, and the rest is handed out the same
-    way. What is left when all have been served goes to them in the same order;
-    nobody falls below the least count. The last two are our reading. The other
+    way; who gets nothing waits. What is left when all have been served goes to them
+    in the same order, and no job that runs falls below its least count. The last two
+    are our reading. The other
     parameters are those of `Reallocation`.
     """
 
@@ -30,52 +32,72 @@ class Hell(Reallocation):
         return HellSharing(beliefs)
 
 
+@dataclass(frozen=True)
+class Merit:
+    """What counts of a job are worth, times its remaining work.
+
+    Attributes
+    ----------
+    by_count : numpy.ndarray of float
+        S(k)²/k by k, 0 at 0.
+    best : int
+        The first count of the largest.
+    """
+
+    by_count: FloatArray
+    best: int
+
+
 class HellSharing(PlainSharing):
     """Hands out processors by efficiency over remaining time."""
 
     def __init__(self, beliefs: Beliefs) -> None:
         super().__init__(beliefs)
-        self._merits: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._merits: dict[int, tuple[FloatArray, Merit]] = {}
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return each winner's best count, in turn."""
-        work = np.maximum(self.work_left(members), 1e-12)
+        work = np.maximum(self.work_left(members), 1e-12).tolist()
         merits = [self._merit(job) for job in members.job]
-        shares = members.least.copy()
-        left = total - int(shares.sum())
-        heap = [self._best(k, merits[k], work[k], members, left) for k in range(len(members))]
+        shares, largest = members.least.copy(), members.largest.tolist()
+        least = shares.tolist()
+        left = total - sum(least)
+        heap = [
+            self._best(k, merits[k], work[k], least[k], largest[k], left) for k in range(len(work))
+        ]
         heapq.heapify(heap)
         served = []
         while heap:
-            _, place, count = heapq.heappop(heap)
-            if count - members.least[place] > left:
-                heapq.heappush(heap, self._best(place, merits[place], work[place], members, left))
+            _, k, count = heapq.heappop(heap)
+            if count - least[k] > left:
+                again = self._best(k, merits[k], work[k], least[k], largest[k], left)
+                heapq.heappush(heap, again)
                 continue
-            left -= count - int(members.least[place])
-            shares[place] = count
-            served.append(place)
+            left -= count - least[k]
+            shares[k] = count
+            served.append(k)
         hand_out(shares, members.largest, total, served)
         return shares
 
-    def _merit(self, job: int) -> FloatArray:
-        """Return S(k)²/k by k, 0 at 0."""
+    def _merit(self, job: int) -> Merit:
         table = self.beliefs.table(job)
         known = self._merits.get(job)
         if known is None or known[0] is not table:
             merit = np.zeros(table.size)
             merit[1:] = 1.0 / (table[1:] ** 2 * np.arange(1, table.size))
-            known = self._merits[job] = (table, merit)
+            known = self._merits[job] = (table, Merit(merit, int(merit.argmax())))
         return known[1]
 
     @staticmethod
     def _best(
-        place: int, merit: FloatArray, work: float, members: Members, left: int
+        place: int, merit: Merit, work: float, least: int, largest: int, left: int
     ) -> tuple[float, int, int]:
         """Return a heap entry of the best count that the job can have now."""
-        least = int(members.least[place])
-        most = min(int(members.largest[place]), least + left)
-        count = least + int(np.argmax(merit[least : most + 1]))
-        return -float(merit[count] / work), place, count
+        most = min(largest, least + left)
+        count = merit.best
+        if not least <= count <= most:
+            count = least + int(merit.by_count[least : most + 1].argmax())
+        return -merit.by_count.item(count) / work, place, count
 
 
 class KneeSharing(PlainSharing):
@@ -98,13 +120,16 @@ class KneeSharing(PlainSharing):
         order = sorted(range(len(work)), key=work.__getitem__)
         shares, largest = members.least.tolist(), members.largest.tolist()
         left = total - sum(shares)
+        jobs = members.job
         for place in order:
             if left <= 0:
                 break
-            knee = min(self._knee(members.job[place], work[place]), largest[place])
-            taken = min(left, max(knee - shares[place], 0))
-            shares[place] += taken
-            left -= taken
+            knee = self._knee(jobs[place], work[place])
+            wanted = (knee if knee < largest[place] else largest[place]) - shares[place]
+            if wanted > 0:
+                taken = wanted if wanted < left else left
+                shares[place] += taken
+                left -= taken
         found: IntArray = np.array(shares)
         hand_out(found, members.largest, total, reversed(order))
         return found
@@ -122,6 +147,8 @@ class KneeSharing(PlainSharing):
 
 class KneeFirst(Reallocation):
     """KNEE: jobs get their knee in order of remaining size, leftovers go to the last.
+
+    Who gets nothing waits; no job that runs falls below its least count.
 
     A job's knee is the largest count whose last processor shortens what is left
     of it by `threshold` seconds or more.

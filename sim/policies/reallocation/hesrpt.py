@@ -44,13 +44,13 @@ def thetas(work: FloatArray, exponent: float, weights: FloatArray | None = None)
 
 
 class HeSrpt(Reallocation):
-    """heSRPT: the shorter the remaining work, the larger the share, none left out.
+    """heSRPT: the shorter the remaining work, the larger the share.
 
     Optimal for jobs that are all there, speed up as k^p and have no limits; with
     arrivals ("adaptive heSRPT") shares are computed anew and nothing is proved.
     Shares are clipped to what each job may hold, the rest goes on by weight, and
-    the largest remainders are rounded up. The other parameters are those of
-    `Reallocation`.
+    the largest remainders are rounded up; a job whose share rounds to nothing
+    waits. The other parameters are those of `Reallocation`.
 
     Parameters
     ----------

@@ -145,18 +145,31 @@ class PoolSharing(PlainSharing):
 
     @staticmethod
     def _prefer(shares: IntArray, preferred: IntArray, members: Members, total: int) -> None:
-        """Let starters have the preferred count where others can keep theirs; shrink to that.
+        """Let one starter after the other in, and shrink the others as far as that needs.
 
-        Whatever is still too much is taken from those most above their least count.
+        Where its least count is free, a starter gets what is free up to its
+        preferred count. Else it gets the preferred count if the others can keep
+        theirs, and its least count if not.
         """
-        starting = members.held == 0
-        if not starting.any() and int(shares.sum()) <= total:
-            return
-        most = np.argsort(members.least - shares, kind="stable").tolist()
-        floor = np.minimum(shares, preferred)
-        if int(np.where(starting, preferred, floor).sum()) <= total:
-            shares[starting] = preferred[starting]
-        above = np.argsort(-(shares - preferred), kind="stable").tolist()
-        keep = np.where(starting, shares, floor)
-        make_room(shares, keep, total, above)
-        make_room(shares, members.least, total, most)
+        starting = np.flatnonzero(members.held == 0)
+        wanted = shares[starting]
+        shares[starting] = 0
+        for place, least in zip(starting.tolist(), wanted.tolist(), strict=True):
+            most = int(preferred[place])
+            room = total - int(shares.sum())
+            spare = int(np.maximum(shares - preferred, 0).sum())
+            if room >= least:
+                shares[place] = min(most, room)
+            else:
+                shares[place] = most if most <= room + spare else least
+                PoolSharing._shrink(shares, preferred, members.least, total)
+        if int(shares.sum()) > total:
+            PoolSharing._shrink(shares, preferred, members.least, total)
+
+    @staticmethod
+    def _shrink(shares: IntArray, preferred: IntArray, least: IntArray, total: int) -> None:
+        """Take from those most above their preferred count, then from those above their least."""
+        above = np.argsort(preferred - shares, kind="stable").tolist()
+        make_room(shares, np.minimum(shares, preferred), total, above)
+        most = np.argsort(least - shares, kind="stable").tolist()
+        make_room(shares, np.minimum(shares, least), total, most)
