@@ -1,6 +1,7 @@
 """Check published claims on moldable policies, each from its experiment preset.
 
 Usage: python -m scripts.study_moldable [NAME ...] [--replications 10] [--jobs 2000]
+                                         [--reference POLICY]
 
 All policies of a table replay the same jobs (common random numbers); a
 difference is the mean over replications of log ratios of mean response times,
@@ -46,21 +47,34 @@ def settings(sweep: Mapping[str, str]) -> Iterator[dict[str, str]]:
     return (dict(combination) for combination in product(*axes))
 
 
+COLUMNS = {
+    "workload.load": "load",
+    "moldability.parallelism_min": "A from",
+    "moldability.serial_min": "serial part",
+}
+"""What a preset sweeps besides policies, and how its columns are headed."""
+
+
+def column_key(name: str) -> str:
+    """Return what a preset sweeps besides policies."""
+    return next(key for key in composed(f"experiment={name}")["sweep"] if key in COLUMNS)
+
+
 def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, str], list]:
-    """Return the summaries of all replications by (rule, load), and the bound's gap beside."""
+    """Return the summaries of all replications by policy and by value of the other axis."""
     found: dict[tuple[str, str], list] = {}
     scenes: dict[tuple, Scene] = {}
+    other = column_key(name)
     for setting in settings(composed(f"experiment={name}", *more)["sweep"]):
         config = composed(
             f"experiment={name}", *more, *(f"{key}={value}" for key, value in setting.items())
         )
-        load = setting["workload.load"]
-        rule = next(value for key, value in setting.items() if key != "workload.load")
+        rule, value = setting["policy"], setting[other]
         for k in range(replications):
-            scene = scenes.get((load, k))
+            scene = scenes.get((value, k))
             if scene is None:
-                scene = scenes[load, k] = set_scene(config, k)
-            found.setdefault((rule, load), []).append(
+                scene = scenes[value, k] = set_scene(config, k)
+            found.setdefault((rule, value), []).append(
                 summarise(play(config, config, scene).outcome)
             )
     return found
@@ -94,40 +108,39 @@ def column(runs: list, key: str) -> np.ndarray:
     return np.array([run[key] for run in runs], float)
 
 
-def compare(found: dict[tuple[str, str], list], reference: str) -> list[str]:
-    """Return a table: mean response of the reference, and the change of each rule."""
-    loads = list(dict.fromkeys(load for _, load in found))
+def heading(corner: str, found: dict[tuple[str, str], list], label: str) -> list[str]:
+    """Return the first two lines of a table with a column for each value of an axis."""
+    columns = [f"{label} {value}" for value in dict.fromkeys(value for _, value in found)]
+    return [f"| {corner} | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 1) + "|"]
+
+
+def compare(found: dict[tuple[str, str], list], reference: str, label: str = "load") -> list[str]:
+    """Return two tables: mean response and its changes, and the distance from the bound."""
+    values = list(dict.fromkeys(value for _, value in found))
     rules = list(dict.fromkeys(rule for rule, _ in found))
-    lines = ["| rule | " + " | ".join(f"load {load}" for load in loads) + " |"]
-    lines.append("| --- " * (len(loads) + 1) + "|")
+    changes, gaps = heading("rule", found, label), heading("over the lower bound", found, label)
     for rule in rules:
         cells = []
-        for load in loads:
-            own = column(found[rule, load], "mean_response_time")
-            base = column(found[reference, load], "mean_response_time")
+        for value in values:
+            own = column(found[rule, value], "mean_response_time")
+            base = column(found[reference, value], "mean_response_time")
             cells.append(level(own) + " s" if rule == reference else change(own / base))
-        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
-    lines.append("")
-    lines.append("| over the lower bound | " + " | ".join(f"load {load}" for load in loads) + " |")
-    lines.append("| --- " * (len(loads) + 1) + "|")
-    for rule in rules:
+        changes.append(f"| {rule} | " + " | ".join(cells) + " |")
         cells = [
             gap(
-                column(found[rule, load], "mean_response_time")
-                / column(found[rule, load], "bound_mean_response_time")
+                column(found[rule, value], "mean_response_time")
+                / column(found[rule, value], "bound_mean_response_time")
             )
-            for load in loads
+            for value in values
         ]
-        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
-    return lines
+        gaps.append(f"| {rule} | " + " | ".join(cells) + " |")
+    return [*changes, "", *gaps]
 
 
 def herd(found: dict[tuple[str, str], list], asked: dict[tuple[str, str], np.ndarray]) -> list[str]:
     """Return a table of what jobs get, by share of adopters and load."""
-    lines = compare(found, "0")
     loads = list(dict.fromkeys(load for _, load in found))
-    lines += ["", "| mean processors | " + " | ".join(f"load {load}" for load in loads) + " |"]
-    lines.append("| --- " * (len(loads) + 1) + "|")
+    lines = [*compare(found, "0"), "", *heading("mean processors", found, "load")]
     for rule in dict.fromkeys(rule for rule, _ in found):
         cells = [level(asked[rule, load]) for load in loads]
         lines.append(f"| {rule} | " + " | ".join(cells) + " |")
@@ -187,11 +200,12 @@ class Watched:
 
 def study_queue_times(more: list[str], replications: int) -> list[str]:
     """Return a table of correlations of predicted with actual waits at the head of the queue."""
-    lines = ["| load | predictor A (median) | predictor B (mean) | A, logarithms | B, logarithms |"]
-    lines.append("| --- | --- | --- | --- | --- |")
+    titles = ("jobs", "load", *("predictor A (median)", "predictor B (mean)"))
+    titles += ("A, logarithms", "B, logarithms")
+    lines = ["| " + " | ".join(titles) + " |", "| --- " * len(titles) + "|"]
     for setting in settings(composed("experiment=queue_time_prediction", *more)["sweep"]):
-        load = setting["workload.load"]
-        config = composed("experiment=queue_time_prediction", *more, f"workload.load={load}")
+        chosen = [f"{key}={value}" for key, value in setting.items()]
+        config = composed("experiment=queue_time_prediction", *more, *chosen)
         rows = []
         for k in range(replications):
             scene, policy = set_scene(config, k), Watched()
@@ -209,14 +223,16 @@ def study_queue_times(more: list[str], replications: int) -> list[str]:
             ]
             rows.append(plain + logs)
         cells = [level(np.array(values)) for values in zip(*rows, strict=True)]
-        lines.append(f"| {load} | " + " | ".join(cells) + " |")
+        lines.append("| " + " | ".join([*setting.values(), *cells]) + " |")
     return lines
 
 
 REFERENCES = {
     "molding_by_load": "easy",
-    "parallelism_and_load": "avg",
+    "parallelism_and_load": "a_plus_cut",
     "whole_queue": "sa",
+    "scalability": "sa",
+    "one_fraction": "easy",
 }
 
 
@@ -226,6 +242,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=names, help=", ".join(names))
     parser.add_argument("--replications", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2000)
+    parser.add_argument(
+        "--reference", help="policy of which changes are shown, by default the table's own"
+    )
     arguments = parser.parse_args()
     prepare()
     more = [f"workload.jobs={arguments.jobs}"]
@@ -237,7 +256,8 @@ def main() -> None:
             lines = study_queue_times(more, arguments.replications)
         else:
             found = summaries(name, more, arguments.replications)
-            lines = compare(found, REFERENCES[name])
+            reference = arguments.reference or REFERENCES[name]
+            lines = compare(found, reference, COLUMNS[column_key(name)])
         print("\n".join(lines) + "\n", flush=True)
 
 

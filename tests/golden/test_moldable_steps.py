@@ -10,7 +10,7 @@ import pytest
 from moldable_toys import mold
 from test_moldable import amdahl, at, linear, outcome
 
-from sim.policies.allocation.equal_share import AdaptiveStatic
+from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
 from sim.policies.allocation.load_efficiency import LoadPredictive
@@ -38,6 +38,18 @@ def test_asp_divides_what_is_free_again_and_again():
     rows = at(0, 1, 2, 3, 6, 7)
     records = mold("none", AdaptiveStatic(counts="all"), rows, [amdahl] * 6)
     assert outcome(records) == ([8, 3, 3, 2, 3, 3], [0, 5.5, 5.5, 5.5, 13.5, 13.5])
+
+
+def test_a_plus_cut_takes_less_than_a_once_many_wait():
+    # A = 3, and no more than an equal part of the machine.
+    #  0, 1   alone: 3 each, until 8 and 9; 2 are left.
+    #  2-4    one, two, three wait: 8, 4, 2.7 rounded 3 each: A, which is not free.
+    #  5      four wait: 2 each: the first starts, until 15.
+    #  8      three wait, 3 are free: 3, until 16.    9   two wait, 3 are free: 3, until 17.
+    # 15      one waits; 2 are free.                 16   5 are: 3.
+    rule = AdaptiveEqual(counts="all", cap="average")
+    records = mold("none", rule, at(0, 1, 2, 3, 4, 5), [amdahl] * 6)
+    assert outcome(records) == ([3, 3, 2, 3, 3, 3], [0, 1, 5, 8, 9, 16])
 
 
 def test_a_plus_follows_the_smoothed_load_up_and_down():

@@ -102,9 +102,47 @@ def test_fair_is_within_its_ratio(data):
     kind = data.draw(st.sampled_from(sorted(TOPC24)))
     times = data.draw(batches(kind, processors))
     counts = np.arange(1, processors + 1)
-    ratio = max(fair_place(Reading(counts, np.array(row), row[0]))[1] for row in times)
+    ratio = max(balance(row) for row in times)
+    for row in times:
+        assert fair_place(Reading(counts, np.array(row), row[0]))[1] == pytest.approx(balance(row))
     found = length("skip", Fair(), times, processors)
     assert found <= best_makespan(times, processors) / fair_mu(ratio) * (1 + 1e-9)
+
+
+def balance(row):
+    """Return the least over counts of the worse of area and time over their least."""
+    areas = [n * seconds for n, seconds in enumerate(row, 1)]
+    return min(max(a / min(areas), t / min(row)) for a, t in zip(areas, row, strict=True))
+
+
+def good_makespan(times, processors):
+    """Return the makespan of the best of several plans: no less than the least."""
+    rule = BestTurnaround(counts="all")
+    lengths = [length(kind, rule, times, processors) for kind in ("batches", "shelves")]
+    sequential = [[row[0]] * processors for row in sorted(times, reverse=True)]
+    return min(*lengths, length("skip", LocalAllocation("roofline"), sequential, processors))
+
+
+@st.composite
+def larger_batches(draw, kind):
+    """Draw as many jobs as processors, or fewer, of which many are alike."""
+    processors = draw(st.sampled_from([8, 12, 16]))
+    sorts = [general(draw, kind, processors) for _ in range(draw(st.integers(1, 2)))]
+    number = draw(st.integers(processors // 2, processors))
+    return processors, [draw(st.sampled_from(sorts)) for _ in range(number)]
+
+
+@pytest.mark.parametrize("kind", TOPC24)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_lpa_and_fair_are_within_their_ratios_of_a_good_plan_of_many_jobs(kind, data):
+    processors, times = data.draw(larger_batches(kind))
+    good = good_makespan(times, processors) * (1 + 1e-9)
+    for version, ratios in (("topc24", RATIO_TOPC24), ("icpp22", RATIO_ICPP22)):
+        found = length("skip", LocalAllocation(kind, version), times, processors)
+        assert found <= ratios[kind] * good
+    ratio = max(balance(row) for row in times)
+    assert length("skip", Fair(), times, processors) <= good / fair_mu(ratio)
 
 
 def monotone_times(row):
