@@ -68,18 +68,14 @@ def test_schedules_are_those_of_the_whole_profile(name, backfill, jobs, factor):
 @st.composite
 def heads(draw):
     """Draw a menu, what is free, and running jobs with a clock each."""
-    number = draw(st.integers(1, 12))
-    counts = sorted(draw(st.sets(st.integers(1, 20), min_size=number, max_size=number)))
-    seconds = st.floats(0.5, 500.0)
-    runtimes = draw(st.lists(seconds, min_size=number, max_size=number))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    size, runs = draw(st.integers(1, 20)), draw(st.integers(0, 8))
+    counts = np.sort(rng.permutation(20)[:size]) + 1
+    runtimes = 10 ** rng.uniform(-0.3, 2.7, size)
     if draw(st.booleans()):
-        work, rest = draw(seconds) * 10.0, draw(seconds)
-        counts = list(range(1, 21))
-        runtimes = [rest + work / n for n in counts]
-    runs = draw(st.lists(st.tuples(st.integers(1, 12), st.floats(0.0, 300.0)), max_size=8))
-    held = np.array([count for count, _ in runs], np.int64)
-    clock = np.array([instant for _, instant in runs], np.float64)
-    return np.array(counts), np.array(runtimes), draw(st.integers(0, 8)), held, clock
+        runtimes = np.sort(runtimes)[::-1].copy()
+    held, clock = rng.integers(1, 13, runs), 10 ** rng.uniform(-0.5, 2.5, runs)
+    return counts, runtimes, draw(st.integers(0, 8)), held, clock
 
 
 def least_end(counts, runtimes, free, wait):
@@ -91,7 +87,7 @@ def least_end(counts, runtimes, free, wait):
     return ends.index(min(ends))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(head=heads())
 def test_the_believed_choice_is_the_least_of_all(head):
     counts, runtimes, free, held, left = head
@@ -109,8 +105,8 @@ def test_the_believed_choice_is_the_least_of_all(head):
         )
 
 
-@settings(max_examples=400, deadline=None)
-@given(head=heads(), median=st.booleans(), longest=st.sampled_from([50.0, 200.0, 1e5]))
+@settings(max_examples=300, deadline=None)
+@given(head=heads(), median=st.booleans(), longest=st.sampled_from([200.0, 1000.0, 1e5]))
 def test_the_predicted_choice_is_the_least_of_all(head, median, longest):
     counts, runtimes, free, held, age = head
 
