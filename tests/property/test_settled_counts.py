@@ -91,13 +91,11 @@ def least_end(counts, runtimes, free, wait):
 @given(head=heads())
 def test_the_believed_choice_is_the_least_of_all(head):
     counts, runtimes, free, held, left = head
+    left.sort()
 
     def wait(needed):
-        order = sorted(range(left.size), key=lambda k: left[k])
-        for last in range(len(order)):
-            if held[order[: last + 1]].sum() >= needed:
-                return float(left[order[last]])
-        return inf
+        freed = [end for end, total in zip(left, held.cumsum(), strict=True) if total >= needed]
+        return float(freed[0]) if freed else inf
 
     if counts[0] <= free + held.sum():
         assert believed_best(counts, runtimes, free, held, left) == least_end(

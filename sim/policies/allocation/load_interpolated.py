@@ -76,7 +76,7 @@ def settle_interpolated(
     """
     for k in range(first, last):
         if processors[k] > 0:
-            most, average, least = points[job[k]]
+            most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
             target = interpolated(x, most, average, least)
             low[k] = last_up_to(counts, offer[k], offer[k] + size[k], target)
             high[k] = low[k] + 1

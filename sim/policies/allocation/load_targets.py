@@ -53,6 +53,19 @@ def aim_at_efficiency(
 
 
 @njit(cache=True)
+def number_below(values: FloatArray, limit: float) -> int:
+    """Return how many of the values, ascending, are below a limit."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
 def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return sums of processors, and of processor-seconds, of the first runs to end.
 
@@ -119,8 +132,9 @@ def aim_at_forecast(
     for k in range(first, last):
         if processors[k] == 0:
             continue
-        reference, runtime, target, heavy = known[job[k]]
-        ended = np.searchsorted(left, runtime)
+        reference, runtime = known[job[k], 0], known[job[k], 1]
+        target, heavy = known[job[k], 2], known[job[k], 3]
+        ended = number_below(left, runtime)
         running = over[ended] / runtime + (freed[-1] - freed[ended])
         load = (running + waiting) / machine + arriving
         if load > 1:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from sim.policies.allocation.equal_share import Cap, CappedMenu, CappedMolder
 from sim.policies.allocation.queue_time_kernels import settle_heads
 from sim.policies.molding.base import Molder
@@ -60,18 +61,24 @@ class QueueTimeMolder(CappedMolder):
         super().__init__(view, rule)
         self._queue_time = QUEUE_TIMES.index(rule.queue_time)
         self._longest = float(rule.longest)
+        self._held: IntArray = np.zeros(64, np.int64)
+        self._clock: FloatArray = np.zeros(64)
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix the counts of the heads that start now and of the first that waits."""
         view = self.view
-        runs, now = view.running.values(), view.now
+        number, now = len(view.running), view.now
+        if self._held.size < number + queue.waiting:
+            self._held = np.zeros(2 * (number + queue.waiting), np.int64)
+            self._clock = np.zeros(self._held.size)
         if self._queue_time == 0:
-            clock = [run.believed_end - now for run in runs]
+            runs = [(end - now, count) for end, job, count in view.believed_ends if job >= 0]
         else:
-            clock = [now - run.start for run in runs]
-        held = np.array([run.processors for run in runs], np.int64)
+            runs = [(now - run.start, run.processors) for run in view.running.values()]
+        self._clock[:number] = [instant for instant, _ in runs]
+        self._held[:number] = [count for _, count in runs]
         settle_heads(
             queue.counts, queue.runtimes, queue.offer, queue.size, queue.processors,
-            queue.first, queue.last, view.free, held, np.array(clock, np.float64),
+            queue.first, queue.last, view.free, number, self._held, self._clock,
             self._queue_time, self._longest, queue.low, queue.high,
         )  # fmt: skip

@@ -96,15 +96,14 @@ def believed_best(
     Parameters
     ----------
     held, left : numpy.ndarray
-        Processors of the running jobs, and believed seconds until they end.
+        Processors of the running jobs, and believed seconds until they end, ascending.
     """
-    order = np.argsort(left)
     ended, wait, now_free = 0, 0.0, free
     best, least = 0, np.inf
     for dish in range(counts.size):
-        while now_free < counts[dish] and ended < order.size:
-            now_free += held[order[ended]]
-            wait = left[order[ended]]
+        while now_free < counts[dish] and ended < held.size:
+            now_free += held[ended]
+            wait = left[ended]
             ended += 1
         if now_free < counts[dish]:
             break
@@ -166,6 +165,7 @@ def settle_heads(
     first: int,
     last: int,
     free: int,
+    running: int,
     held: IntArray,
     clock: FloatArray,
     queue_time: int,
@@ -176,11 +176,10 @@ def settle_heads(
     """Settle heads on the dish they prefer, until one prefers to wait; all others get their cap.
 
     `queue_time` is the place of its name in `QUEUE_TIMES`; `clock` holds the
-    seconds that each running job still takes by belief, else its age.
+    seconds that each running job still takes by belief, ascending, else its
+    age. Behind the running jobs there must be room for the waiting ones.
     """
-    number = held.size
-    held = np.append(held, np.empty(last - first, np.int64))
-    clock = np.append(clock, np.empty(last - first))
+    number = running
     waits = False
     for k in range(first, last):
         if processors[k] == 0:
@@ -199,5 +198,9 @@ def settle_heads(
         low[k], high[k] = begin + dish, begin + dish + 1
         waits = menu[dish] > free
         free -= menu[dish]
-        held[number], clock[number] = menu[dish], seconds[dish] if queue_time == 0 else 0.0
+        at, instant = number, seconds[dish] if queue_time == 0 else 0.0
+        while queue_time == 0 and at > 0 and clock[at - 1] > instant:
+            held[at], clock[at] = held[at - 1], clock[at - 1]
+            at -= 1
+        held[at], clock[at] = menu[dish], instant
         number += 1
