@@ -352,6 +352,14 @@ def reserve_first(
     return number
 
 
+def in_columns(believed_ends: list[tuple[float, int, int]]) -> tuple[FloatArray, IntArray]:
+    """Return the ends in seconds, and the processors, of (believed end, job, processors)."""
+    if not believed_ends:
+        return np.zeros(0), np.zeros(0, np.int64)
+    ends, _, counts = zip(*believed_ends, strict=True)
+    return np.array(ends, np.float64), np.array(counts, np.int64)
+
+
 class Profile:
     """An availability profile with room to grow.
 
@@ -387,8 +395,7 @@ class Profile:
     def lay(self, now: float, believed_ends: list[tuple[float, int, int]]) -> None:
         """Begin anew from running jobs: (believed end, job, processors), ascending."""
         self.grow(len(believed_ends))
-        ends = np.array([end for end, _, _ in believed_ends], np.float64)
-        counts = np.array([count for _, _, count in believed_ends], np.int64)
+        ends, counts = in_columns(believed_ends)
         lay(self.times, self.free, self.span, now, self.processors, ends, counts)
 
     def advance(self, now: float) -> None:

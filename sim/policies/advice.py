@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.view import View
@@ -54,6 +55,27 @@ def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
     time = np.minimum.accumulate(runtimes)
     area = np.maximum.accumulate(counts * time)
     return np.asarray(area / counts)
+
+
+@njit(cache=True)
+def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
+    """Return the last place from `begin` to before `end` with a count up to a ceiling.
+
+    `begin` where there is none.
+
+    Examples
+    --------
+    >>> [last_up_to(np.array([2, 4, 8]), 0, 3, ceiling) for ceiling in (1.0, 4.0, 7.9, 9.0)]
+    [0, 1, 1, 2]
+    """
+    low, high = begin, end
+    while high - low > 1:
+        middle = (low + high) // 2
+        if counts[middle] <= ceiling:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def round_down(counts: IntArray, wanted: float) -> int:

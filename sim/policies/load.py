@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+from numba import njit
 
 from predictors.base import IntArray
 from sim.view import View
@@ -69,6 +70,15 @@ class Load:
         return ForecastMeter(view, self.window)
 
 
+@njit(cache=True)
+def total_at(values: IntArray, places: IntArray) -> int:
+    """Return the sum of the values at places."""
+    total = 0
+    for k in places:
+        total += values[k]
+    return total
+
+
 class QueueMeter:
     """Sums up the requests of the waiting jobs."""
 
@@ -81,7 +91,7 @@ class QueueMeter:
 
     def read(self, waiting: IntArray) -> float:
         """Return requested processors over processors."""
-        return float(self._requested[waiting].sum()) / self._view.processors
+        return float(total_at(self._requested, waiting)) / self._view.processors
 
 
 class UtilizationMeter:

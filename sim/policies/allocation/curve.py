@@ -6,17 +6,66 @@ Where the predictor has nothing for a job, the request stands.
 from abc import abstractmethod
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Advice, Counts, Reading, round_down, tried
+from sim.policies.advice import Advice, Counts, Reading, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.view import View
 
 
+@njit(cache=True)
 def knee(counts: IntArray, runtimes: FloatArray) -> int:
     """Return the place of the least n that maximises S(n)²/n, where n·T² is least."""
-    cost = counts * runtimes**2
-    return int(np.argmax(cost <= cost.min() * (1 + 1e-12)))
+    least = np.inf
+    for k in range(counts.size):
+        least = min(least, counts[k] * (runtimes[k] * runtimes[k]))
+    least *= 1 + 1e-12
+    for k in range(counts.size):
+        if counts[k] * (runtimes[k] * runtimes[k]) <= least:
+            return k
+    return 0
+
+
+@njit(cache=True)
+def fastest(runtimes: FloatArray) -> int:
+    """Return the place of the least count of those that run fastest."""
+    best = 0
+    for k in range(1, runtimes.size):
+        if runtimes[k] < runtimes[best]:
+            best = k
+    return best
+
+
+@njit(cache=True)
+def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
+    """Return the place of the largest count up to A, the largest speedup, rounded.
+
+    Of the first count where all are above A.
+    """
+    wanted = np.floor(serial / runtimes[fastest(runtimes)] + 0.5)
+    return last_up_to(counts, 0, counts.size, wanted * (1 + 1e-12))
+
+
+@njit(cache=True)
+def last_efficient(
+    counts: IntArray, runtimes: FloatArray, begin: int, end: int, serial: float, efficiency: float
+) -> int:
+    """Return the last place from `begin` to before `end` that is efficient enough, else `begin`.
+
+    Parameters
+    ----------
+    counts, runtimes : numpy.ndarray
+    serial : float
+        T(1), seconds.
+    efficiency : float
+        Least T(1) / (n·T(n)).
+    """
+    place = end - 1
+    least = efficiency * (1 - 1e-12)
+    while place > begin and serial < least * (counts[place] * runtimes[place]):
+        place -= 1
+    return place
 
 
 def efficient(reading: Reading, efficiency: float) -> int:
@@ -28,10 +77,8 @@ def efficient(reading: Reading, efficiency: float) -> int:
     efficiency : float
         Least T(1) / (n·T(n)).
     """
-    areas = reading.counts * reading.runtimes
-    enough = reading.serial >= efficiency * (1 - 1e-12) * areas
-    last = enough.size - 1 - int(enough[::-1].argmax())
-    return last if enough[last] else 0
+    counts, runtimes, serial = reading
+    return int(last_efficient(counts, runtimes, 0, counts.size, serial, efficiency))
 
 
 class CurveRule:
@@ -79,8 +126,7 @@ class AverageParallelism(CurveRule):
 
     def pick(self, reading: Reading) -> int:
         """Return the place of the largest count up to A."""
-        speedup = reading.serial / float(reading.runtimes.min())
-        return round_down(reading.counts, np.floor(speedup + 0.5))
+        return int(average(*reading))
 
 
 class Knee(CurveRule):
@@ -93,7 +139,7 @@ class Knee(CurveRule):
 
     def pick(self, reading: Reading) -> int:
         """Return the place of the knee."""
-        return knee(reading.counts, reading.runtimes)
+        return int(knee(reading.counts, reading.runtimes))
 
 
 class EfficiencyAtLeast(CurveRule):

@@ -1,13 +1,15 @@
 """Equal shares for jobs that run to completion: ASP and AEP."""
 
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Reading, round_down
-from sim.policies.allocation.curve import knee
+from sim.policies.advice import Reading, last_up_to, round_down
+from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
 from sim.view import View
@@ -22,10 +24,10 @@ def place_of_cap(menu: Reading, cap: Cap) -> int:
     the processor working set (``knee``).
     """
     if cap == "knee":
-        return knee(menu.counts, menu.runtimes)
+        return int(knee(menu.counts, menu.runtimes))
     if cap == "average":
-        return round_down(menu.counts, np.floor(menu.serial / menu.runtimes.min() + 0.5))
-    return int(np.argmin(menu.runtimes))
+        return int(average(*menu))
+    return int(menu.runtimes.argmin())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,9 @@ class CappedMenu(Menu):
 
 
 class CappedMolder(Molder):
-    """Serves menus that end at a cap."""
+    """Serves menus that end at a cap, and settles every count at every look."""
+
+    settles = True
 
     def __init__(self, view: View, rule: CappedMenu) -> None:
         super().__init__(view, rule.advice, rule.counts)
@@ -81,7 +85,6 @@ class FreeShare(CappedMolder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix the counts of the first jobs, as many as there is room for."""
-        queue.allow_all()
         places = queue.places()
         targets = np.zeros(places.size)
         dishes = self._share(queue, places)
@@ -138,12 +141,14 @@ class AdaptiveEqual(CappedMenu):
 class MachineShare(CappedMolder):
     """Divides the machine by the number of waiting jobs."""
 
+    def __init__(self, view: View, rule: CappedMenu) -> None:
+        super().__init__(view, rule)
+        self._unlimited: FloatArray = np.full(len(view.submit_time), np.inf)
+
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at the target."""
-        queue.allow_all()
-        places = queue.places()
-        target = max(np.floor(self.view.processors / places.size + 0.5), 1.0)
-        queue.fix(places, np.full(places.size, target))
+        target = max(floor(self.view.processors / queue.waiting + 0.5), 1)
+        queue.settle(self._unlimited, float(target))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,24 +179,44 @@ class Available(CappedMenu):
         return WhatIsFree(view, self)
 
 
+@njit(cache=True)
+def take_free(
+    counts: IntArray,
+    offer: IntArray,
+    size: IntArray,
+    processors: IntArray,
+    first: int,
+    last: int,
+    free: int,
+    share: float,
+    low: IntArray,
+    high: IntArray,
+) -> None:
+    """Give heads what is free of their caps; from the first that waits on, all get their cap."""
+    waits = False
+    for k in range(first, last):
+        if processors[k] == 0:
+            continue
+        begin, end = offer[k], offer[k] + size[k]
+        low[k], high[k] = end - 1, end
+        if waits or free < counts[begin] or free < share * counts[end - 1]:
+            waits = True
+            continue
+        low[k] = last_up_to(counts, begin, end, free)
+        high[k] = low[k] + 1
+        free -= counts[low[k]]
+
+
 class WhatIsFree(CappedMolder):
     """Gives heads what is free, in queue order."""
 
     def __init__(self, view: View, rule: Available) -> None:
         super().__init__(view, rule)
-        self._share = rule.share
+        self._share = float(rule.share)
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix the counts of the heads that take what is free; the next waits for its cap."""
-        queue.allow_all()
-        free = self.view.free
-        targets: FloatArray = np.full(queue.waiting, np.inf)
-        places = queue.places()
-        for i, place in enumerate(places.tolist()):
-            counts = queue.menu(place)[0]
-            enough = self._share * int(counts[-1])
-            if free < counts[0] or free < enough:
-                break
-            targets[i] = taken = int(counts[round_down(counts, free)])
-            free -= taken
-        queue.fix(places, targets)
+        take_free(
+            queue.counts, queue.offer, queue.size, queue.processors, queue.first, queue.last,
+            self.view.free, self._share, queue.low, queue.high,
+        )  # fmt: skip

@@ -88,7 +88,6 @@ class ShareLimit(Molder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Cut every menu at the job's limit."""
-        queue.allow_all()
         places = queue.places()
         jobs = queue.job[places]
         limits = self.limits(jobs)

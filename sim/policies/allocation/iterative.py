@@ -8,8 +8,9 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.policies.molding.base import Menu, Molder
+from sim.policies.molding.iteration import iterate
 from sim.policies.molding.menus import OpenQueue
-from sim.policies.molding.replan import fill_idle, iterate
+from sim.policies.molding.replan import fill_idle
 from sim.profile import Profile
 from sim.view import View
 
@@ -109,7 +110,6 @@ class IterativePlanner(QueuePlanner):
                 profile.times,
                 profile.free,
                 profile.span,
-                self.view.now,
                 queue.counts,
                 queue.runtimes,
                 queue.serial[places],

@@ -3,14 +3,15 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient
+from sim.policies.allocation.load_targets import aim_at_efficiency, aim_at_forecast
 from sim.policies.load import ForecastMeter, Load
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.profile import in_columns
 from sim.view import View
 
 
@@ -59,57 +60,12 @@ class LoadAdaptive(EfficiencyRange):
         return AdaptiveMolder(view, self)
 
 
-class TargetMolder(Molder):
-    """Allows counts around a target."""
-
-    def __init__(self, view: View, rule: EfficiencyRange) -> None:
-        super().__init__(view, rule.advice, rule.counts)
-        self._tolerance = rule.tolerance
-
-    def aim(self, queue: OpenQueue, targets: FloatArray) -> None:
-        """Allow what lies within the tolerance of each job's target."""
-        if self._tolerance == 0:
-            queue.fix(queue.places(), targets)
-        else:
-            low, high = targets / (1 + self._tolerance), targets * (1 + self._tolerance)
-            queue.allow(queue.places(), np.ceil(low - 1e-9), high)
-
-
-@njit(cache=True)
-def targets_at(
-    counts: IntArray,
-    runtimes: FloatArray,
-    serial: FloatArray,
-    offer: IntArray,
-    size: IntArray,
-    efficiency: float,
-) -> FloatArray:
-    """Return each job's largest count that is efficient enough, else its least.
-
-    Parameters
-    ----------
-    counts, runtimes : numpy.ndarray
-        All menus, as `sim.policies.molding.menus.OpenQueue` has them.
-    serial, offer, size : numpy.ndarray of shape (n,)
-        Of each job.
-    efficiency : float
-    """
-    target = np.empty(offer.size)
-    for i in range(offer.size):
-        dish = offer[i] + size[i] - 1
-        while dish > offer[i] and serial[i] < (
-            efficiency * (1 - 1e-12) * counts[dish] * runtimes[dish]
-        ):
-            dish -= 1
-        target[i] = counts[dish]
-    return target
-
-
-class AdaptiveMolder(TargetMolder):
+class AdaptiveMolder(Molder):
     """Reads the load once a look."""
 
     def __init__(self, view: View, rule: LoadAdaptive) -> None:
-        super().__init__(view, rule)
+        super().__init__(view, rule.advice, rule.counts)
+        self.settles = rule.tolerance == 0
         self._rule = rule
         self._meter = rule.load.begin(view)
 
@@ -119,20 +75,13 @@ class AdaptiveMolder(TargetMolder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Aim at the efficiency for this load."""
-        queue.allow_all()
-        places = queue.places()
-        x = min(max(self._meter.read(queue.job[places]), 0.0), 1.0)
         rule = self._rule
+        x = min(max(self._meter.read(queue.jobs()), 0.0), 1.0)
         efficiency = rule.light + x * (rule.heavy - rule.light)
-        targets = targets_at(
-            queue.counts,
-            queue.runtimes,
-            queue.serial[places],
-            queue.offer[places],
-            queue.size[places],
-            efficiency,
-        )
-        self.aim(queue, targets)
+        aim_at_efficiency(
+            queue.counts, queue.runtimes, queue.serial, queue.offer, queue.size, queue.processors,
+            queue.first, queue.last, efficiency, float(rule.tolerance), queue.low, queue.high,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,18 +119,15 @@ class LoadPredictive(EfficiencyRange):
         return PredictiveMolder(view, self)
 
 
-class PredictiveMolder(TargetMolder):
+class PredictiveMolder(Molder):
     """Remembers, of each waiting job, its reference and its two efficient counts."""
 
     def __init__(self, view: View, rule: LoadPredictive) -> None:
-        super().__init__(view, rule)
+        super().__init__(view, rule.advice, rule.counts)
+        self.settles = rule.tolerance == 0
         self._rule = rule
         self._meter = ForecastMeter(view, rule.window)
-        number = len(view.submit_time)
-        self._reference: FloatArray = np.zeros(number)
-        self._runtime: FloatArray = np.zeros(number)
-        self._light: FloatArray = np.zeros(number)
-        self._heavy: FloatArray = np.zeros(number)
+        self._known: FloatArray = np.zeros((len(view.submit_time), 4))
 
     def menu(self, job: int) -> Reading:
         """Return the job's menu, and remember its reference and efficient counts."""
@@ -190,30 +136,14 @@ class PredictiveMolder(TargetMolder):
             dish = efficient(menu, rule.reference)
         else:
             dish = int(np.abs(menu.counts - self.view.requested_processors[job]).argmin())
-        self._reference[job], self._runtime[job] = menu.counts[dish], menu.runtimes[dish]
-        self._light[job] = menu.counts[efficient(menu, rule.light)]
-        self._heavy[job] = menu.counts[efficient(menu, rule.heavy)]
+        counts = menu.counts
+        self._known[job] = (
+            counts[dish],
+            menu.runtimes[dish],
+            counts[efficient(menu, rule.light)],
+            counts[efficient(menu, rule.heavy)],
+        )
         return menu
-
-    def loads(self, jobs: IntArray) -> FloatArray:
-        """Return L of each waiting job: the mean load over its reference runtime."""
-        view = self.view
-        runtime = self._runtime[jobs]
-        ends = view.believed_ends
-        left = np.array([end for end, _, _ in ends]) - view.now
-        held = np.array([processors for _, _, processors in ends], np.float64)
-        order = np.searchsorted(left, runtime)
-        over = np.concatenate([[0.0], np.cumsum(held * left)])[order]
-        lasting = held.sum() - np.concatenate([[0.0], np.cumsum(held)])[order]
-        running = over / runtime + lasting
-        waiting = self._reference[jobs].sum()
-        return np.asarray((running + waiting) / view.processors + self._meter.read(jobs))
-
-    def _is_surely_light(self, jobs: IntArray) -> bool:
-        """Say whether no load exceeds 1 even if all that runs lasts."""
-        view = self.view
-        needed = view.processors - view.free + float(self._reference[jobs].sum())
-        return needed / view.processors + self._meter.read(jobs) <= 1 - 1e-9
 
     def watch(self) -> None:
         """Let the load signal take in what happened."""
@@ -221,11 +151,10 @@ class PredictiveMolder(TargetMolder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Aim at the efficient count for the load that each job will meet."""
-        queue.allow_all()
-        jobs = queue.job[queue.places()]
-        if self._is_surely_light(jobs):
-            self.aim(queue, self._light[jobs])
-            return
-        load = self.loads(jobs)
-        fewer = np.minimum(self._reference[jobs] / np.maximum(load, 1e-9), self._heavy[jobs])
-        self.aim(queue, np.where(load <= 1, self._light[jobs], fewer))
+        view = self.view
+        ends, held = in_columns(view.believed_ends)
+        aim_at_forecast(
+            queue.counts, queue.offer, queue.size, queue.processors, queue.job, queue.first,
+            queue.last, self._known, ends, held, view.now, view.processors,
+            self._meter.read(queue.job), float(self._rule.tolerance), queue.low, queue.high,
+        )  # fmt: skip

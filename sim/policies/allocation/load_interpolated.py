@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 
-from predictors.base import FloatArray
-from sim.policies.advice import Reading, round_down
+from predictors.base import FloatArray, IntArray
+from sim.policies.advice import Reading, last_up_to
+from sim.policies.allocation.curve import average
 from sim.policies.load import Load
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
@@ -33,19 +35,19 @@ class LoadInterpolated(Menu):
         return Interpolator(view, self)
 
 
-def interpolated(x: float, most: FloatArray, average: FloatArray, least: FloatArray) -> FloatArray:
-    """Return A+'s counts at a load.
+@njit(cache=True)
+def interpolated(x: float, most: float, average: float, least: float) -> float:
+    """Return A+'s count at a load, before it is rounded.
 
     Parameters
     ----------
     x : float
         The load; clipped to [0, 1].
-    most, average, least : numpy.ndarray of float, shape (n,)
+    most, average, least : float
 
     Examples
     --------
-    >>> M, A, m = np.array([30.0]), np.array([10.0]), np.array([2.0])
-    >>> [float(interpolated(x, M, A, m)[0]) for x in (0, 0.25, 0.5, 0.75, 1)]
+    >>> [interpolated(x, 30.0, 10.0, 2.0) for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
     [30.0, 20.0, 10.0, 6.0, 2.0]
     """
     x = min(max(x, 0.0), 1.0)
@@ -54,8 +56,36 @@ def interpolated(x: float, most: FloatArray, average: FloatArray, least: FloatAr
     return average - (2 * x - 1) * (average - least)
 
 
+@njit(cache=True)
+def settle_interpolated(
+    counts: IntArray,
+    offer: IntArray,
+    size: IntArray,
+    processors: IntArray,
+    job: IntArray,
+    first: int,
+    last: int,
+    points: FloatArray,
+    x: float,
+    low: IntArray,
+    high: IntArray,
+) -> None:
+    """Keep of every menu the largest count up to A+'s, else the least.
+
+    `points` holds most, average and least count of each job.
+    """
+    for k in range(first, last):
+        if processors[k] > 0:
+            most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
+            target = interpolated(x, most, average, least)
+            low[k] = last_up_to(counts, offer[k], offer[k] + size[k], target)
+            high[k] = low[k] + 1
+
+
 class Interpolator(Molder):
     """Remembers the three counts of every waiting job."""
+
+    settles = True
 
     def __init__(self, view: View, rule: LoadInterpolated) -> None:
         super().__init__(view, rule.advice, rule.counts)
@@ -65,10 +95,8 @@ class Interpolator(Molder):
     def menu(self, job: int) -> Reading:
         """Return the job's menu, and remember M, A and m."""
         menu = super().menu(job)
-        speedup = menu.serial / float(menu.runtimes.min())
-        average = int(menu.counts[round_down(menu.counts, np.floor(speedup + 0.5))])
-        fastest = int(menu.counts[np.argmin(menu.runtimes)])
-        self._points[job] = fastest, min(average, fastest), menu.counts[0]
+        counts, most = menu.counts, int(menu.runtimes.argmin())
+        self._points[job] = counts[most], counts[min(int(average(*menu)), most)], counts[0]
         return menu
 
     def watch(self) -> None:
@@ -77,8 +105,8 @@ class Interpolator(Molder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at the one for this load."""
-        queue.allow_all()
-        places = queue.places()
-        jobs = queue.job[places]
-        most, average, least = self._points[jobs].T
-        queue.fix(places, interpolated(self._meter.read(jobs), most, average, least))
+        x = self._meter.read(queue.jobs())
+        settle_interpolated(
+            queue.counts, queue.offer, queue.size, queue.processors, queue.job,
+            queue.first, queue.last, self._points, x, queue.low, queue.high,
+        )  # fmt: skip

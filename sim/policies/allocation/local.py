@@ -11,10 +11,11 @@ from math import ceil, sqrt
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Advice, Counts, Reading, round_down
-from sim.policies.allocation.curve import CurveRule
+from sim.policies.allocation.curve import CurveRule, fastest
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
@@ -118,13 +119,25 @@ class LocalAllocation(CurveRule):
         return int(lean[-1]) if lean.size else 0
 
 
+@njit(cache=True)
+def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
+    """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
+    last = fastest(runtimes)
+    least = np.inf
+    for k in range(last + 1):
+        least = min(least, counts[k] * runtimes[k])
+    best, ratio = 0, np.inf
+    for k in range(last + 1):
+        worse = max(counts[k] * runtimes[k] / least, runtimes[k] / runtimes[last])
+        if worse < ratio:
+            best, ratio = k, worse
+    return best, ratio
+
+
 def fair_place(reading: Reading) -> tuple[int, float]:
     """Return FAIR's place, the least max(α, β) up to the fastest count, and that ratio."""
-    runtimes = reading.runtimes[: int(np.argmin(reading.runtimes)) + 1]
-    areas = reading.counts[: runtimes.size] * runtimes
-    ratio = np.maximum(areas / areas.min(), runtimes / runtimes.min())
-    place = int(np.argmin(ratio))
-    return place, float(ratio[place])
+    place, ratio = balanced(reading.counts, reading.runtimes)
+    return int(place), float(ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +159,8 @@ class Fair(Menu):
 class FairMolder(Molder):
     """Remembers R, and p of each waiting job."""
 
+    settles = True
+
     def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
         super().__init__(view, advice, counts)
         self.ratio = 1.0
@@ -161,7 +176,5 @@ class FairMolder(Molder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at min(p, ceil(μ(R)·P))."""
-        queue.allow_all()
-        places = queue.places()
         limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - 1e-12))
-        queue.fix(places, np.minimum(self._balanced[queue.job[places]], limit))
+        queue.settle(self._balanced, float(limit))

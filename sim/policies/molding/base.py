@@ -28,10 +28,14 @@ class Molder:
     looks_ahead : bool
         Whether it must be asked even while no processor is free, because what
         it says then is remembered.
+    settles : bool
+        Whether it leaves every waiting job exactly one count and holds nobody;
+        a blocked queue can then be told from an availability profile.
     """
 
     slack = -1.0
     looks_ahead = False
+    settles = False
 
     def __init__(self, view: View, advice: Advice, counts: Counts) -> None:
         self.view = view

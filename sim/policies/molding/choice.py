@@ -127,6 +127,48 @@ def mold_first(
 
 
 @njit(cache=True)
+def settle_first(
+    processors: IntArray,
+    runtime: FloatArray,
+    low: IntArray,
+    counts: IntArray,
+    runtimes: FloatArray,
+    first: int,
+    last: int,
+    free: int,
+    reservations: int,
+    strict: bool,
+    found: IntArray,
+) -> int:
+    """Do what `mold_first` does for jobs with one allowed dish each, without a profile.
+
+    While nobody waits who holds a reservation, processors only become free: a
+    job can start if it fits now. Who would pass a reservation needs the
+    profile. Returns how many places were written to `found`, or -1 if there is
+    such a job.
+    """
+    number = reserved = 0
+    for k in range(first, last):
+        if processors[k] == 0:
+            continue
+        count = counts[low[k]]
+        if count > free:
+            if reserved == reservations:
+                continue
+            reserved += 1
+        elif reserved > 0:
+            return -1
+        else:
+            found[number] = k
+            number += 1
+            free -= count
+        processors[k], runtime[k] = count, runtimes[low[k]]
+        if reserved == reservations and (free == 0 or (strict and reserved > 0)):
+            break
+    return number
+
+
+@njit(cache=True)
 def _earlier_dish(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
     own: int, old: float, old_end: float, begin: float, end: float, most: int,

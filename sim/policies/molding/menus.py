@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.advice import last_up_to
 from sim.waiting import WaitingQueue
 
 
@@ -33,6 +34,28 @@ def narrow(
         while first > begin and counts[first - 1] >= floor[i]:
             first -= 1
         low[k], high[k] = first, last
+
+
+@njit(cache=True)
+def settle(
+    counts: IntArray,
+    offer: IntArray,
+    size: IntArray,
+    processors: IntArray,
+    job: IntArray,
+    first: int,
+    last: int,
+    target: FloatArray,
+    most: float,
+    low: IntArray,
+    high: IntArray,
+) -> None:
+    """Keep of every menu the largest count up to the job's target and `most`, else the least."""
+    for k in range(first, last):
+        if processors[k] > 0:
+            ceiling = min(target[job[k]], most)
+            low[k] = last_up_to(counts, offer[k], offer[k] + size[k], ceiling)
+            high[k] = low[k] + 1
 
 
 class OpenQueue(WaitingQueue):
@@ -120,6 +143,20 @@ class OpenQueue(WaitingQueue):
         if self._no_floor.size < places.size:
             self._no_floor = np.full(2 * places.size, np.inf)
         self.allow(places, self._no_floor[: places.size], target)
+
+    def settle(self, target: FloatArray, most: float = np.inf) -> None:
+        """Allow every waiting job one count: the largest up to its target, else the least one.
+
+        Parameters
+        ----------
+        target : numpy.ndarray of float, by job index
+        most : float
+            The most that anybody gets.
+        """
+        settle(
+            self.counts, self.offer, self.size, self.processors, self.job,
+            self.first, self.last, target, most, self.low, self.high,
+        )  # fmt: skip
 
     def choose(self, place: int, dish: int) -> None:
         """Put down which dish a job takes."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from sim.profile import FIRST, LAST, place
 
 
@@ -17,122 +17,6 @@ def _copy(
         to_times[i] = times[span[FIRST] + i]
         to_free[i] = free[span[FIRST] + i]
     to_span[FIRST], to_span[LAST] = 0, number
-
-
-@njit(cache=True)
-def _try_step(
-    times: FloatArray, free: IntArray, span: IntArray, now: float,
-    counts: IntArray, runtimes: FloatArray, dish: IntArray,
-    first: int, done: float, best: float,
-) -> float:  # fmt: skip
-    """Place the jobs from `first` on and return the sum of all ends, inf if not below `best`."""
-    total = done
-    left = 0.0
-    for i in range(first, dish.size):
-        left += now + runtimes[dish[i]]
-    for i in range(first, dish.size):
-        if total + left >= best:
-            return np.inf
-        seconds = runtimes[dish[i]]
-        total += place(times, free, span, now, counts[dish[i]], seconds) + seconds
-        left -= now + seconds
-    return total if total < best else np.inf
-
-
-@njit(cache=True)
-def _next_to_grow(
-    counts: IntArray, runtimes: FloatArray, serial: FloatArray,
-    dish: IntArray, may_grow: BoolArray, by_time: bool,
-) -> int:  # fmt: skip
-    """Return the job whose step gains most time or loses least efficiency, -1 if none may."""
-    chosen, least = -1, np.inf
-    for i in range(dish.size):
-        if may_grow[i]:
-            at, to = dish[i], dish[i] + 1
-            if by_time:
-                loss = runtimes[to] - runtimes[at]
-            else:
-                loss = serial[i] / (counts[at] * runtimes[at])
-                loss -= serial[i] / (counts[to] * runtimes[to])
-            if loss < least:
-                chosen, least = i, loss
-    return chosen
-
-
-@njit(cache=True)
-def iterate(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    serial: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    dish: IntArray,
-    by_time: bool,
-) -> int:
-    """Grow counts step by step while the mean turnaround of a conservative plan falls.
-
-    Parameters
-    ----------
-    times, free, span
-        The profile of the running jobs; unchanged on return.
-    serial, low, high : numpy.ndarray of shape (n,)
-        Believed T(1) and menu of each job, in queue order.
-    dish : numpy.ndarray of int, shape (n,)
-        On return the chosen dish of each job.
-    by_time : bool
-        Next is the job whose step gains most time, else the one whose step
-        loses least efficiency; ties go to the first in the queue.
-
-    Returns
-    -------
-    int
-        How many plans were made.
-    """
-    jobs = dish.size
-    room = span[LAST] - span[FIRST] + 2 * jobs + 4
-    kept_times = np.empty((jobs + 1, room))
-    kept_free = np.empty((jobs + 1, room), np.int64)
-    kept_span = np.empty((jobs + 1, 2), np.int64)
-    work_times, work_free = np.empty(room), np.empty(room, np.int64)
-    work_span = np.empty(2, np.int64)
-    done = np.zeros(jobs + 1)
-    may_grow = np.empty(jobs, np.bool_)
-    for i in range(jobs):
-        dish[i] = low[i]
-        may_grow[i] = low[i] + 1 < high[i]
-    _copy(times, free, span, kept_times[0], kept_free[0], kept_span[0])
-    first, plans = 0, 0
-    while True:
-        plans += 1
-        for i in range(first, jobs):
-            _copy(kept_times[i], kept_free[i], kept_span[i],
-                  kept_times[i + 1], kept_free[i + 1], kept_span[i + 1])  # fmt: skip
-            seconds = runtimes[dish[i]]
-            start = place(
-                kept_times[i + 1], kept_free[i + 1], kept_span[i + 1], now, counts[dish[i]], seconds
-            )
-            done[i + 1] = done[i] + start + seconds
-        improved = False
-        while not improved:
-            chosen = _next_to_grow(counts, runtimes, serial, dish, may_grow, by_time)
-            if chosen < 0:
-                return plans
-            dish[chosen] += 1
-            _copy(kept_times[chosen], kept_free[chosen], kept_span[chosen],
-                  work_times, work_free, work_span)  # fmt: skip
-            plans += 1
-            total = _try_step(work_times, work_free, work_span, now, counts, runtimes, dish,
-                              chosen, done[chosen], done[jobs])  # fmt: skip
-            improved = total < np.inf
-            if not improved:
-                dish[chosen] -= 1
-                may_grow[chosen] = False
-        may_grow[chosen] = dish[chosen] + 1 < high[chosen]
-        first = chosen
 
 
 @njit(cache=True)
@@ -150,8 +34,9 @@ def fill_idle(
 ) -> int:
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
-    Parameters as of `iterate`; Σ T(n)·n·E(n) is Σ T(1), so that utilisation
-    rises where the latest planned end falls. Returns how many plans were made.
+    Parameters as of `sim.policies.molding.iteration.iterate`; Σ T(n)·n·E(n) is
+    Σ T(1), so that utilisation rises where the latest planned end falls. Returns
+    how many plans were made.
     """
     jobs = dish.size
     room = span[LAST] - span[FIRST] + 2 * jobs + 4

@@ -6,7 +6,7 @@ from predictors.base import FloatArray, IntArray
 from sim.decisions import Decision, Start
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Molder
-from sim.policies.molding.choice import mold_first
+from sim.policies.molding.choice import mold_first, settle_first
 from sim.policies.molding.menus import OpenQueue
 from sim.policies.order import Order
 from sim.profile import Profile
@@ -110,25 +110,38 @@ class OpenScheduler(OpenKeeper):
         self._strict = strict
         self._profile = Profile(view.processors)
         self._found = np.zeros(64, np.int64)
+        self._started: list[Start] = []
+        self._are_reserved = True
 
     def look(self) -> list[Decision]:
         """Let the rule narrow the menus, then start whoever can and should."""
         view, queue = self.view, self.queue
+        self._started = []
         self.molder.watch()
-        self.refresh()
+        if view.revised:
+            self.refresh()
         for job in view.arrived:
             self.admit(job, no_outlook)
         if queue.waiting == 0:
             return []
         self.rank()
         queue.start[queue.first : queue.last] = np.inf
+        self._are_reserved = True
         if view.free == 0 and not self.molder.looks_ahead:
             return []
         self.molder.mold(queue)
-        return [self.start(place) for place in self._plan()]
+        if self._found.size < queue.job.size:
+            self._found = np.zeros(queue.job.size, np.int64)
+        number = self._settle() if self.molder.settles else -1
+        if number < 0:
+            number = self._plan()
+        self._started = [self.start(place) for place in self._found[:number].tolist()]
+        return list(self._started)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this look."""
+        if not self._are_reserved:
+            self._plan()
         queue = self.queue
         return {
             queue.job.item(place): (
@@ -140,33 +153,55 @@ class OpenScheduler(OpenKeeper):
             if queue.start.item(place) < np.inf
         }
 
-    def _plan(self) -> list[int]:
+    def _settle(self) -> int:
+        """Find who starts without a profile, if that can be told; reservations are not made."""
+        view, queue = self.view, self.queue
+        self._are_reserved = False
+        return int(
+            settle_first(
+                queue.processors,
+                queue.runtime,
+                queue.low,
+                queue.counts,
+                queue.runtimes,
+                queue.first,
+                queue.last,
+                view.free,
+                self.reservations,
+                self._strict,
+                self._found,
+            )
+        )
+
+    def _plan(self) -> int:
+        """Find who starts besides those that were started, and make the reservations."""
         view, queue, profile = self.view, self.queue, self._profile
         reserved = min(queue.waiting, self.reservations)
-        profile.grow(len(view.running) + reserved + view.free)
+        profile.grow(len(view.running) + len(self._started) + reserved + view.free)
         profile.lay(view.now, view.believed_ends)
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
-        number = mold_first(
-            profile.times,
-            profile.free,
-            profile.span,
-            view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            queue.low,
-            queue.high,
-            queue.promise,
-            queue.held,
-            queue.counts,
-            queue.runtimes,
-            queue.first,
-            queue.last,
-            reserved,
-            self._strict,
-            self.molder.slack,
-            self._found,
+        for job, count, _, _ in self._started:
+            profile.occupy(view.now, view.now + view.belief(job, count), count)
+        self._are_reserved = True
+        return int(
+            mold_first(
+                profile.times,
+                profile.free,
+                profile.span,
+                view.now,
+                queue.processors,
+                queue.runtime,
+                queue.start,
+                queue.low,
+                queue.high,
+                queue.promise,
+                queue.held,
+                queue.counts,
+                queue.runtimes,
+                queue.first,
+                queue.last,
+                reserved,
+                self._strict,
+                self.molder.slack,
+                self._found,
+            )
         )
-        places: list[int] = self._found[:number].tolist()
-        return places

@@ -1,0 +1,86 @@
+"""Iterative molding, compiled with plans that are kept, against plans made anew each time."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.policies.molding.iteration import iterate
+from sim.profile import Profile
+
+MACHINE = 8
+
+
+@st.composite
+def queues(draw):
+    """Draw running jobs, and waiting ones with menus; whole seconds, so that sums are exact."""
+    ends, free = [], MACHINE
+    for job in range(draw(st.integers(0, 4))):
+        count = draw(st.integers(1, max(free - 1, 1)))
+        if count < free:
+            free -= count
+            ends.append((float(draw(st.integers(6, 40))), -job, count))
+    menus = []
+    for _ in range(draw(st.integers(1, 6))):
+        counts = sorted(draw(st.sets(st.integers(1, MACHINE), min_size=1, max_size=4)))
+        times = draw(st.lists(st.integers(1, 60), min_size=len(counts), max_size=len(counts)))
+        menus.append((counts, [float(t) for t in times], float(draw(st.integers(1, 200)))))
+    return sorted(ends), menus
+
+
+def planned(ends, menus, steps):
+    """Return the sum of the ends where each job is placed in turn, at its earliest hole."""
+    profile = Profile(MACHINE)
+    profile.grow(len(menus) + len(ends))
+    profile.lay(5.0, ends)
+    total = 0.0
+    for (counts, times, _), step in zip(menus, steps, strict=True):
+        total += profile.place(5.0, counts[step], times[step]) + times[step]
+    return total
+
+
+def loss(menu, step, by_time):
+    counts, times, serial = menu
+    if by_time:
+        return times[step + 1] - times[step]
+    return serial / (counts[step] * times[step]) - serial / (counts[step + 1] * times[step + 1])
+
+
+def stepwise(ends, menus, by_time):
+    steps, best = [0] * len(menus), planned(ends, menus, [0] * len(menus))
+    growing = {i for i, (counts, _, _) in enumerate(menus) if len(counts) > 1}
+    while growing:
+        i = min(growing, key=lambda i: (loss(menus[i], steps[i], by_time), i))
+        steps[i] += 1
+        total = planned(ends, menus, steps)
+        if total < best:
+            best = total
+            if steps[i] + 1 == len(menus[i][0]):
+                growing.remove(i)
+        else:
+            steps[i] -= 1
+            growing.remove(i)
+    return steps
+
+
+@settings(max_examples=300, deadline=None)
+@given(queue=queues(), by_time=st.booleans())
+def test_kept_plans_lead_to_the_same_counts(queue, by_time):
+    ends, menus = queue
+    profile = Profile(MACHINE)
+    profile.lay(5.0, ends)
+    sizes = np.array([len(counts) for counts, _, _ in menus])
+    low = np.cumsum(sizes) - sizes
+    dish = np.zeros(len(menus), np.int64)
+    iterate(
+        profile.times,
+        profile.free,
+        profile.span,
+        np.concatenate([counts for counts, _, _ in menus]),
+        np.concatenate([times for _, times, _ in menus]),
+        np.array([serial for *_, serial in menus]),
+        low,
+        low + sizes,
+        dish,
+        by_time,
+    )
+    assert (dish - low).tolist() == stepwise(ends, menus, by_time)
