@@ -194,6 +194,10 @@ class View:
         """Return every count the job could run on, ascending, within the machine."""
         return self._feasible.counts(job)
 
+    def powers_of_two(self, job: int) -> IntArray:
+        """Return the job's counts that are powers of two, or its request; all if at most two."""
+        return self._feasible.powers_of_two(job, self.requested_processors[job])
+
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest count the job could run on."""
         return self._feasible.extremes(job)
@@ -383,6 +387,7 @@ class FeasibleCounts:
         self._special = special
         self._known_special: dict[int, IntArray | None] = {}
         self._known_extremes: dict[int, tuple[int, int]] = {}
+        self._known_powers: dict[tuple[int, int, int], IntArray] = {}
         self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
 
     def counts(self, job: int) -> IntArray:
@@ -395,6 +400,19 @@ class FeasibleCounts:
         if largest > self._all.size:
             return np.arange(least, largest + 1)
         return self._all[least - 1 : largest]
+
+    def powers_of_two(self, job: int, request: int) -> IntArray:
+        """Return the feasible counts that are powers of two, or the request; all if at most two."""
+        counts = self.counts(job)
+        if counts.size <= 2:
+            return counts
+        least, largest = self._least[job], self._largest[job]
+        known = self._known_powers.get((least, largest, request))
+        if known is None or counts.size <= largest - least:
+            known = counts[((counts & (counts - 1)) == 0) | (counts == request)]
+            if counts.size > largest - least:
+                self._known_powers[least, largest, request] = known
+        return known
 
     def special(self, job: int) -> IntArray | None:
         """Return the job's feasible counts, None where every count between its extremes is."""

@@ -149,6 +149,15 @@ class GroundTruth(Protocol):
 
 
 @runtime_checkable
+class Brisk(Protocol):
+    """A ground truth that tells one runtime with less effort than an array of one."""
+
+    def runtime_on(self, job: int, count: int) -> float:
+        """Return T(count) of job index `job`, seconds, as `GroundTruth.runtimes` has it."""
+        ...
+
+
+@runtime_checkable
 class Splitting(Protocol):
     """A ground truth that can split a runtime into computation and communication."""
 

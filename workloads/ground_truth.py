@@ -109,7 +109,17 @@ class Truth:
         row = self._row.item(job)
         if not self._filled[row]:
             self._fill(np.array([row]))
-        ratio: FloatArray = self._table[row][counts] / self._reference_g.item(job)
+        runtimes: FloatArray = self._table[row].take(counts)
+        runtimes /= self._reference_g.item(job)
+        runtimes *= self._recorded.runtime.item(job)
+        return runtimes
+
+    def runtime_on(self, job: int, count: int) -> float:
+        """Return T(count) of job index `job`, seconds, to the bit of `runtimes`."""
+        row = self._row.item(job)
+        if self._table is None or not self._filled[row]:
+            return self.runtimes(job, np.array([count])).item(0)
+        ratio = self._table.item(row, count) / self._reference_g.item(job)
         return self._recorded.runtime.item(job) * ratio
 
     def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:

@@ -89,12 +89,7 @@ def round_down(counts: IntArray, wanted: float) -> int:
 
 def tried(job: int, view: View, which: Counts) -> IntArray:
     """Return the counts that a rule looks at: all, or powers of two and the request."""
-    counts = view.counts(job)
-    if which == "all" or counts.size <= 2:
-        return counts
-    request = view.requested_processors[job]
-    chosen: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-    return chosen
+    return view.counts(job) if which == "all" else view.powers_of_two(job)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sim.engine import Engine
 from sim.machine import Dedicated
 from sim.policies.advice import Advice, monotone, round_down, tried
 from sim.policies.load import Load
+from sim.view import FeasibleCounts
 
 
 class Fitted:
@@ -97,6 +98,17 @@ def test_counts_are_rounded_down_but_not_below_the_first():
     assert [round_down(counts, x) for x in (1, 2, 3.9, 4 - 1e-13, 100)] == [0, 0, 0, 1, 2]
     view, _ = view_of(bent)
     assert tried(0, view, "powers_of_two").tolist() == [1, 2, 3, 4, 8, 16]
+
+
+@pytest.mark.parametrize("special", [None, np.array([3, 4, 6, 7, 8, 12])])
+def test_powers_of_two_and_the_request_are_those_of_each_job(special):
+    least, largest = np.array([1, 1, 3, 7, 1]), np.array([16, 16, 16, 8, 8])
+    feasible = FeasibleCounts(least, largest, lambda job: special if job > 1 else None)
+    for job, request in ((0, 3), (1, 5), (2, 6), (3, 7), (4, 3), (0, 3), (2, 12), (2, 6)):
+        counts = feasible.counts(job).tolist()
+        expected = [n for n in counts if n == request or n & (n - 1) == 0]
+        chosen = feasible.powers_of_two(job, request).tolist()
+        assert chosen == (counts if len(counts) <= 2 else expected)
 
 
 @pytest.mark.parametrize(

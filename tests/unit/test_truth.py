@@ -121,6 +121,14 @@ def test_one_job_and_many_pairs_agree_to_the_bit(family, options):
         counts = np.arange(1, P + 1)
         assert truth.runtimes(job, counts).tobytes() == whole[job].tobytes()
         assert truth.runtimes(job, counts[4:9]).tobytes() == whole[job, 4:9].tobytes()
+        assert [truth.runtime_on(job, n) for n in counts.tolist()] == whole[job].tolist()
+
+
+def test_one_runtime_is_told_whether_or_not_the_curve_was_asked_for_before():
+    asked, fresh = build(jobs=50), build(jobs=50)
+    expected = everything(asked, 50).reshape(50, P)[:, 4].tolist()
+    assert [asked.runtime_on(job, 5) for job in range(50)] == expected
+    assert [fresh.runtime_on(job, 5) for job in range(50)] == expected
 
 
 def test_runtimes_follow_the_shape_of_the_application():

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Reading
+from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
 from sim.view import View
@@ -57,6 +58,52 @@ class FairShare(Menu):
         return ShareLimit(view, self)
 
 
+@njit(cache=True)
+def cut_at_shares(
+    counts: IntArray,
+    offer: IntArray,
+    size: IntArray,
+    processors: IntArray,
+    job: IntArray,
+    first: int,
+    last: int,
+    weight: FloatArray,
+    running: IntArray,
+    scale: float,
+    limit: FloatArray,
+    keeps: bool,
+    low: IntArray,
+    high: IntArray,
+) -> None:
+    """Allow each waiting job counts up to its share of the weights, rounded up.
+
+    Parameters
+    ----------
+    weight : numpy.ndarray of float, by job
+    running : numpy.ndarray of int
+        The running jobs.
+    scale : float
+        What is shared out, in processors.
+    limit : numpy.ndarray of float, by job
+        The shares, written here; NaN for a job that has none yet.
+    keeps : bool
+        Whether a share that a job has stands.
+    """
+    total = 0.0
+    for runner in running:
+        total += weight[runner]
+    for k in range(first, last):
+        if processors[k] > 0:
+            total += weight[job[k]]
+    for k in range(first, last):
+        if processors[k] == 0:
+            continue
+        if not keeps or np.isnan(limit[job[k]]):
+            limit[job[k]] = np.ceil(scale * weight[job[k]] / total * (1 - 1e-12))
+        low[k] = offer[k]
+        high[k] = last_up_to(counts, offer[k], offer[k] + size[k], limit[job[k]]) + 1
+
+
 class ShareLimit(Molder):
     """Remembers the weights of all jobs that wait or run."""
 
@@ -65,6 +112,8 @@ class ShareLimit(Molder):
         self.slack = rule.slack if rule.lazy else -1.0
         self.looks_ahead = rule.lazy or rule.when == "submit"
         self._rule = rule
+        self._keeps = rule.when == "submit"
+        self._scale = float(rule.factor * view.processors)
         self._weight: FloatArray = np.zeros(len(view.submit_time))
         self._limit: FloatArray = np.full(len(view.submit_time), np.nan)
 
@@ -79,20 +128,11 @@ class ShareLimit(Molder):
         self._weight[job] = weight
         return menu
 
-    def limits(self, jobs: IntArray) -> FloatArray:
-        """Return L_j of waiting jobs."""
-        running = sum(self._weight.item(job) for job in self.view.running)
-        weight = self._weight[jobs]
-        share = self._rule.factor * self.view.processors * weight / (weight.sum() + running)
-        return np.asarray(np.ceil(share * (1 - 1e-12)))
-
     def mold(self, queue: OpenQueue) -> None:
         """Cut every menu at the job's limit."""
-        places = queue.places()
-        jobs = queue.job[places]
-        limits = self.limits(jobs)
-        if self._rule.when == "submit":
-            new = np.isnan(self._limit[jobs])
-            self._limit[jobs[new]] = limits[new]
-            limits = self._limit[jobs]
-        queue.allow_up_to(places, limits)
+        running = np.fromiter(self.view.running, np.int64, len(self.view.running))
+        cut_at_shares(
+            queue.counts, queue.offer, queue.size, queue.processors, queue.job, queue.first,
+            queue.last, self._weight, running, self._scale, self._limit, self._keeps,
+            queue.low, queue.high,
+        )  # fmt: skip

@@ -134,10 +134,6 @@ class OpenQueue(WaitingQueue):
         """Allow the jobs at places only counts from floor to ceiling; at least one stays."""
         narrow(self.counts, self.offer, self.size, floor, ceiling, places, self.low, self.high)
 
-    def allow_up_to(self, places: IntArray, ceiling: FloatArray) -> None:
-        """Allow the jobs at places only counts up to a ceiling; the least one stays."""
-        self.allow(places, np.zeros(places.size), ceiling)
-
     def fix(self, places: IntArray, target: FloatArray) -> None:
         """Allow each job one count: the largest up to its target, else the least one."""
         if self._no_floor.size < places.size:
