@@ -58,8 +58,8 @@ PLAIN = {
     "fair": (Skip(), Fair()),
 }
 PLANNED = {
-    "iterative, depth 24": (REPLAN, Iterative(depth=24)),
     "iterative, depth 32": (REPLAN, Iterative(depth=32)),
+    "iterative, depth 40": (REPLAN, Iterative(depth=40)),
     "iterative, depth 100": (REPLAN, Iterative(depth=100)),
     "utilization, depth 32": (REPLAN, UtilizationBased(depth=32)),
     "utilization, depth 100": (REPLAN, UtilizationBased(depth=100)),
@@ -127,7 +127,7 @@ def main() -> None:
     rows += [measure(bench, n, rule, arguments.rounds, "1000 us") for n, rule in PLANNED.items()]
     for name in ("aggressive", "greedy", "fair_share"):
         rows.append(measure_long_queue(name, PLAIN[name], 10_000))
-    for name in ("iterative, depth 24", "iterative, depth 32", "utilization, depth 32"):
+    for name in ("iterative, depth 32", "iterative, depth 40", "utilization, depth 32"):
         rows.append(measure_long_queue(name, PLANNED[name], 10_000))
     table = Table(title=f"Moldable rules; numpy {np.__version__}")
     for heading in rows[0]:
