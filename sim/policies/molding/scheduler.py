@@ -34,12 +34,17 @@ class OpenKeeper(QueueKeeper):
 
     def admit(self, job: int, outlook: Outlook) -> int:
         """Queue a job that has just arrived, with its menu, and return its place."""
-        menu = self.molder.menu(job)
-        dish = self._nearest(menu.counts, self.view.requested_processors[job])
-        self._unasked.count = int(menu.counts[dish])
-        self.view.believe(job, int(menu.counts[dish]), float(menu.runtimes[dish]))
-        place = super().admit(job, outlook)
-        self.queue.serve(place, *menu)
+        view = self.view
+        counts, runtimes, serial = self.molder.menu(job)
+        dish = self._nearest(counts, view.requested_processors[job])
+        count, seconds = counts.item(dish), runtimes.item(dish)
+        view.believe(job, count, seconds)
+        if self._keyless:
+            place = self.queue.add(job, count, seconds, -np.inf if job in view.ahead else None)
+        else:
+            self._unasked.count = count
+            place = super().admit(job, outlook)
+        self.queue.serve(place, counts, runtimes, serial)
         return place
 
     def refresh(self) -> list[tuple[int, float]]:
