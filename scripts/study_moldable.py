@@ -9,7 +9,7 @@ with its 95 % t interval, shown as a relative change. Writes Markdown.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -23,7 +23,7 @@ from sim.app import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine import simulate
 from sim.metrics import summarise
-from sim.policies.allocation.queue_time import expected_end, first_end
+from sim.policies.allocation.queue_time_kernels import predicted_end
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import StrictScheduler
 from sim.policies.order import FirstComeFirstServed
@@ -182,11 +182,17 @@ class WatchedHeads(StrictScheduler):
                 held, age = np.array([*runs, *started], float).T.copy()
                 free = view.free - sum(n for n, _ in started)
                 needed = queue.processors.item(place) - free
-                arguments = (held.astype(np.int64), age, needed, self.longest)
-                mean = expected_end(*arguments)
-                median = first_end(*arguments)
-                self.noted[job] = (view.now, median if np.isfinite(median) else mean, mean)
+                self.noted[job] = (view.now, *self._predicted(held, age, needed))
         return decisions
+
+    def _predicted(self, held, age, needed: int) -> tuple[float, float]:
+        """Return the waits by predictors A and B, seconds; A is B where no job alone would do."""
+        age = np.maximum(age, 1.0)
+        runs = (held.astype(np.int64), age, np.log(self.longest / age), needed, self.longest)
+        _, mean = predicted_end(*runs, False, 0.0, 0.0, np.inf)
+        if held.max() < needed:
+            return mean, mean
+        return predicted_end(*runs, True, 0.0, 0.0, np.inf)[1], mean
 
 
 class Watched:
@@ -236,7 +242,8 @@ REFERENCES = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables of presets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [*REFERENCES, "herd", "queue_time_prediction"]
     parser.add_argument("names", nargs="*", default=names, help=", ".join(names))
@@ -245,18 +252,18 @@ def main() -> None:
     parser.add_argument(
         "--reference", help="policy of which changes are shown, by default the table's own"
     )
-    arguments = parser.parse_args()
+    asked = parser.parse_args(arguments)
     prepare()
-    more = [f"workload.jobs={arguments.jobs}"]
-    for name in arguments.names:
+    more = [f"workload.jobs={asked.jobs}"]
+    for name in asked.names:
         print(f"### {name}\n", flush=True)
         if name == "herd":
-            lines = study_herd(more, arguments.replications)
+            lines = study_herd(more, asked.replications)
         elif name == "queue_time_prediction":
-            lines = study_queue_times(more, arguments.replications)
+            lines = study_queue_times(more, asked.replications)
         else:
-            found = summaries(name, more, arguments.replications)
-            reference = arguments.reference or REFERENCES[name]
+            found = summaries(name, more, asked.replications)
+            reference = asked.reference or REFERENCES[name]
             lines = compare(found, reference, COLUMNS[column_key(name)])
         print("\n".join(lines) + "\n", flush=True)
 

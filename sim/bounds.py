@@ -6,7 +6,7 @@ release dates).
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -307,3 +307,16 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
         "bound_mean_bounded_slowdown": float(slowdown.mean()),
         **{f"bound_mean_response_{name}": value for name, value in response.items()},
     }
+
+
+def over_bounds(figures: Mapping[str, object]) -> Figures:
+    """Return how many times its lower bound a run's makespan and mean response are.
+
+    None where either is undefined or the bound is 0.
+    """
+    found: Figures = dict.fromkeys(["makespan_over_bound", "mean_response_time_over_bound"])
+    for name in ("makespan", "mean_response_time"):
+        own, bound = figures[name], figures[f"bound_{name}"]
+        if isinstance(own, float) and isinstance(bound, float) and bound > 0:
+            found[f"{name}_over_bound"] = own / bound
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, Observation
-from sim.bounds import bound_figures
+from sim.bounds import bound_figures, over_bounds
 from sim.frames import completed, held_area
 from sim.job_metrics import Figures, job_figures
 from sim.learning import error_figures, learning_figures
@@ -197,15 +197,15 @@ def summarise(
     counted = np.flatnonzero(run.counted)
     arrivals = run.records.submit_time[counted]
     begin, end = (float(arrivals.min()), float(arrivals.max())) if len(counted) else (0.0, 0.0)
+    own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
     return _merge(
         [
-            job_figures(jobs[~charged]),
-            whole_figures(run),
+            *own,
+            over_bounds(_merge(own)),
             stability(run.state, run.records.processors, begin, end),
             error_figures(predictions[predictions["job_id"] >= 0]),
             learning_figures(run.truth, run.records, calibration, counted),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
-            bound_figures(run),
             _cleaning(run),
             steady_figures(run, trim or Trim()),
             run.records.counters,

@@ -118,6 +118,19 @@ def test_queue_time_is_weighed_again_while_the_running_job_ages(queue_time, expe
     assert outcome(records) == expected
 
 
+def test_queue_time_by_the_first_end_among_those_that_would_do():
+    # Jobs on 3, 3 and 1 of eight since 0; lifetimes log-uniform up to 1900 s. The fourth comes at
+    # 1, when a single job lasts beyond age t with probability 1 - ln t / 7.55, k jobs with its
+    # k-th power: one of three has ended, in the median, at ln t = 0.206·7.55, 3.7 s from now;
+    # one of two at 0.293·7.55, 8.1 s.
+    # One now: 16. Two, which any of the three would free: 3.7 + 10. Three, which the first two
+    # would: 8.1 + 8. So it waits for two, and has them at 5, when the third ends.
+    rule = QueueTimeAware(counts="all", queue_time="median", longest=1900.0)
+    rows = [(0, 3, 40), (0, 3, 40), (0, 1, 5), *at(1)]
+    records = mold("none", rule, rows, [None, None, None, amdahl])
+    assert outcome(records) == ([3, 3, 1, 2], [0, 0, 0, 5])
+
+
 @pytest.mark.parametrize(
     ("adopters", "expected"),
     [

@@ -114,6 +114,12 @@ def test_any_schedule_lies_above_its_bounds(seed, jobs, processors, plain):
     got = summarise(outcome(trace, truth, records))
     assert got["bound_mean_response_time"] <= got["mean_response_time"] * (1 + 1e-12)
     assert got["bound_makespan"] <= got["makespan"] * (1 + 1e-12)
+    for name in ("makespan", "mean_response_time"):
+        if got[name] is None or not got[f"bound_{name}"]:
+            assert got[f"{name}_over_bound"] is None
+        else:
+            assert got[f"{name}_over_bound"] == pytest.approx(got[name] / got[f"bound_{name}"])
+            assert got[f"{name}_over_bound"] >= 1 - 1e-12
     resized = got["reallocations"] > 0
     assert (got["bound_mean_response_mixed"] is None) == resized
 

@@ -1,0 +1,49 @@
+"""The study of published claims on moldable rules prints a table for each preset."""
+
+import pytest
+
+from scripts.study_moldable import REFERENCES, column_key, composed, main, settings
+
+
+def table(capsys, *arguments, jobs=30):
+    """Return the rows of what the study prints, as cells."""
+    main([*arguments, "--replications", "2", "--jobs", str(jobs)])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_every_policy_of_a_preset_has_its_row_and_the_reference_its_level(capsys):
+    rows = table(capsys, "one_fraction", "--reference", "aep")
+    swept = list(settings(composed("experiment=one_fraction")["sweep"]))
+    policies = list(dict.fromkeys(one["policy"] for one in swept))
+    assert rows[0] == ["rule", *(f"serial part {value}" for value in ("0.02", "0.1", "0.5"))]
+    assert [row[0] for row in rows[2 : 2 + len(policies)]] == policies
+    for row in rows[2 : 2 + len(policies)]:
+        unit = " s" if row[0] == "aep" else "%"
+        assert all(unit in cell and "[" in cell for cell in row[1:])
+    assert all(float(cell.split()[0]) >= 1 for row in rows[-len(policies) :] for cell in row[1:])
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_reference_is_one_of_the_presets_policies(name):
+    swept = composed(f"experiment={name}")["sweep"]
+    assert REFERENCES[name] in swept["policy"].split(",")
+    assert set(swept) == {"policy", column_key(name)}
+
+
+def test_queue_times_are_predicted_for_both_models(capsys):
+    rows = table(capsys, "queue_time_prediction", jobs=200)
+    assert [row[:2] for row in rows[2:]] == [
+        [jobs, load] for jobs in ("lublin", "downey") for load in ("0.5", "0.6", "0.7")
+    ]
+    for row in rows[2:]:
+        assert all(-1 <= float(cell.split()[0]) <= 1 for cell in row[2:])
+
+
+def test_the_herd_says_what_jobs_get(capsys):
+    rows = table(capsys, "herd")
+    assert [row[0] for row in rows if row[0] in ("0", "0.5", "1")] == 3 * ["0", "0.5", "1"]
+    begin = [row[0] for row in rows].index("mean processors")
+    rigid = rows[begin + 2]
+    assert rigid[0] == "0"
+    assert len(set(rigid[1:])) == 1  # who keeps the request gets the same at every load
