@@ -38,11 +38,12 @@ class Consensus:
     """One prediction from ADEPT, two log-log regressions, Amdahl and universal scalability.
 
     Every method that the runs allow is fitted, and the answer is their weighted median,
-    so that one going astray moves it little; a method weighs less where it grades itself
-    unusable and where it has been off before, on this application or on others. Beyond
-    the measured counts each method's exponent is kept within what is seen in practice,
-    the straight log-log line decides more of the growth the farther the target is, and
-    where the counts say little the answer leans to the growth that is typical. The range is as
+    beyond the measured counts in part their mean, so that one going astray moves it
+    little; a method weighs less where it grades itself unusable and where it has been off
+    before, on this application or on others. Beyond the measured counts each method's
+    exponent is kept within what is seen in practice, the straight log-log line decides
+    more of the growth the farther the target is, and where the counts say little the
+    answer leans to the growth that is typical. The range is as
     wide as errors on measured curves have been with as many counts, at that distance
     and with that disagreement among the methods.
 

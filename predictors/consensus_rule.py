@@ -1,4 +1,4 @@
-"""How several predictions become one: a damped weighted median, and its range.
+"""How several predictions become one: a damped weighted median and mean, and its range.
 
 Everything here works on logarithms of seconds; nothing here knows a method.
 """
@@ -25,6 +25,9 @@ class ConsensusRule:
         The straight log-log line decides a share 1 − exp(−line_rate·ln(n / end)) of
         the growth beyond the measurements on its own, the weighted median the rest:
         far out, bends seen in a few measurements say little.
+    mean_share : float
+        Share of the weighted mean in that of the methods' exponents, the weighted
+        median has the rest: exponents are limited, so the mean is robust as well.
     steepest, flattest : float
         Limits of the exponent d ln T / d ln n of any method beyond the measurements.
     typical_exponent, typical_information : float
@@ -35,6 +38,7 @@ class ConsensusRule:
     weights: Mapping[str, float]
     grades: Mapping[str, float]
     line_rate: float
+    mean_share: float
     steepest: float
     flattest: float
     typical_exponent: float
@@ -128,7 +132,9 @@ def damped_growth(
         Factor on the line's rate: below 1 where it has been off before.
     """
     exponents = np.clip(growth / distance, rule.steepest, rule.flattest)
+    mean = (weights * exponents).sum(axis=0) / weights.sum(axis=0)
     exponent = weighted_median(exponents, weights)
+    exponent = exponent + rule.mean_share * (mean - exponent)
     if line is not None:
         share = 1.0 - np.exp(-rule.line_rate * line_factor * np.abs(distance))
         exponent = exponent + share * (exponents[line] - exponent)

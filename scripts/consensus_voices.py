@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from gaussian_process import gaussian_process
 
 from predictors.consensus import BETWEEN
 from predictors.consensus_members import LINE, fit_members
@@ -92,6 +93,22 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
         information=information,
         grade=grade,
     )
+
+
+def single_errors(folder: Path, said: Voices, counts: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return relative errors of every single method, and of a Gaussian process.
+
+    `said` holds the cases in the folder with these numbers of inputs.
+    """
+    errors = {
+        name: np.abs(np.expm1(row - said.actual))
+        for name, row in zip(METHODS, said.target, strict=True)
+    }
+    asked = [case for count in counts for case in cases(read_curves(folder), count)]
+    errors["gaussian process"] = np.array(
+        [abs(gaussian_process(c.nprocs, c.runtime, c.target) / c.actual - 1.0) for c in asked]
+    )
+    return errors
 
 
 def combine(rule: ConsensusRule, said: Voices) -> tuple[np.ndarray, np.ndarray]:

@@ -3,9 +3,9 @@
 python scripts/study_consensus.py FOLDER
 
 Windows of three and four consecutive counts, targets between them and 1.5 to 2.1 and
-3 to 4.2 times beyond; every source file weighs the same. For each file the consensus'
-constants are found on the other files (cross-fitted). Intervals are 95 %, from 2,000
-resamplings of curves.
+3 to 4.2 times beyond; every source file weighs the same. For each file the loss that
+chooses the rule, the rule, the ranges and their widening come from the other files
+(cross-fitted). Intervals are 95 %, from 2,000 resamplings of curves.
 """
 
 import argparse
@@ -13,23 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from calibrate_consensus import (
-    COUNTS,
-    HEADLINE,
-    candidate_rules,
-    choose_rule,
-    fit_ranges,
-    headline,
-    try_rules,
-)
-from consensus_voices import METHODS, Voices, combine, covered, voices
-from gaussian_process import gaussian_process
+from calibrate_consensus import COUNTS, HEADLINE, chooser, fit_ranges, widening
+from consensus_voices import METHODS, Voices, combine, covered, single_errors, voices
 
 from predictors.consensus_calibration import RANGES, RULE
 from predictors.evaluation import (
     bootstrap_interval,
-    cases,
-    read_curves,
     source_weights,
     weighted_quantile,
 )
@@ -38,40 +27,27 @@ LEVEL = 0.8
 RESAMPLES = 2000
 
 
-def cross_fitted(said: Voices) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
-    """Return relative errors, coverage at 80 % and each file's chosen rule."""
-    rules = candidate_rules()
-    shown = headline(said)
-    chooser = said.take(shown)
-    tried = try_rules(chooser, rules)
+def cross_fitted(folder: Path, said: Voices) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return relative errors, coverage at 80 %, and what was chosen without each file."""
+    choose = chooser(folder, said)
     errors, inside = np.empty(said.actual.size), np.empty(said.actual.size, dtype=bool)
-    chosen = {}
-    for source in np.unique(said.source):
+    chosen = []
+    for source in np.unique(said.source).tolist():
         held = said.source == source
-        others = np.flatnonzero(~held)
-        rows = np.flatnonzero(chooser.source != source)
-        rule = choose_rule(chooser.take(rows), tried[:, rows], rules)
-        rest, part = said.take(others), said.take(np.flatnonzero(held))
-        ranges = fit_ranges(rest, *combine(rule, rest))
+        loss, rule = choose.rule(source)
+        rest, part = said.take(np.flatnonzero(~held)), said.take(np.flatnonzero(held))
+        known = combine(rule, rest)
+        wider = widening(rest, *known)
+        ranges = fit_ranges(rest, *known, wider)
         middle, apart = combine(rule, part)
         errors[held] = np.abs(np.expm1(middle - part.actual))
         inside[held] = covered(ranges, part, middle, apart, LEVEL)
-        names = ", ".join(f"{name} {rule.weights[name]:g}" for name in METHODS)
-        chosen[str(source)] = f"{names}, line rate {rule.line_rate:g}"
+        weights = ", ".join(f"{name} {rule.weights[name]:.1f}" for name in METHODS)
+        chosen.append(
+            f"{source}: {weights}; line rate {rule.line_rate:.2f}, mean {rule.mean_share:.2f}, "
+            f"typical {rule.typical_exponent:.2f}, wider {wider:.3f}; {loss}"
+        )
     return errors, inside, chosen
-
-
-def all_errors(folder: Path, said: Voices) -> dict[str, np.ndarray]:
-    """Return relative errors of every single method on the headline's cases."""
-    errors = {
-        name: np.abs(np.expm1(row - said.actual))
-        for name, row in zip(METHODS, said.target, strict=True)
-    }
-    asked = [case for count in HEADLINE for case in cases(read_curves(folder), count)]
-    errors["gaussian process"] = np.array(
-        [abs(gaussian_process(c.nprocs, c.runtime, c.target) / c.actual - 1.0) for c in asked]
-    )
-    return errors
 
 
 def quantiles(said: Voices, errors: dict[str, np.ndarray]) -> pd.DataFrame:
@@ -144,10 +120,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     everything = voices(folder, COUNTS)
-    errors, inside, chosen = cross_fitted(everything)
+    errors, inside, chosen = cross_fitted(folder, everything)
     rows = np.flatnonzero(np.isin(everything.counts, HEADLINE))
     said = everything.take(rows)
-    single = all_errors(folder, said)
+    single = single_errors(folder, said, HEADLINE)
     shipped = np.abs(np.expm1(combine(RULE, said)[0] - said.actual))
     table = {**single, "consensus, cross-fitted": errors[rows], "consensus, as shipped": shipped}
     print(quantiles(said, table).to_string(), "\n")
@@ -162,7 +138,7 @@ def main() -> None:
         own = {"consensus, cross-fitted": errors[everything.counts == count]}
         print(quantiles(part, own).to_string())
         print(coverage(part, inside[everything.counts == count]).to_string(index=False))
-    print("\nrules chosen without each file:", *sorted(set(chosen.values())), sep="\n")
+    print("\nchosen without each file:", *chosen, sep="\n")
     print("80 % range as shipped:", RANGES.ends(LEVEL))
 
 

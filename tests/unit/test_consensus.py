@@ -53,8 +53,17 @@ def test_exponents_are_kept_within_what_is_seen() -> None:
     assert below / -distance == pytest.approx([RULE.steepest])
 
 
+@pytest.mark.parametrize(("share", "exponent"), [(0.0, -0.9), (1.0, -0.7), (0.25, -0.85)])
+def test_the_mean_has_its_share_of_limited_exponents(share: float, exponent: float) -> None:
+    rule = replace(RULE, typical_information=0.0, mean_share=share, steepest=-1.0, flattest=0.0)
+    distance = np.log(np.array([2.0]))
+    growth = np.array([-0.9, -5.0, 3.0])[:, None] * distance
+    found = damped_growth(rule, growth, distance, weights(2, 1, 1), None, 1.0)
+    assert found / distance == pytest.approx([exponent])
+
+
 def test_the_line_decides_more_the_farther_the_target() -> None:
-    rule = replace(RULE, typical_information=0.0)
+    rule = replace(RULE, typical_information=0.0, mean_share=0.0)
     distance = np.log(np.array([2.0, 8.0]))
     growth = np.array([-1.0, -0.2, -0.2])[:, None] * distance
     found = damped_growth(rule, growth, distance, weights(1, 1, 1, targets=2), 0, 1.0)
