@@ -1,6 +1,7 @@
 """What a predictor needs to know of load, and what it says of a job's parts in return."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,10 @@ from predictors.base import FloatArray, IntArray
 
 ROUNDS = 3
 """Times that the load is looked up again for the runtime it led to."""
+SETTLED = 0.05
+"""Share by which a runtime and the one it leads to may differ."""
+MOST_ROUNDS = 20
+"""Further times for runtimes that have not settled."""
 
 
 class Parts(NamedTuple):
@@ -65,6 +70,11 @@ Conditions = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 def runtime_under(parts: Parts, conditions: Conditions) -> FloatArray:
     """Return the runtimes of a job under load that depends on how long it runs.
 
+    The load is looked up for the runtime that it led to, and again. Where load is
+    about to change that can swing between two answers for ever: one too short, for
+    the load of the first moments, and one too long. Such runtimes are halved in
+    on (in logarithms) until the load over a runtime leads to that runtime.
+
     Examples
     --------
     >>> parts = Parts(np.array([5.0]), np.array([60.0]), np.array([10.0]))
@@ -72,7 +82,32 @@ def runtime_under(parts: Parts, conditions: Conditions) -> FloatArray:
     >>> runtime_under(parts, lambda horizon: (half, half)).tolist()
     [145.0]
     """
-    horizon = np.asarray(parts.fixed + parts.computation + parts.communication)
+    path = [np.asarray(parts.fixed + parts.computation + parts.communication)]
     for _ in range(ROUNDS):
-        horizon = parts.under(*conditions(horizon))
-    return horizon
+        path.append(parts.under(*conditions(path[-1])))
+    asked = path[-1]
+    swings = np.abs(asked / path[-2] - 1.0) > SETTLED
+    if not swings.any():
+        return asked
+    low, high = path[0], np.full_like(asked, np.inf)
+    for before, after in pairwise(path):
+        low, high = _bracket(low, high, before, after)
+    for _ in range(MOST_ROUNDS):
+        middle = np.where(swings & np.isfinite(high), np.sqrt(low * high), asked)
+        answer = parts.under(*conditions(middle))
+        low, high = _bracket(low, high, middle, answer)
+        asked = np.where(swings, answer, asked)
+        swings &= np.abs(answer / middle - 1.0) > SETTLED
+        if not swings.any():
+            break
+    return asked
+
+
+def _bracket(
+    low: FloatArray, high: FloatArray, asked: FloatArray, answer: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of the runtime that leads to itself, from what `asked` led to."""
+    longer = answer > asked
+    return np.where(longer, np.maximum(low, asked), low), np.where(
+        longer, high, np.minimum(high, asked)
+    )

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from hydra import initialize_config_dir
 
-from scripts import study_evolving, study_shared
+from predictors.dynamic import Dynamic
+from predictors.user_estimate import UserEstimate
+from scripts import study_ends, study_evolving, study_shared
 from sim.app import prepare
 from sim.config import CONFIG_FOLDER
+from sim.view import Run
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,3 +54,25 @@ def test_every_way_of_the_other_studies_runs(preset):
     for ways in study_evolving.WAYS[preset].values():
         found = study_evolving.rows(preset, ways, 1, ["workload.jobs=8"])
         assert [row[0] for row in found] == list(ways)
+
+
+def test_ends_move_one_way_only_if_asked_and_need_no_cycles_if_exact():
+    moved = []
+    for ends in ("earlier", "later"):
+        kind = study_ends.renewal(ends, np.zeros(1))
+        mine = kind(Dynamic(UserEstimate()), None, None, lambda run, end: moved.append(end))
+        for end in (50.0, 150.0):
+            mine._move(Run(0, 0, ((0, 0),), 1, 0.0, 100.0), end)
+    assert moved == [50.0, 150.0]
+
+
+def test_all_pairs_of_beliefs_run_and_exact_ones_are_those_of_the_oracle():
+    table = {row[:2]: row[2:] for row in study_ends.rows(1, ["workload.jobs=60"])}
+    assert list(table) == list(study_ends.WAYS)
+    plain = study_ends.run("renewed", ["predictor=oracle", "workload.jobs=60", "seed=1"])
+    exact = ["predictor=dynamic", study_ends.EXACT_BEFORE, "workload.jobs=60", "seed=1"]
+    assert study_ends.run("exact", exact).response.tolist() == plain.response.tolist()
+    asked = ["predictor=user_estimate", "workload.jobs=60", "seed=1"]
+    same = ["predictor=dynamic", "workload.jobs=60", "seed=1"]
+    expected = study_ends.run("renewed", asked).response.tolist()
+    assert study_ends.run("requested", same).response.tolist() == expected
