@@ -20,7 +20,7 @@ def guess_format(path: str | os.PathLike[str]) -> Format:
     WorkloadError
         If the file cannot be read.
     """
-    _, text = unpack(Path(path).expanduser())
+    _, text = unpack(Path(path).expanduser(), "a log")
     for line in text.split(b"\n", 1000):
         first = line.strip()
         if first.startswith(b";") or not first:
