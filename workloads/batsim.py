@@ -28,6 +28,20 @@ from workloads.swf_text import pack, unpack
 Communication = Literal["error", "ignore"]
 
 
+def check_batsim(speed: object, communication: object) -> None:
+    """Refuse what `read_batsim` does not take.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the key, and what is accepted.
+    """
+    if speed is not None and not (is_number(speed) and speed > 0):
+        raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+    if communication not in ("error", "ignore"):
+        raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
+
+
 def read_batsim(
     path: str | os.PathLike[str],
     speed: float | None = None,
@@ -52,6 +66,7 @@ def read_batsim(
     WorkloadError
         If the file is no such workload; the message names job, profile and field.
     """
+    check_batsim(speed, communication)
     file = Path(path).expanduser()
     stored, text = unpack(file, "a Batsim workload", "jobs and profiles")
     try:
@@ -264,8 +279,7 @@ class BatsimWorkload:
                 "workload.path is not set; give a workload of Batsim, such as "
                 "workload.path=workload.json"
             )
-        if speed is not None and not (is_number(speed) and speed > 0):
-            raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+        check_batsim(speed, communication)
         self.path = Path(str(path))
         self.speed = speed
         self.communication: Communication = communication
