@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workloads.errors import WorkloadError
+from workloads.limits import MOST
 
 if TYPE_CHECKING:
     from workloads.base import Trace
+    from workloads.swf import SwfLog
 
 KINDS = ("swf", "sacct", "batsim")
 UNITS = {
@@ -20,11 +22,17 @@ UNITS = {
 }
 
 
+def _log(asked: argparse.Namespace) -> "SwfLog":
+    from workloads.reading import Reading, read_log
+
+    reading = Reading(asked.timezone, asked.unit, asked.speed, asked.communication)
+    return read_log(asked.file, asked.format, reading)
+
+
 def _describe(asked: argparse.Namespace) -> None:
     from workloads.description import describe
-    from workloads.reading import read_log
 
-    found = describe(read_log(asked.file, asked.format, asked.timezone), asked.processors)
+    found = describe(_log(asked), asked.processors)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
@@ -57,12 +65,11 @@ def _shown(value: object) -> str:
 
 def _convert(asked: argparse.Namespace) -> None:
     from workloads.logs import LogReplay
-    from workloads.reading import read_log
     from workloads.streams import Streams
     from workloads.swf import write_swf
 
-    log = read_log(asked.file, asked.format, asked.timezone)
     json_wanted = _is_json(asked.output)
+    log = _log(asked)
     if json_wanted or asked.jobs is not None or asked.processors is not None:
         _write(LogReplay(jobs=asked.jobs).apply(log, Streams(1), asked.processors), asked.output)
     else:
@@ -70,7 +77,11 @@ def _convert(asked: argparse.Namespace) -> None:
 
 
 def _is_json(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(".json")
+    """Say whether a file to write is JSON, else SWF; refuse other names."""
+    kind = Path(path.name.removesuffix(".gz")).suffix
+    if kind not in (".json", ".swf"):
+        raise WorkloadError(f"{path}: unknown format; give a name in .swf or .json, or .gz of it")
+    return kind == ".json"
 
 
 def _write(trace: "Trace", path: Path) -> None:
@@ -85,6 +96,7 @@ def _write(trace: "Trace", path: Path) -> None:
 
 
 def _generate(asked: argparse.Namespace) -> None:
+    _is_json(asked.output)
     from workloads.downey import Downey
     from workloads.lublin import Lublin
     from workloads.streams import Streams
@@ -108,7 +120,22 @@ def _reader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="SWF, sacct --parsable2 or Batsim JSON, or .gz")
     parser.add_argument("--format", choices=KINDS, help="guessed without it")
     parser.add_argument("--timezone", default="UTC", help="of sacct's times (default UTC)")
+    parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
+    parser.add_argument("--speed", type=float, help="Batsim: operations per second of a processor")
+    parser.add_argument(
+        "--communication", default="error", help="Batsim: profiles that send bytes: error or ignore"
+    )
     parser.add_argument("--processors", type=int, help="size of the machine")
+
+
+def _check_numbers(asked: argparse.Namespace) -> None:
+    """Refuse counts that are none, and seeds below 0."""
+    for name, least in (("processors", 1), ("jobs", 1), ("seed", 0)):
+        value = getattr(asked, name, None)
+        if value is not None and not least <= value <= MOST:
+            raise WorkloadError(
+                f"--{name}={value}: must be a whole number of at least {least} and at most {MOST:,}"
+            )
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -149,6 +176,7 @@ def main(given: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     asked = arguments().parse_args(given)
     try:
+        _check_numbers(asked)
         asked.act(asked)
     except BrokenPipeError:  # a reader such as ``head`` has gone away
         sys.stderr.close()

@@ -28,6 +28,20 @@ from workloads.swf_text import pack, unpack
 Communication = Literal["error", "ignore"]
 
 
+def check_batsim(speed: object, communication: object) -> None:
+    """Refuse what `read_batsim` does not take.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the key, and what is accepted.
+    """
+    if speed is not None and not (is_number(speed) and speed > 0):
+        raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+    if communication not in ("error", "ignore"):
+        raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
+
+
 def read_batsim(
     path: str | os.PathLike[str],
     speed: float | None = None,
@@ -52,12 +66,15 @@ def read_batsim(
     WorkloadError
         If the file is no such workload; the message names job, profile and field.
     """
+    check_batsim(speed, communication)
     file = Path(path).expanduser()
-    stored, text = unpack(file)
+    stored, text = unpack(file, "a Batsim workload", "jobs and profiles")
     try:
         content = json.loads(text)
     except ValueError as error:
         raise WorkloadError(f"{file}: not JSON: {error}") from None
+    except RecursionError:
+        raise WorkloadError(f"{file}: not a workload: nested too deeply") from None
     if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
         raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
     profiles = _Profiles(content.get("profiles") or {}, speed, communication, file)
@@ -144,34 +161,55 @@ class _Profiles:
         self.speed = speed
         self.communication = communication
 
-    def runtime(self, name: str, count: float, where: str, depth: int = 0) -> float:
-        """Return the seconds that a profile takes on so many processors."""
+    def runtime(self, name: str, count: float, where: str, outer: tuple[str, ...] = ()) -> float:
+        """Return the seconds that a profile takes on so many processors.
+
+        Parameters
+        ----------
+        name : str
+        count : float
+        where : str
+            The file and the job, for messages.
+        outer : tuple of str
+            The profiles that this one is a part of.
+        """
         profile = self.profiles.get(name)
-        where = f"{where}, profile {name}"
-        if not isinstance(profile, dict) or depth > 50:
-            raise WorkloadError(f"{where}: there is no such profile, or it contains itself")
+        place = f"{where}, profile {name}"
+        if not isinstance(profile, dict) or name in outer:
+            raise WorkloadError(f"{place}: there is no such profile, or it contains itself")
         kind = profile.get("type")
         if kind == "delay":
-            return self._number(profile, "delay", where)
+            return self._number(profile, "delay", place)
         if kind in ("composed", "sequence", "sequential_composition"):
-            once = [
-                self.runtime(str(part), count, where, depth + 1) for part in profile.get("seq", ())
-            ]
-            return float(profile.get("repeat") or profile.get("nb") or 1) * sum(once)
+            return self._composed(profile, count, where, (*outer, name))
         if kind == "parallel":
-            return self._work(max(profile.get("cpu", [0]), default=0), profile, where)
+            return self._work(max(self._numbers(profile, "cpu", place)), profile, place)
         if kind in ("parallel_homogeneous", "ptask_homogeneous"):
-            return self._work(self._number(profile, "cpu", where), profile, where)
+            return self._work(self._number(profile, "cpu", place), profile, place)
         if kind == "parallel_homogeneous_total":
-            return self._work(self._number(profile, "cpu", where) / count, profile, where)
+            operations = self._number(profile, "cpu", place)
+            return self._work(operations / max(count, 1.0), profile, place)
         raise WorkloadError(
-            f"{where}: type {kind!r} depends on the platform; understood are delay, composed, "
+            f"{place}: type {kind!r} depends on the platform; understood are delay, composed, "
             "parallel, parallel_homogeneous and parallel_homogeneous_total"
         )
 
+    def _composed(
+        self, profile: Mapping[str, Any], count: float, where: str, outer: tuple[str, ...]
+    ) -> float:
+        parts = profile.get("seq", [])
+        place = f"{where}, profile {outer[-1]}"
+        if not isinstance(parts, list):
+            raise WorkloadError(f"{place}: seq={parts!r} is not a list of profiles")
+        key = "repeat" if "repeat" in profile else "nb"
+        times = self._number(profile, key, place) if key in profile else 1.0
+        if times < 0:
+            raise WorkloadError(f"{place}: {key}={times:g} is below 0")
+        return times * sum(self.runtime(str(part), count, where, outer) for part in parts)
+
     def _work(self, operations: float, profile: Mapping[str, Any], where: str) -> float:
-        sent = profile.get("com", 0)
-        if np.any(np.asarray(sent, float) > 0) and self.communication == "error":
+        sent = max(self._numbers(profile, "com", where)) if "com" in profile else 0.0
+        if sent > 0 and self.communication == "error":
             raise WorkloadError(
                 f"{where}: sends bytes, whose time depends on a network; "
                 "workload.communication=ignore counts computation alone"
@@ -181,14 +219,23 @@ class _Profiles:
                 f"{where}: states work, not time; give the processors' operations per second, "
                 "such as workload.speed=1e9"
             )
-        return float(operations) / self.speed
+        return operations / self.speed
 
     @staticmethod
     def _number(profile: Mapping[str, Any], key: str, where: str) -> float:
         value = profile.get(key)
-        if not is_number(value):
+        if value is None or not is_number(value):
             raise WorkloadError(f"{where}: {key}={value!r} is not a number")
-        return float(value or 0.0)
+        return float(value)
+
+    @staticmethod
+    def _numbers(profile: Mapping[str, Any], key: str, where: str) -> list[float]:
+        """Return the numbers of a list, or the one number that stands there instead."""
+        value: Any = profile.get(key)
+        numbers: list[Any] = value if isinstance(value, list) else [value]
+        if not all(is_number(one) for one in numbers):
+            raise WorkloadError(f"{where}: {key}={value!r} is not a list of numbers")
+        return [float(one) for one in numbers] or [0.0]
 
 
 class BatsimWorkload:
@@ -232,8 +279,7 @@ class BatsimWorkload:
                 "workload.path is not set; give a workload of Batsim, such as "
                 "workload.path=workload.json"
             )
-        if speed is not None and not (is_number(speed) and speed > 0):
-            raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+        check_batsim(speed, communication)
         self.path = Path(str(path))
         self.speed = speed
         self.communication: Communication = communication

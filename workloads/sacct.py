@@ -76,11 +76,11 @@ def read_sacct(
     file = Path(path).expanduser()
     zone = _zone(timezone)
     _check_unit(unit)
-    stored, text = unpack(file)
+    stored, text = unpack(file, "an accounting dump")
     table = _table(text.decode("utf-8", "replace"), file)
     chosen = _choose_columns(table, unit, file)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
-    jobs = _fields(table, chosen, zone, unit, file)
+    jobs = _told_apart(_fields(table, chosen, zone, unit, file), table[chosen["job"]])
     comments = (Comment(0, f"; Note: times are seconds since 1970, read as {timezone}"),)
     return SwfLog(jobs, comments, file.name, hashlib.sha256(stored).hexdigest())
 
@@ -257,6 +257,17 @@ def _status(state: str) -> int:
 def _numbers(identifiers: pd.Series) -> np.ndarray:
     """Return job numbers; tasks of an array (``17_4``) share one, and cleaning renumbers them."""
     return identifiers.str.extract(r"^(\d+)", expand=False).fillna("-1").to_numpy().astype(float)
+
+
+def _told_apart(jobs: pd.DataFrame, identifiers: pd.Series) -> pd.DataFrame:
+    """Return the jobs with fresh numbers for tasks that are alike in everything but their name.
+
+    Otherwise they would pass for one line that was printed again.
+    """
+    alike = jobs.duplicated().to_numpy() & ~identifiers.duplicated().to_numpy()
+    first = int(jobs["job_number"].max()) + 1 if len(jobs) else 1
+    fresh = first + np.cumsum(alike) - 1
+    return jobs.assign(job_number=np.where(alike, fresh, jobs["job_number"]))
 
 
 def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:

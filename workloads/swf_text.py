@@ -42,8 +42,16 @@ _WHOLE = re.compile(rb"[+-]?\d+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
-def unpack(file: Path) -> tuple[bytes, bytes]:
+def unpack(
+    file: Path, wanted: str = "an SWF log", holds: str = "one line a job"
+) -> tuple[bytes, bytes]:
     """Return a file's bytes as stored, and its text with plain line ends.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+    wanted, holds : str
+        What the file should be, with its article, and what is in such a file; for messages.
 
     Raises
     ------
@@ -53,19 +61,21 @@ def unpack(file: Path) -> tuple[bytes, bytes]:
     try:
         stored = file.read_bytes()
     except FileNotFoundError:
-        raise WorkloadError(f"{file}: no such file; give the path of an SWF log") from None
+        raise WorkloadError(f"{file}: no such file; give the path of {wanted}") from None
     except IsADirectoryError:
-        raise WorkloadError(f"{file}: is a folder; give the path of one SWF log") from None
+        raise WorkloadError(
+            f"{file}: is a folder; give the path of one {wanted.split(maxsplit=1)[1]}"
+        ) from None
     except OSError as error:
         raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
     text = _decompress(stored, file) if stored[:2] == b"\x1f\x8b" else stored
     text = text.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
-        raise WorkloadError(f"{file}: the file is empty; an SWF log has one line a job")
+        raise WorkloadError(f"{file}: the file is empty; {wanted} has {holds}")
     if match := _CONTROL.search(text):
         raise WorkloadError(
             f"{file}: not a text file (byte 0x{match[0][0]:02x} at offset {match.start()}); "
-            "an SWF log is text, plain or gzip-compressed"
+            f"{wanted} is text, plain or gzip-compressed"
         )
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -75,6 +75,12 @@ def test_every_option_composes_and_builds(option):
     assert build(node, part) is not None
 
 
+def test_no_experiment_is_described_twice():
+    described = re.findall(r"^      (\w+) ", PAGE.partition("  experiment=NAME")[2], re.M)
+    listed = described[: len(EXPERIMENTS)]
+    assert sorted(f"experiment/{name}" for name in listed) == EXPERIMENTS
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_and_key_is_on_the_help_page(option):
     group, _, name = option.rpartition("/")

@@ -64,7 +64,13 @@ def test_communication_is_refused_or_left_out(tmp_path):
         ({"p": {"type": "smpi"}}, [JOB], "type 'smpi' depends on the platform"),
         ({"p": {"type": "delay", "delay": "x"}}, [JOB], "delay='x' is not a number"),
         ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, [JOB], r"workload\.speed=1e9"),
-        ({"p": {"type": "composed", "seq": ["p"]}}, [JOB], "contains itself"),
+        ({"p": {"type": "composed", "seq": ["p"]}}, [JOB], "job w0!7, profile p: .* itself$"),
+        ({"p": {"type": "composed", "seq": 5}}, [JOB], "profile p: seq=5 is not a list"),
+        ({"p": {"type": "composed", "seq": [], "repeat": "x"}}, [JOB], "repeat='x' is not a"),
+        ({"p": {"type": "composed", "seq": [], "nb": -2}}, [JOB], "nb=-2 is below 0"),
+        ({"p": {"type": "parallel", "cpu": ["a"]}}, [JOB], "cpu=.'a'. is not a list of numbers"),
+        ({"p": {"type": "parallel", "cpu": [1], "com": "x"}}, [JOB], "profile p: com='x' is not"),
+        ({"p": {"type": "parallel", "cpu": [1], "com": [[1], [2, 3]]}}, [JOB], "com=.* is not"),
         ({}, [{"id": 1, "res": 4}], "job 1: lacks subtime, profile"),
         ({}, [JOB | {"res": "four"}], "res='four' is not a number"),
         ({}, ["x"], "job 0: is no object"),
@@ -76,7 +82,21 @@ def test_defects_are_named(tmp_path, profiles, jobs, named):
         read_batsim(workload(tmp_path, profiles, jobs))
 
 
+def test_who_wants_no_processors_is_left_out(tmp_path):
+    profile = {"type": "parallel_homogeneous_total", "cpu": 8e9, "com": 0}
+    path = workload(tmp_path, {"p": profile}, [JOB | {"res": 0}, JOB | {"id": "w0!8"}])
+    assert BatsimWorkload(path, speed=1e9).trace(Streams(1)).jobs["job_id"].tolist() == [8]
+
+
 def test_files_and_arguments_that_are_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(WorkloadError, match=r"deep\.json: not a workload: nested too deeply"):
+        read_batsim(tmp_path / "deep.json")
+    (tmp_path / "empty.json").touch()
+    with pytest.raises(WorkloadError, match="a Batsim workload has jobs and profiles"):
+        read_batsim(tmp_path / "empty.json")
+    with pytest.raises(WorkloadError, match="no such file; give the path of a Batsim workload"):
+        read_batsim(tmp_path / "missing.json")
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(WorkloadError, match="not JSON"):
         read_batsim(tmp_path / "a.json")

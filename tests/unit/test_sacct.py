@@ -45,6 +45,23 @@ def test_jobs_of_a_dump(tmp_path):
     assert trace.processors == 8
 
 
+def test_tasks_that_are_alike_are_different_jobs(tmp_path):
+    """Tasks of an array, and parts of a heterogeneous job, often share all they say."""
+    row = ROWS[2]
+    names = ("18_3", "18_4", "18_4", "30+0", "30+1")
+    rows = [row.replace("18_3", name, 1) for name in names]
+    trace = SacctWorkload(dump(tmp_path, rows=[*rows, ROWS[0]])).trace(Streams(1))
+    assert trace.dropped == {"duplicate": 1}
+    assert sorted(trace.jobs["job_id"]) == [17, 18, 30, 31, 32]
+
+
+def test_files_that_are_no_dump(tmp_path):
+    for name, problem in (("none.txt", "give the path of an acc"), ("empty.txt", "one line a job")):
+        (tmp_path / "empty.txt").touch()
+        with pytest.raises(WorkloadError, match=rf"{name}: .*{problem}"):
+            read_sacct(tmp_path / name)
+
+
 def test_zone_unit_and_offsets(tmp_path):
     rows = (ROWS[0], ROWS[0].replace("T00:00:00|", "T00:00:00-06:00|", 1))
     log = read_sacct(dump(tmp_path, rows=rows), "America/Costa_Rica", "nodes")

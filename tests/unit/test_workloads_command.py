@@ -91,3 +91,29 @@ def test_errors_are_one_line_and_status_2(tmp_path, capsys):
         assert error.count("\n") == 1
     assert main(["fetch"]) == 0
     assert "SDSC-SP2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["generate", "lublin", "{}/g.swf", "--processors", "-4"], "--processors=-4: must be a "),
+        (["generate", "lublin", "{}/g.swf", "--seed", "-1"], "--seed=-1: must be a whole number"),
+        (["generate", "lublin", "{}/g.csv"], "g.csv: unknown format; give a name in .swf or .json"),
+        (["convert", "{}/w.json", "{}/w.txt"], "w.txt: unknown format"),
+        (["describe", "{}/w.json"], "workload.speed=1e9"),
+        (["describe", "{}/w.json", "--speed", "-1"], "workload.speed=-1.0: must be positive"),
+        (["describe", "{}/w.json", "--communication", "no"], "must be error or ignore"),
+    ],
+)
+def test_what_is_refused_is_named_in_one_line(tmp_path, capsys, given, problem):
+    profile = {"type": "parallel_homogeneous", "cpu": 5e9, "com": 1}
+    jobs = [{"id": "1", "subtime": 0, "res": 4, "profile": "p"}]
+    content = {"nb_res": 8, "jobs": jobs, "profiles": {"p": profile | {"com": 0}}}
+    (tmp_path / "w.json").write_text(json.dumps(content))
+    assert main([word.format(tmp_path) for word in given]) == 2
+    said = capsys.readouterr().err
+    assert problem in said
+    assert said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["w.json"]
+    assert main(["convert", f"{tmp_path}/w.json", f"{tmp_path}/w.swf", "--speed", "1e9"]) == 0
+    assert read_swf(tmp_path / "w.swf").jobs["run_time"].tolist() == [5]
