@@ -133,6 +133,23 @@ def test_a_schedule_is_chosen_by_name(sweep, capsys):
     assert "policy=no" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (
+            ["--figure", "mean_wait"],
+            "--figure mean_wait: there is no such figure in summary.json; ",
+        ),
+        (["--figure", "mean_wait"], "there are mean_wait_time and others"),
+        (["--detail", "0"], "--detail 0: must be at least 1"),
+    ],
+)
+def test_what_no_run_has_is_refused(sweep, capsys, asked, problem):
+    assert main([str(sweep), *asked]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (sweep / "comparison.html").exists()
+
+
 def test_many_groups_are_drawn_in_turn():
     groups = [Group({"policy": p, "predictor": q}, "run") for p in "ab" for q in range(5)]
     assert [(g.policy, g.predictor) for g in in_turn(groups, 4)] == [
