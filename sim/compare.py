@@ -1,6 +1,7 @@
 """One table of all runs below a folder: ``python -m sim.compare DIR``."""
 
 import argparse
+import difflib
 import os
 import re
 import sys
@@ -249,11 +250,31 @@ def main(given: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace) -> None:
+    """Refuse a figure that no run has, and a number of simulations below 1.
+
+    Raises
+    ------
+    SimError
+        Naming the option, its value and what is accepted.
+    """
+    if asked.detail < 1:
+        raise SimError(f"--detail {asked.detail}: must be at least 1")
+    numbers = table.iloc[:, len(FIXED) + len(keys) :].select_dtypes("number").columns.tolist()
+    if numbers and asked.figure not in numbers:
+        near = difflib.get_close_matches(asked.figure, numbers, 3) or sorted(numbers)[:3]
+        raise SimError(
+            f"--figure {asked.figure}: there is no such figure in {SUMMARY}; "
+            f"there are {', '.join(near)} and others"
+        )
+
+
 def _report(
     folder: Path, table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace
 ) -> "tuple[list[Path], Answers]":
     from sim.report.write import Wanted, common_values, write_report
 
+    _check_asked(table, keys, asked)
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
     if unknown:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
@@ -263,7 +284,7 @@ def _report(
         asked.latex,
         asked.markdown,
         tuple(asked.gantt),
-        max(asked.detail, 1),
+        asked.detail,
         asked.figure,
         asked.against,
     )

@@ -6,7 +6,7 @@ says of any schedule which job breaks which rule.
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -179,16 +179,12 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
     SimError
         If the file has no starts and ends by job number.
     """
+    if not path.is_file():
+        raise SimError(f"{path}: there is no such file; give a schedule")
     if path.suffix == ".parquet":
-        table = pd.read_parquet(path)
-        spans = table[["job_id", "start_time", "end_time"]]
+        spans = _columns(path, pd.read_parquet, ("job_id", "start_time", "end_time"))
     elif path.name.removesuffix(".gz").endswith(".csv"):
-        table = pd.read_csv(path, dtype={"job_id": str, "jobID": str})
-        table = table.rename(columns={"jobID": "job_id"})
-        lacking = [c for c in ("job_id", "starting_time", "finish_time") if c not in table.columns]
-        if lacking:
-            raise SimError(f"{path}: a schedule needs the columns {', '.join(lacking)}")
-        spans = table[["job_id", "starting_time", "finish_time"]]
+        spans = _columns(path, _read_text, ("job_id", "starting_time", "finish_time"))
         spans = spans.assign(job_id=spans["job_id"].str.rpartition("!")[2])
     else:
         jobs = read_log(path, "swf").jobs
@@ -199,17 +195,42 @@ def read_schedule(path: Path) -> dict[int, tuple[float, float]]:
     return _by_job(spans, path)
 
 
-def _by_job(spans: pd.DataFrame, path: Path) -> dict[int, tuple[float, float]]:
+def _read_text(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str).rename(columns={"jobID": "job_id"})
+
+
+def _columns(
+    path: Path, read: Callable[[Path], pd.DataFrame], columns: Sequence[str]
+) -> pd.DataFrame:
+    """Return these columns of a file, or say what is wrong with it."""
     try:
-        numbers = spans["job_id"].astype(int)
-        times = spans.iloc[:, 1:].astype(float)
-    except ValueError as error:
-        raise SimError(f"{path}: {error}") from None
+        table = read(path)
+    except ValueError as error:  # pandas, its parsers, Arrow and decoding alike
+        raise SimError(f"{path}: not a table of jobs: {error}") from None
+    lacking = [column for column in columns if column not in table.columns]
+    if lacking:
+        raise SimError(
+            f"{path}: lacks {', '.join(lacking)}; a schedule needs the columns {', '.join(columns)}"
+        )
+    return table[[*columns]]
+
+
+def _by_job(spans: pd.DataFrame, path: Path) -> dict[int, tuple[float, float]]:
+    found = spans.apply(pd.to_numeric, errors="coerce")
+    found.iloc[:, 0] = found.iloc[:, 0].where(found.iloc[:, 0] % 1 == 0)
+    wrong = ~np.isfinite(found.to_numpy(float))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        wanted = "a number" if column else "a job number"
+        raise SimError(
+            f"{path}, job row {row + 1}, column {spans.columns[column]}: "
+            f"{spans.iat[row, column]!r} is not {wanted}"
+        )
+    numbers = found.iloc[:, 0].astype(int)
     if numbers.duplicated().any():
         raise SimError(f"{path}: job {numbers[numbers.duplicated()].iloc[0]} appears twice")
-    if times.isna().to_numpy().any():
-        raise SimError(f"{path}: a start or end is missing")
-    return dict(zip(numbers.tolist(), map(tuple, times.to_numpy().tolist()), strict=True))
+    times = map(tuple, found.iloc[:, 1:].to_numpy(float).tolist())
+    return dict(zip(numbers.tolist(), times, strict=True))
 
 
 def check_files(
@@ -233,6 +254,8 @@ def check_files(
     SimError, WorkloadError
         If a file cannot be read.
     """
+    if processors is not None and processors < 1:
+        raise SimError(f"--processors={processors}: must be at least 1")
     log = read_log(workload, guess_format(workload))
     trace = LogReplay().apply(log, Streams(1), processors)
     columns = ["job_id", "submit_time", "requested_processors", "reference_runtime"]
@@ -250,7 +273,8 @@ def _check(asked: argparse.Namespace) -> int:
     if len(breaches) > asked.most:
         sys.stdout.write(f"and {len(breaches) - asked.most} more\n")
     jobs = len({breach.job_id for breach in breaches})
-    end = f"{len(breaches)} breaches by {jobs} jobs" if breaches else "keeps the rule"
+    number = f"{len(breaches)} breach{'es' * (len(breaches) > 1)} by {jobs} job{'s' * (jobs > 1)}"
+    end = number if breaches else "keeps the rule"
     sys.stdout.write(f"{asked.schedule} under {asked.rule}: {end}\n")
     return 1 if breaches else 0
 

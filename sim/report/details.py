@@ -26,6 +26,8 @@ class Losses:
         Σ T(1): what the work takes without any parallelism.
     inefficiency : float
         Held beyond that.
+    unknown : float
+        Held, where T(1) is unknown; the first two are then NaN.
     held_back : float
         Idle while a waiting job could have started as requested.
     fragmentation : float
@@ -38,6 +40,7 @@ class Losses:
 
     useful: float
     inefficiency: float
+    unknown: float
     held_back: float
     fragmentation: float
     no_demand: float
@@ -97,7 +100,7 @@ def details(group: Group, most: int) -> Details | None:
         np.quantile(np.concatenate(slowdowns), QUANTILES),
         _binned(every, "nprocs", COUNT_BINS),
         _binned(every, "observations", HISTORY_BINS),
-        Losses(*np.nanmean(np.array(losses), axis=0).tolist()),
+        Losses(*pd.DataFrame(losses).mean().tolist()),  # of those that are known
         len(chosen),
     )
 
@@ -143,6 +146,7 @@ def _losses(sample: Sample, timeline: pd.DataFrame, predictions: pd.DataFrame) -
     return [
         known,
         used - known,
+        used if np.isnan(known) else 0.0,
         lost,
         max(float(idle[waiting].sum()) / total - lost, 0.0),
         float(idle[~waiting].sum()) / total,

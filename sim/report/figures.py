@@ -1,6 +1,6 @@
 """The plots of a comparison, in one style, safe for the colour-blind, with units."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ LINE_COLOURS = (
 LOSSES = (
     ("useful", "useful work, Σ T(1)", "#009E73", ""),
     ("inefficiency", "inefficiency", "#E69F00", "//"),
+    ("unknown", "held, T(1) unknown", "#56B4E9", ".."),
     ("held_back", "idle, a waiting job would fit as requested", "#D55E00", "xx"),
     ("fragmentation", "idle, no waiting job fits as requested", "#CC79A7", "\\\\"),
     ("no_demand", "idle, nothing waits", "#E8E8E8", ""),
@@ -180,12 +181,18 @@ def _errors(drawn: Drawn, column: str, label: str) -> Callable[["Figure"], None]
     return draw
 
 
+def losses_of(found: Iterable[Details]) -> list[tuple[str, str, str, str]]:
+    """Return the places where time is lost, what is unknown only where something is."""
+    unknown = any(each.losses.unknown > 0 for each in found)
+    return [place for place in LOSSES if unknown or place[0] != "unknown"]
+
+
 def _losses(drawn: Drawn) -> Callable[["Figure"], None]:
     def draw(figure: "Figure") -> None:
         axes, wrong = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
         places = np.arange(len(drawn))
         left = np.zeros(len(drawn))
-        for name, label, colour, hatch in LOSSES:
+        for name, label, colour, hatch in losses_of(found for _, found in drawn):
             share = 100 * np.nan_to_num([getattr(found.losses, name) for _, found in drawn])
             axes.barh(places, share, left=left, color=colour, hatch=hatch,
                       edgecolor="white", linewidth=0.5, label=label)  # fmt: skip

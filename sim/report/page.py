@@ -12,7 +12,7 @@ import yaml
 
 from sim.report.answer_tables import Answers, verdict
 from sim.report.details import Details
-from sim.report.figures import LOSSES, Plot
+from sim.report.figures import Plot, losses_of
 from sim.report.samples import Estimate, Group
 from sim.report.tables import COLUMNS, heading, key_rows, number
 
@@ -167,7 +167,8 @@ def _numbers(plot: Plot, groups: Sequence[Group], found: Mapping[str, Details]) 
         columns = ["25 %", "50 %", "75 %", "90 %", "95 %", "100 %"]
         return _plain_table(pd.DataFrame(rows, index=columns).T, "bounded slowdown at or below")
     if plot.name == "losses":
-        names = {name: label for name, label, _, _ in LOSSES} | {"misprediction": "planned wrongly"}
+        names = {name: label for name, label, _, _ in losses_of(d for _, d in drawn)}
+        names |= {"misprediction": "planned wrongly"}
         rows = {
             label: [100 * getattr(details.losses, name) for name in names]
             for label, details in drawn

@@ -113,3 +113,33 @@ def test_refusals():
         check_schedule([], {}, 4, "sjf")
     with pytest.raises(SimError, match="job 1 needs more than the 4 processors"):
         check_schedule([RigidJob(1, 0, 5, 1, 1)], {1: (0, 1)}, 4, "easy")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("none.csv", None, "there is no such file; give a schedule"),
+        ("a.csv", "", "not a table of jobs: No columns"),
+        ("a.csv", "job_id,starting_time\n1,2\n", "lacks finish_time; a schedule needs"),
+        ("a.csv", "job_id,starting_time,finish_time\n1,ten,2\n", "1, column starting_time: 'ten'"),
+        ("a.csv", "job_id,starting_time,finish_time\n1,1,2\nx,1,2\n", "2, column job_id: 'x' is"),
+        ("a.csv", "job_id,starting_time,finish_time\n1,1,\n", "1, column finish_time: nan is not"),
+        ("a.csv", "job_id,starting_time,finish_time\n1,1,2\n1,1,2\n", "job 1 appears twice"),
+        ("a.parquet", "no parquet", "not a table of jobs: "),
+    ],
+)
+def test_files_that_are_no_schedule_are_named(pack, tmp_path, capsys, name, text, problem):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    files = ["--workload", f"{pack}/tiny.swf", "--schedule", f"{tmp_path}/{name}"]
+    assert main(["check", "--rule", "easy", *files]) == 2
+    said = capsys.readouterr().err
+    assert f"{tmp_path}/{name}" in said
+    assert problem in said
+    assert said.count("\n") == 1
+
+
+def test_a_machine_without_processors_is_refused(pack, capsys):
+    files = ["--workload", f"{pack}/tiny.swf", "--schedule", f"{pack}/tiny.easy.csv"]
+    assert main(["check", "--rule", "easy", "--processors", "0", *files]) == 2
+    assert "--processors=0: must be at least 1" in capsys.readouterr().err

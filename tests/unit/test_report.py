@@ -7,7 +7,7 @@ from test_compare import fabricate, figures
 
 from sim.compare import gather, main
 from sim.report.details import COUNT_BINS, details
-from sim.report.figures import in_turn, plots_of
+from sim.report.figures import in_turn, losses_of, plots_of
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
 
@@ -133,6 +133,23 @@ def test_a_schedule_is_chosen_by_name(sweep, capsys):
     assert "policy=no" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (
+            ["--figure", "mean_wait"],
+            "--figure mean_wait: there is no such figure in summary.json; ",
+        ),
+        (["--figure", "mean_wait"], "there are mean_wait_time and others"),
+        (["--detail", "0"], "--detail 0: must be at least 1"),
+    ],
+)
+def test_what_no_run_has_is_refused(sweep, capsys, asked, problem):
+    assert main([str(sweep), *asked]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (sweep / "comparison.html").exists()
+
+
 def test_many_groups_are_drawn_in_turn():
     groups = [Group({"policy": p, "predictor": q}, "run") for p in "ab" for q in range(5)]
     assert [(g.policy, g.predictor) for g in in_turn(groups, 4)] == [
@@ -144,3 +161,23 @@ def test_many_groups_are_drawn_in_turn():
         "efficiency",
         "waiting",
     ]
+
+
+def test_what_was_held_is_shown_where_serial_times_are_unknown(sweep):
+    """As under moldability=none: half of the machine was held, and nothing says how well."""
+    summary = sweep / "policy=sa,seed=1" / "summary.json"
+    text = json.loads(summary.read_text())
+    for seed in (1, 2):
+        path = sweep / f"policy=sa,seed={seed}" / "summary.json"
+        path.write_text(json.dumps(text | {"useful_utilization": None, "seed": seed}))
+    groups = [g for g in groups_of(sweep, *gather(sweep)) if g.role == "run"]
+    found = {g.label: details(g, 3) for g in groups}
+    assert found["sa"].losses.unknown == 0.5
+    assert np.isnan(found["sa"].losses.useful)
+    assert found["easy"].losses.unknown == 0.0
+    assert [name for name, *_ in losses_of([found["easy"]])] == [
+        "useful", "inefficiency", "held_back", "fragmentation", "no_demand"
+    ]  # fmt: skip
+    assert "unknown" in [name for name, *_ in losses_of(found.values())]
+    assert main([str(sweep)]) == 0
+    assert "held, T(1) unknown" in (sweep / "comparison.html").read_text()
