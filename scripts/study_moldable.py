@@ -9,7 +9,7 @@ with its 95 % t interval, shown as a relative change. Writes Markdown.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -23,6 +23,7 @@ from sim.app import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine import simulate
 from sim.metrics import summarise
+from sim.outcome import Outcome
 from sim.policies.allocation.queue_time_kernels import predicted_end
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import StrictScheduler
@@ -137,27 +138,59 @@ def compare(found: dict[tuple[str, str], list], reference: str, label: str = "lo
     return [*changes, "", *gaps]
 
 
-def herd(found: dict[tuple[str, str], list], asked: dict[tuple[str, str], np.ndarray]) -> list[str]:
-    """Return a table of what jobs get, by share of adopters and load."""
-    loads = list(dict.fromkeys(load for _, load in found))
-    lines = [*compare(found, "0"), "", *heading("mean processors", found, "load")]
-    for rule in dict.fromkeys(rule for rule, _ in found):
-        cells = [level(asked[rule, load]) for load in loads]
-        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
-    return lines
+class Herd:
+    """What becomes of mean response, of counts, and of those who adopt first."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], list] = {}
+        self.asked: dict[tuple[str, str], list[float]] = {}
+        self.first: dict[tuple[str, str], list[float]] = {}
+
+    def note(self, at: tuple[str, str], outcome: Outcome, luck: np.ndarray) -> None:
+        """Take in a run at a share of adopters and a load."""
+        records = outcome.records
+        response = records.end_time - records.submit_time
+        self.found.setdefault(at, []).append(summarise(outcome))
+        self.asked.setdefault(at, []).append(float(records.allocated.mean()))
+        self.first.setdefault(at, []).append(float(response[luck < 0.1].mean()))
+
+    def tables(self) -> list[str]:
+        """Return four tables by share of adopters and load."""
+        lines = [*compare(self.found, "0"), "", *heading("mean processors", self.found, "load")]
+        lines += self._rows(lambda at: level(np.array(self.asked[at])))
+        lines += ["", *heading("the tenth that adopts first", self.found, "load")]
+        return lines + self._rows(self._against_few)
+
+    def _against_few(self, at: tuple[str, str]) -> str:
+        return change(np.array(self.first[at]) / np.array(self.first["0.1", at[1]]))
+
+    def _rows(self, cell: Callable[[tuple[str, str]], str]) -> list[str]:
+        loads = list(dict.fromkeys(load for _, load in self.found))
+        shares = list(dict.fromkeys(share for share, _ in self.found))
+        cells = {share: " | ".join(cell((share, load)) for load in loads) for share in shares}
+        return [f"| {share} | {cells[share]} |" for share in shares]
 
 
 def study_herd(more: list[str], replications: int) -> list[str]:
-    found: dict[tuple[str, str], list] = {}
-    asked: dict[tuple[str, str], list] = {}
+    """Return the tables of the herd for each range of average parallelism."""
+    herds: dict[str, Herd] = {}
+    scenes: dict[tuple, Scene] = {}
     for setting in settings(composed("experiment=herd", *more)["sweep"]):
         config = composed("experiment=herd", *more, *(f"{k}={v}" for k, v in setting.items()))
+        least = setting["moldability.parallelism_min"]
         at = (setting["policy.allocation.adopters"], setting["workload.load"])
         for k in range(replications):
-            played = play(config, config, set_scene(config, k)).outcome
-            found.setdefault(at, []).append(summarise(played))
-            asked.setdefault(at, []).append(float(played.records.allocated.mean()))
-    return herd(found, {key: np.array(values) for key, values in asked.items()})
+            key = (least, at[1], k)
+            if key not in scenes:
+                scenes[key] = set_scene(config, k)
+            scene = scenes[key]
+            luck = scene.streams("adopters").random(len(scene.trace.jobs))
+            herds.setdefault(least, Herd()).note(at, play(config, config, scene).outcome, luck)
+    return [
+        line
+        for least, herd in herds.items()
+        for line in (f"A from {least}:", "", *herd.tables(), "")
+    ]
 
 
 class WatchedHeads(StrictScheduler):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scripts import study_moldable
 from scripts.study_moldable import REFERENCES, column_key, composed, main, settings
 
 
@@ -12,11 +13,25 @@ def table(capsys, *arguments, jobs=30):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_every_policy_of_a_preset_has_its_row_and_the_reference_its_level(capsys):
+@pytest.fixture
+def only(monkeypatch):
+    """Let the study carry out only the settings that have a value."""
+
+    def keep(value):
+        def some(sweep):
+            return (one for one in settings(sweep) if value in one.values())
+
+        monkeypatch.setattr(study_moldable, "settings", some)
+
+    return keep
+
+
+def test_every_policy_of_a_preset_has_its_row_and_the_reference_its_level(capsys, only):
+    only("0.5")
     rows = table(capsys, "one_fraction", "--reference", "aep")
     swept = list(settings(composed("experiment=one_fraction")["sweep"]))
     policies = list(dict.fromkeys(one["policy"] for one in swept))
-    assert rows[0] == ["rule", *(f"serial part {value}" for value in ("0.02", "0.1", "0.5"))]
+    assert rows[0] == ["rule", "serial part 0.5"]
     assert [row[0] for row in rows[2 : 2 + len(policies)]] == policies
     for row in rows[2 : 2 + len(policies)]:
         unit = " s" if row[0] == "aep" else "%"
@@ -40,10 +55,12 @@ def test_queue_times_are_predicted_for_both_models(capsys):
         assert all(-1 <= float(cell.split()[0]) <= 1 for cell in row[2:])
 
 
-def test_the_herd_says_what_jobs_get(capsys):
-    rows = table(capsys, "herd")
-    assert [row[0] for row in rows if row[0] in ("0", "0.5", "1")] == 3 * ["0", "0.5", "1"]
+def test_the_herd_says_what_jobs_get_and_what_becomes_of_the_first_adopters(capsys, only):
+    only("0.9")
+    rows = table(capsys, "herd", jobs=40)
+    shares = ["0", "0.1", "0.5", "1"]
+    assert [row[0] for row in rows if row[0] in shares] == 8 * shares
     begin = [row[0] for row in rows].index("mean processors")
-    rigid = rows[begin + 2]
-    assert rigid[0] == "0"
-    assert len(set(rigid[1:])) == 1  # who keeps the request gets the same at every load
+    assert rows[begin + 2][1] == rows[rows.index(rows[begin], begin + 1) + 2][1]  # the requests
+    begin = [row[0] for row in rows].index("the tenth that adopts first")
+    assert set(rows[begin + 3][1:]) == {"+0 % [+0, +0]"}
