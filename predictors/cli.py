@@ -35,6 +35,18 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
 WITH_INPUTS = ("regression", "focused", "consensus")
 """Methods that also learn from inputs such as a size, so several curves can be one question."""
 
+READ_BY = {
+    "allowed": ("adept",),
+    "inputs": WITH_INPUTS,
+    "at": WITH_INPUTS,
+    "form": ("regression",),
+    "split": ("regression",),
+    "focal_time": ("focused",),
+    "tolerance": ("focused",),
+    "influence": ("focused",),
+}
+"""Options that some methods alone read."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer a command line; return its exit status."""
@@ -134,12 +146,13 @@ def _answer(options: argparse.Namespace) -> None:
     if options.method is None:
         about_size = options.size_for_time is not None or options.focal_levels is not None
         options.method = "focused" if about_size else "adept"
+    _check_belonging(options)
     inputs = input_names(options) if options.method in WITH_INPUTS else ()
     frame = read_measurements(options.measurements, options.where, inputs)
     observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
     targets = _targets(options.target) if options.target else default_targets(observed)
     if options.focal_levels is not None:
-        answer_focal(options, frame)
+        answer_focal(options, frame, int(targets[0]) if options.target else None)
         return
     if options.size_for_time is not None and options.focal_time is None:
         options.focal_time = options.size_for_time
@@ -167,6 +180,26 @@ def _answer(options: argparse.Namespace) -> None:
     from predictors.render import print_report
 
     print_report(report, Console(highlight=False, width=None if sys.stdout.isatty() else 100))
+
+
+def _check_belonging(options: argparse.Namespace) -> None:
+    """Refuse options that the method does not read, and a wanted time that is none.
+
+    Raises
+    ------
+    PredictorError
+        Naming the option and the methods that read it.
+    """
+    usual = vars(_parser().parse_args([str(options.measurements)]))
+    for name, methods in READ_BY.items():
+        if getattr(options, name) != usual[name] and options.method not in methods:
+            raise PredictorError(
+                f"--{name.replace('_', '-')} is read by --method {', '.join(methods)}; "
+                f"the method is {options.method}"
+            )
+    seconds = options.size_for_time
+    if seconds is not None and not 0.0 < seconds < float("inf"):
+        raise PredictorError(f"--size-for-time {seconds:g}: positive seconds are needed")
 
 
 def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.DataFrame:

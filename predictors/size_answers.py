@@ -122,10 +122,13 @@ def answer_size(options: argparse.Namespace, model: Predictor, targets: FloatArr
     _write(options, f"size for {seconds:g} s ({options.level:.0%} interval)", rows, remarks)
 
 
-def answer_focal(options: argparse.Namespace, frame: pd.DataFrame) -> None:
+def answer_focal(
+    options: argparse.Namespace, frame: pd.DataFrame, target: int | None = None
+) -> None:
     """Write the runs that the focal procedure needs next, or its forecast.
 
-    The first row on each of the two largest counts is the client's run.
+    The first row on each of the two largest counts is the client's run. The forecast is
+    for `target` processors, twice the largest count if None.
 
     Raises
     ------
@@ -134,15 +137,19 @@ def answer_focal(options: argparse.Namespace, frame: pd.DataFrame) -> None:
     """
     if "size" not in frame:
         raise PredictorError("--focal-levels needs a column size in the measurements")
-    levels = [int(word) for word in options.focal_levels.replace(",", " ").split()]
+    words = options.focal_levels.replace(",", " ").split()
+    if not all(word.isdigit() for word in words):
+        raise PredictorError(
+            f"--focal-levels {options.focal_levels}: processor counts such as 16,32,64 are needed"
+        )
+    levels = [int(word) for word in words]
     first, second = client_runs(frame)
     try:
         training = train_focal(recorded(frame), first, second, levels or None, options.focal_time)
     except RunsNeededError as needed:
         _write_plan(options, needed.runs)
         return
-    target = options.target[0] if options.target else 2 * first.nprocs
-    _write_forecast(options, training, int(target))
+    _write_forecast(options, training, 2 * first.nprocs if target is None else target)
 
 
 def _write_plan(options: argparse.Namespace, runs: tuple[PlannedRun, ...]) -> None:

@@ -68,6 +68,11 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--target", "many"], "--target many: a processor count"),
+        (["--form", "quadratic"], "--form is read by --method regression; the method is adept"),
+        (["--at", "size=3"], "--at is read by --method regression, focused, consensus"),
+        (["--method", "regression", "--tolerance", "1"], "--tolerance is read by --method focused"),
+        (["--method", "usl", "--allowed", "8"], "--allowed is read by --method adept; the method"),
+        (["--size-for-time", "0"], "--size-for-time 0: positive seconds are needed"),
         (["--target", "8-4"], "the range must run upwards"),
         (["--target", "0"], "processor counts must be finite and at least 1, got 0"),
         (["--where", "colour=red"], "expected COLUMN=VALUE"),

@@ -1,0 +1,63 @@
+"""The consensus in the loop, and what it learns from its methods' errors."""
+
+import numpy as np
+import pytest
+
+from predictors.base import Observation, VisibleJobs
+from predictors.consensus import Consensus
+from predictors.learned_consensus import ConsensusPerApplication
+
+
+def visible(applications: int) -> VisibleJobs:
+    zero = np.zeros(applications, np.int64)
+    hidden = np.full(applications, np.nan)
+    return VisibleJobs(np.arange(applications), zero - 1, hidden, zero, zero + 4, hidden)
+
+
+def attached(memory: bool = True, applications: int = 2) -> ConsensusPerApplication:
+    predictor = ConsensusPerApplication(Consensus(), "consensus", memory=memory, tolerance=0.0)
+    predictor.attach(visible(applications))
+    return predictor
+
+
+def measure(predictor: ConsensusPerApplication, application: int, counts: list[int]) -> None:
+    """Tell of runs of an application that stops scaling, asking before each."""
+    for n in counts:
+        predictor.curve(application, np.array([n]))
+        predictor.observe(Observation(application, -1, np.nan, n, 100.0 / n + 5.0, 0.0))
+
+
+def test_each_method_is_compared_with_a_run_before_it_joins() -> None:
+    predictor = attached()
+    measure(predictor, 0, [1, 2, 4])
+    said = Consensus().fit_arrays([1, 2, 4], [105.0, 55.0, 30.0]).member_errors(16, 11.25)
+    before = {n: sums.errors for n, sums in predictor.errors_._own[0].items()}
+    measure(predictor, 0, [16])
+    after = predictor.errors_._own[0]
+    for name, error in said.items():
+        runs = before.get(name, 0.0)
+        assert after[name].errors - runs == pytest.approx(min(abs(error), 2.0), abs=1e-12)
+
+
+def test_past_errors_move_beliefs_of_this_application_and_of_others() -> None:
+    remembering, forgetting = attached(), attached(memory=False)
+    far = np.array([64])
+    for predictor in (remembering, forgetting):
+        for counts in ([1, 2, 4, 8, 16, 32, 48], [1, 2, 4]):
+            measure(predictor, 0 if len(counts) > 3 else 1, counts)
+    for job in (0, 1):
+        assert remembering.curve(job, far)[0] != forgetting.curve(job, far)[0]
+    alone = attached()
+    measure(alone, 1, [1, 2, 4])
+    truth = 100.0 / 64 + 5.0
+    taught, untaught = remembering.curve(1, far)[0], alone.curve(1, far)[0]
+    assert abs(taught - truth) < abs(untaught - truth)
+
+
+def test_attach_forgets_errors() -> None:
+    predictor = attached()
+    measure(predictor, 0, [1, 2, 4, 8])
+    assert predictor.errors_.multipliers(0)
+    predictor.attach(visible(2))
+    assert predictor.errors_.multipliers(0) == {}
+    assert predictor.curve(0, np.array([4])) is None
