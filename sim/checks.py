@@ -148,8 +148,8 @@ class Checker:
         heads = scheduler.heads
         free = view.free - sum(n for _, n in started[:heads])
         promised = _shadow(ends + started[:heads], free, wanted, view.now)
-        if isinstance(scheduler, PatientScheduler) and scheduler.put_off is not None:
-            promised = max(promised, scheduler.put_off)
+        if isinstance(scheduler, PatientScheduler) and scheduler.waiting is not None:
+            promised = max(promised, scheduler.waiting.until)
         free -= sum(n for _, n in started[heads:])
         kept = _shadow(ends + started, free, wanted, view.now)
         if kept > promised:

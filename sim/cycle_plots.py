@@ -12,6 +12,7 @@ from sim.disturbed import Disturbed
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
 from sim.machine import Machine
+from sim.processors import nodes_of
 from sim.records import Records
 from workloads.base import GroundTruth
 
@@ -91,8 +92,7 @@ def cycle_series(
     run, count = scene.runs.run(job - scene.before), int(records.allocated[job])
     row = int(np.flatnonzero(records.stretches.job == job)[0])
     nodes = records.stretches.nodes[row]
-    width = machine.processors_per_node
-    held = {node for low, high in nodes for node in range(low // width, high // width + 1)}
+    held = nodes_of(nodes, machine.processors_per_node)
     total = float(truth.runtimes(job, np.array([count]))[0])
     attempt = scene.saving.attempt(run, count, total, len(held))
     cells, begins, ends = attempt.cycles(0.0, attempt.wall)

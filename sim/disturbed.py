@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sim.errors import ConfigError
 from sim.interference import NodeInterference
 from sim.machine import Dedicated
+from sim.processors import nodes_of
 from sim.records import Ranges
 
 FloatArray = NDArray[np.float64]
@@ -49,10 +50,7 @@ class Disturbed(Dedicated):
 
     def nodes_of(self, processors: Ranges) -> list[int]:
         """Return the numbers of the nodes on which some processors sit."""
-        width = self.processors_per_node
-        return sorted(
-            {node for low, high in processors for node in range(low // width, high // width + 1)}
-        )
+        return sorted(nodes_of(processors, self.processors_per_node))
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0

@@ -23,7 +23,7 @@ from sim.load_outlook import LoadOutlook
 from sim.logbook import Logbook
 from sim.machine import Machine
 from sim.policies.base import Policy
-from sim.processors import FreeProcessors, count_processors
+from sim.processors import FreeProcessors, as_numbers, count_processors
 from sim.records import Ranges, Records
 from sim.resizing import Resizer
 from sim.sensors import EfficiencySensor
@@ -412,8 +412,7 @@ class Engine:
         The policy decided on another, `said`, and planned with `planned`; it is told at
         its next look.
         """
-        processors = np.concatenate([np.arange(low, high + 1) for low, high in run.nodes])
-        stated = self.view.runtime_on(run.job, processors)
+        stated = self.view.runtime_on(run.job, as_numbers(run.nodes))
         if stated is None or stated == said:
             return said
         restated = stated if planned == said else stated * (planned / said)

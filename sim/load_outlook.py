@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.load_beliefs import LoadBeliefs
 from sim.load_kernels import FloatArray, IntArray
-from sim.processors import FreeProcessors
+from sim.processors import FreeProcessors, as_numbers
 
 
 class BelievedLinks(NamedTuple):
@@ -75,10 +75,7 @@ class LoadOutlook:
 
     def free_processors(self) -> IntArray:
         """Return the numbers of the free processors, ascending."""
-        ranges = self.free.ranges()
-        if not ranges:
-            return np.zeros(0, np.int64)
-        return np.concatenate([np.arange(first, last + 1) for first, last in ranges])
+        return as_numbers(self.free.ranges())
 
     # Over time
 

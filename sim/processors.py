@@ -2,6 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 
+import numpy as np
+
+from predictors.base import IntArray
 from sim.errors import PolicyError
 from sim.records import Ranges
 
@@ -26,6 +29,46 @@ def count_processors(ranges: Ranges) -> int:
     5
     """
     return sum(high - low + 1 for low, high in ranges)
+
+
+def as_ranges(processors: IntArray) -> Ranges:
+    """Return processor numbers, ascending, as an interval set.
+
+    Examples
+    --------
+    >>> as_ranges(np.array([0, 1, 2, 7]))
+    ((0, 2), (7, 7))
+    """
+    if not processors.size:
+        return ()
+    cuts = np.flatnonzero(np.diff(processors) > 1)
+    first = processors[np.concatenate(([0], cuts + 1))]
+    last = processors[np.concatenate((cuts, [processors.size - 1]))]
+    return tuple(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def as_numbers(ranges: Ranges) -> IntArray:
+    """Return the processor numbers of an interval set, in its order.
+
+    Examples
+    --------
+    >>> as_numbers(((0, 2), (7, 7))).tolist()
+    [0, 1, 2, 7]
+    """
+    if not ranges:
+        return np.zeros(0, np.int64)
+    return np.concatenate([np.arange(low, high + 1) for low, high in ranges])
+
+
+def nodes_of(ranges: Ranges, width: int) -> set[int]:
+    """Return the nodes, of `width` processors each, that an interval set touches.
+
+    Examples
+    --------
+    >>> sorted(nodes_of(((0, 2), (7, 7)), 2))
+    [0, 1, 3]
+    """
+    return {node for low, high in ranges for node in range(low // width, high // width + 1)}
 
 
 def split_ranges(ranges: Ranges, count: int) -> tuple[Ranges, Ranges]:

@@ -15,6 +15,7 @@ from sim.disturbed import Disturbed
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
 from sim.machine import Dedicated
+from sim.processors import nodes_of
 from sim.view import Run
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
@@ -171,8 +172,7 @@ class Stages(Work):
         width = self._width
         if width == 1:
             return run.processors
-        held = {node for low, high in run.nodes for node in range(low // width, high // width + 1)}
-        return len(held)
+        return len(nodes_of(run.nodes, width))
 
     def account(self, run: Run, now: float, whole: bool = False) -> Account:
         """Return what a run has done since its attempt began; `whole` up to its own end."""

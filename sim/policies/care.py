@@ -15,7 +15,7 @@ from predictors.interference import SequentialDetector, learned_spread
 from sim.decisions import Decision, Requeue, Start, WakeAt
 from sim.policies.base import Allocation, Backfill, Policy, Scheduler
 from sim.policies.order import Order
-from sim.records import Ranges
+from sim.processors import as_numbers, as_ranges, nodes_of
 from sim.view import Run, View
 
 React = Literal["restart", "avoid"]
@@ -25,20 +25,6 @@ LEARNED = 16
 
 LEAST_SPREAD = 0.06
 """Least standard deviation of a healthy log ratio to believe in: so few cycles can mislead."""
-
-
-def as_ranges(processors: IntArray) -> Ranges:
-    """Return processor numbers, ascending, as closed intervals.
-
-    Examples
-    --------
-    >>> as_ranges(np.array([0, 1, 2, 7]))
-    ((0, 2), (7, 7))
-    """
-    cuts = np.flatnonzero(np.diff(processors) > 1)
-    first = processors[np.concatenate(([0], cuts + 1))]
-    last = processors[np.concatenate((cuts, [processors.size - 1]))]
-    return tuple(zip(first.tolist(), last.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -164,19 +150,15 @@ class CarefulScheduler:
             if patient.check(ratios):
                 slowed.append(run)
                 until = view.now + self._care.distrust
-                self.suspects.update(dict.fromkeys(self._nodes(run.nodes), until))
+                ill = nodes_of(run.nodes, view.processors_per_node)
+                self.suspects.update(dict.fromkeys(ill, until))
         for run in view.ended:
             self._patients.pop(run.job, None)
         return slowed
 
-    def _nodes(self, ranges: Ranges) -> set[int]:
-        width = self.view.processors_per_node
-        return {n for low, high in ranges for n in range(low // width, high // width + 1)}
-
     def _idle(self) -> tuple[IntArray, IntArray]:
         """Return the idle processors on trusted and on suspected nodes, ascending."""
-        idle = [np.arange(low, high + 1) for low, high in self.view.idle()]
-        every = np.concatenate(idle) if idle else np.zeros(0, np.int64)
+        every = as_numbers(self.view.idle())
         ill = np.isin(every // self.view.processors_per_node, list(self.suspects))
         return every[~ill], every[ill]
 

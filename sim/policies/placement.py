@@ -8,7 +8,7 @@ from predictors.base import IntArray
 from sim.decisions import Decision, Start
 from sim.load_outlook import BelievedLinks, LoadOutlook
 from sim.policies.base import Scheduler
-from sim.records import Ranges
+from sim.processors import as_ranges
 from sim.view import View
 
 
@@ -69,20 +69,9 @@ class PlacingScheduler:
         return placed
 
 
-def as_ranges(processors: IntArray) -> Ranges:
-    """Return ascending processor numbers as ranges.
-
-    Examples
-    --------
-    >>> as_ranges(np.array([0, 1, 2, 7]))
-    ((0, 2), (7, 7))
-    """
-    breaks = np.flatnonzero(np.diff(processors) > 1) + 1
-    pieces = np.split(processors, breaks)
-    return tuple((int(piece[0]), int(piece[-1])) for piece in pieces)
-
-
-def fastest(view: View, load: LoadOutlook, job: int, count: int, free: IntArray) -> IntArray:
+def fastest(
+    view: View, load: LoadOutlook, job: int, count: int, free: IntArray, delay: float = 0.0
+) -> IntArray:
     """Return the free processors on which a job is predicted to end first, ascending.
 
     Parameters
@@ -91,11 +80,13 @@ def fastest(view: View, load: LoadOutlook, job: int, count: int, free: IntArray)
     load : LoadOutlook
     job, count : int
     free : numpy.ndarray of int, ascending
+    delay : float
+        After how many seconds from now it would start.
     """
     if count == free.size:
         return free
     horizon = view.belief(job, count)
-    cpu, links = load.cpu(horizon), load.links(horizon)
+    cpu, links = load.cpu(horizon, delay), load.links(horizon, delay)
     ranked = free[np.argsort(-cpu[free], kind="stable")]
     parts = view.parts(job, np.array([count]))
     if parts is None or count == 1 or not parts.communication[0] > 0:

@@ -11,7 +11,7 @@ from sim.failing import FailingMachine
 from sim.machine import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
-from sim.policies.care import Careful, as_ranges
+from sim.policies.care import Careful
 from sim.policies.order import FirstComeFirstServed
 from sim.recoveries import simulate_recovering
 from workloads.streams import Streams
@@ -117,11 +117,6 @@ def test_suspected_nodes_are_used_where_nothing_else_is_free():
 def test_healthy_jobs_are_left_alone():
     records = play(Careful(*PARTS), [(0.0, 4, 3000.0), (0.0, 4, 3900.0)])
     assert records.restarts.sum() == 0
-
-
-def test_ranges_of_processors():
-    assert as_ranges(np.array([3])) == ((3, 3),)
-    assert as_ranges(np.array([0, 1, 4, 5, 6, 9])) == ((0, 1), (4, 6), (9, 9))
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,39 @@
 """EASY backfilling that waits for load to pass when that ends a job sooner."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from predictors.base import IntArray
 from sim.decisions import Decision, Start, WakeAt
+from sim.load_outlook import LoadOutlook
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, OpenAllocation, Scheduler
 from sim.policies.order import Order
 from sim.policies.placement import fastest
+from sim.processors import as_numbers, as_ranges
 from sim.view import View
+
+
+class Waiting(NamedTuple):
+    """Until when the head of the queue is put off, in seconds, and for which processors."""
+
+    until: float
+    own: IntArray
 
 
 class Patient:
     """EASY whose head of the queue is held back while waiting is predicted to pay.
 
-    A head that fits is put off if it is predicted to end sooner when it starts
-    after one of several delays, by more than `margin` of what is left. It is
-    reconsidered when the next sample of load is due, `longest` at most after it
-    first fitted. Meanwhile others start around its reservation, at the end of
-    the delay, as EASY has it. Without background load, or without a prediction
-    of what load does to the job, this is EASY.
+    On the same processors a later start never ends sooner, however load changes; on
+    others it may: a head that fits is put off if it is predicted to end sooner on
+    processors some of which running jobs will have left by then, by more than `margin`
+    of the time to its end. Instants tried are the believed ends of running jobs.
+    The head is reconsidered at every look, and when the next sample of load is due;
+    it is put off for `longest` in all since it first fitted. Others start around its
+    reservation as EASY has it, and on other processors than the head wants if they
+    run for longer. Starts are placed as ``placement=fastest`` places them. Without
+    background load, or without a prediction of what load does to the job, this is EASY.
 
     Parameters
     ----------
@@ -40,40 +55,44 @@ class Patient:
         """Begin a run; allocations that keep counts open are played as EASY plays them."""
         if view.load is None or isinstance(allocation, OpenAllocation):
             return Easy().begin(view, order, allocation)
-        return PatientScheduler(view, order, allocation, self.longest, self.margin)
+        return PatientScheduler(view, view.load, order, allocation, self)
 
 
 class PatientScheduler(EasyScheduler):
-    """Puts heads off while load is predicted to pass.
+    """Puts heads off while faster processors are predicted to come free.
 
     Attributes
     ----------
-    put_off : float or None
-        Until when the head of the queue is put off at this look, seconds.
+    waiting : Waiting or None
+        What the head of the queue is put off for at this look.
     """
 
     def __init__(
-        self, view: View, order: Order, allocation: Allocation, longest: float, margin: float
+        self, view: View, load: LoadOutlook, order: Order, allocation: Allocation, rule: Patient
     ) -> None:
         super().__init__(view, order, allocation)
-        self._longest = longest
-        self._margin = margin
+        self._load = load
+        self._rule = rule
         self._fitted_since: dict[int, float] = {}
         self._woken_at = -np.inf
-        self.put_off: float | None = None
+        self._pool = np.zeros(0, np.int64)
+        self.waiting: Waiting | None = None
 
     def look(self) -> list[Decision]:
         """Decide as EASY does, but put the head off where that pays."""
-        self.put_off = None
+        self.waiting = None
         self.view.disturbed = True  # free processors alone do not say who may start
+        self._pool = self._load.free_processors()
         decisions = super().look()
-        if self.put_off is not None and self.put_off > self._woken_at:
-            load = self.view.load
-            assert load is not None
-            soon = self.view.now + load.beliefs.sensors.every
-            self._woken_at = min(self.put_off, soon)
-            decisions.append(WakeAt(self._woken_at))
-        return decisions
+        placed: list[Decision] = [
+            self._placed(one) if type(one) is Start and one.nodes is None else one
+            for one in decisions
+        ]
+        if self.waiting is not None and self.waiting.until > self._woken_at:
+            soon = self.view.now + self._load.beliefs.sensors.every
+            self._woken_at = min(self.waiting.until, soon)
+            placed.append(WakeAt(self._woken_at))
+        return placed
 
     def _start_heads(self, free: int, decisions: list[Decision]) -> int:
         queue = self.queue
@@ -82,40 +101,50 @@ class PatientScheduler(EasyScheduler):
             job, processors = queue.job.item(place), queue.processors.item(place)
             if processors > free:
                 break
-            self.put_off = self._better_start(job, processors, free)
-            if self.put_off is not None:
+            self.waiting = self._better_start(job, processors)
+            if self.waiting is not None:
                 break
             self._fitted_since.pop(job, None)
-            decisions.append(Start(job, processors))
+            decisions.append(self._placed(Start(job, processors)))
             free -= processors
             queue.drop(place)
         return free
 
     def _reserve(self, free: int, decisions: list[Decision]) -> None:
-        if self.put_off is None:
+        if self.waiting is None:
             super()._reserve(free, decisions)
             return
-        self._shadow = self.put_off
-        self._spare = free - self.queue.processors.item(self.queue.first)
+        self._shadow = self.waiting.until
+        self._spare = free - int(np.isin(self.waiting.own, self._pool).sum())
 
-    def _better_start(self, job: int, processors: int, free: int) -> float | None:
-        """Return when the job had better start; None for now."""
-        view, load = self.view, self.view.load
-        assert load is not None
-        since = self._fitted_since.setdefault(job, view.now)
-        left = since + self._longest - view.now
-        every = load.beliefs.sensors.every
-        if left < every:
-            return None
-        own = fastest(view, load, job, processors, load.free_processors())
-        at_once = view.runtime_on(job, own)
+    def _placed(self, start: Start) -> Start:
+        """Name the processors of a start; who outlasts the wait leaves those that are wanted."""
+        view, pool = self.view, self._pool
+        if self.waiting is not None:
+            job, count = start.job, start.processors
+            others = np.setdiff1d(pool, self.waiting.own, assume_unique=True)
+            if count <= others.size and view.now + view.belief(job, count) > self.waiting.until:
+                pool = others
+        own = fastest(view, self._load, start.job, start.processors, pool)
+        self._pool = np.setdiff1d(self._pool, own, assume_unique=True)
+        return start._replace(nodes=as_ranges(own))
+
+    def _better_start(self, job: int, processors: int) -> Waiting | None:
+        """Return when, and on what, the job had better start; None for now."""
+        view, load, pool = self.view, self._load, self._pool
+        last = self._fitted_since.setdefault(job, view.now) + self._rule.longest
+        at_once = view.runtime_on(job, fastest(view, load, job, processors, pool))
         if at_once is None:
             return None
-        best, least = None, at_once * (1.0 - self._margin)
-        delay = every
-        while delay <= left and delay < least:
-            runtime = view.runtime_on(job, own, delay)
-            if runtime is not None and delay + runtime < least:
-                best, least = view.now + delay, delay + runtime
-            delay *= 2.0
+        best, least = None, at_once * (1.0 - self._rule.margin)
+        for end, running, _ in view.believed_ends:
+            if end > last or end - view.now >= least:
+                break
+            pool = np.union1d(pool, as_numbers(view.running[running].nodes))
+            if end > view.now:
+                delay = end - view.now
+                own = fastest(view, load, job, processors, pool, delay)
+                runtime = view.runtime_on(job, own, delay)
+                if runtime is not None and delay + runtime < least:
+                    best, least = Waiting(end, own), delay + runtime
         return best
