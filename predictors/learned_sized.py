@@ -137,19 +137,18 @@ class SizedHistory:
         """Return the runtimes of a job of that size at each count, None if nothing can be fitted.
 
         `reference` is the count at whose complete prediction a focused
-        regression puts its focal time.
+        regression puts its focal time; where the runs there allow no fit, all answer.
         """
         try:
             complete = self._model().model_
         except PredictorError:
             return None
         inside, factor = self._inside(size)
-        coefficients: FloatArray | None = complete.coefficients
+        coefficients = complete.coefficients
         if isinstance(self._prototype, FocusedRegression):
             centre = predicted(coefficients, self._targets(np.array([reference]), inside))
-            coefficients = self._focus(round(log2(centre.item()) * _FOCI))
-            if coefficients is None:
-                return None
+            focal = self._focus(round(log2(centre.item()) * _FOCI))
+            coefficients = coefficients if focal is None else focal
         seconds: FloatArray = predicted(coefficients, self._targets(counts, inside))
         return seconds * factor
 

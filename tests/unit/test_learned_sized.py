@@ -197,6 +197,17 @@ def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> N
     assert len(fits) == 2
 
 
+def test_all_runs_answer_where_those_in_focus_allow_no_fit(monkeypatch) -> None:
+    focused = RegressionPerApplication(FocusedRegression(), "focused")
+    complete = RegressionPerApplication(LogLogRegression(form="linear"), "regression")
+    for predictor in (focused, complete):
+        predictor.attach(visible([50.0]))
+        told(predictor, 40)
+    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: (2, np.zeros((1, 3)), 0.3, False))
+    target = np.array([2, 8])
+    np.testing.assert_allclose(focused.curve(0, target), complete.curve(0, target), rtol=1e-9)
+
+
 def test_a_run_that_took_no_time_leaves_the_request_standing(regression) -> None:
     regression.attach(visible([1.0]))
     for nprocs, runtime in ((1, 8.0), (2, 4.0), (4, 0.0)):
