@@ -116,7 +116,7 @@ class PoolSharing(PlainSharing):
         """Return what each holds after shrinking for starts and expanding into the rest."""
         shares = np.maximum(members.held, members.least)
         left = total - int(shares.sum())
-        if left == 0 and self._strategy != "pref":
+        if left == 0 and (self._strategy != "pref" or members.held.all()):
             return shares
         found = [self.counts(job) for job in members.job]
         most = np.array([counts[2] for counts in found])
@@ -129,9 +129,8 @@ class PoolSharing(PlainSharing):
             wanted = np.array([counts[1] for counts in found])
             preferred = np.minimum(np.maximum(wanted, members.least), largest)
             self._prefer(shares, preferred, members, total)
-            everyone = range(len(members))
-            hand_out(shares, preferred, total, everyone)
-            hand_out(shares, largest, total, everyone)
+            for limits in (preferred, largest):
+                hand_out(shares, limits, total, (shares < limits).nonzero()[0].tolist())
         return shares
 
     @staticmethod
@@ -151,19 +150,21 @@ class PoolSharing(PlainSharing):
         preferred count. Else it gets the preferred count if the others can keep
         theirs, and its least count if not.
         """
-        starting = np.flatnonzero(members.held == 0)
+        starting = (members.held == 0).nonzero()[0]
         wanted = shares[starting]
         shares[starting] = 0
+        room = total - int(shares.sum())
         for place, least in zip(starting.tolist(), wanted.tolist(), strict=True):
-            most = int(preferred[place])
-            room = total - int(shares.sum())
-            spare = int(np.maximum(shares - preferred, 0).sum())
+            most = preferred.item(place)
             if room >= least:
                 shares[place] = min(most, room)
-            else:
-                shares[place] = most if most <= room + spare else least
-                PoolSharing._shrink(shares, preferred, members.least, total)
-        if int(shares.sum()) > total:
+                room -= shares.item(place)
+                continue
+            spare = int(np.maximum(shares - preferred, 0).sum())
+            shares[place] = most if most <= room + spare else least
+            PoolSharing._shrink(shares, preferred, members.least, total)
+            room = total - int(shares.sum())
+        if room < 0:
             PoolSharing._shrink(shares, preferred, members.least, total)
 
     @staticmethod
