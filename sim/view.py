@@ -11,6 +11,8 @@ from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
 
+LEAST_BELIEF = 1e-3
+"""No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
 _LISTED = 1 << 20
 """Largest count up to which feasible counts are views of one listed range."""
 
@@ -210,9 +212,11 @@ class View:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
         self.queries += 1
         curve = self._predictor.curve(job, counts)
-        if job in self.left and curve is not None:
-            return curve * self.left[job]
-        return curve
+        if curve is None:
+            return None
+        if job in self.left:
+            curve = curve * self.left[job]
+        return np.maximum(curve, LEAST_BELIEF)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
@@ -239,7 +243,7 @@ class View:
             count = self._single[processors] = np.array([processors])
         curve = self._predictor.curve(job, count)
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
-        return seconds * self.left.get(job, 1.0)
+        return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
 
     def _requested(self, job: int, processors: int) -> float:
         seconds = self.requested_time[job]
@@ -311,7 +315,7 @@ class View:
             cpu, bandwidth = load.on(processors, float(horizon[0]), delay)
             return np.array([cpu]), np.array([bandwidth])
 
-        return float(runtime_under(parts, conditions)[0])
+        return max(float(runtime_under(parts, conditions)[0]), LEAST_BELIEF)
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""

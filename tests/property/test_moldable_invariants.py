@@ -117,3 +117,26 @@ def test_without_a_curve_every_request_stands(name):
     curves = [lambda n: 20 / n, lambda n: 20 / n, lambda n: 7 / n, lambda n: 12 / n]
     _, _, records = play(name, rows, curves, ToyEstimate())
     assert records.allocated.tolist() == [2, 4, 1, 6]
+
+
+class Wild(ToyOracle):
+    """The truth, but for some jobs nonsense: no time at all, or all the time there is."""
+
+    def curve(self, job, counts):
+        told = super().curve(job, counts)
+        return told * [1.0, 1e-38, 1e-7, 1e6][job % 4]
+
+
+@pytest.mark.parametrize("submit", [0.0, 1.7e9])
+@pytest.mark.parametrize("name", POLICIES)
+def test_beliefs_beyond_reason_harm_no_schedule(name, submit):
+    rng = np.random.default_rng(4)
+    rows, curves = [], []
+    for at in np.cumsum(rng.exponential(3.0, 60)).tolist():
+        work, count = float(rng.uniform(1, 60)), int(rng.integers(1, MACHINE + 1))
+        rows.append((submit + at, count, work / count))
+        curves.append((lambda n, work=work: work / n) if rng.random() < 0.7 else None)
+    trace, truth = truth_of(rows, curves, MACHINE)
+    machine = Dedicated(MACHINE)
+    records = simulate(trace, truth, named(name), Wild(truth), machine, watchers=(Checker(),))
+    assert (records.end_time > records.start_time).all()
