@@ -140,6 +140,7 @@ class ReallocatingScheduler:
         self._is_held_back = False
         self._waking = -np.inf
         self._known_limits: dict[int, tuple[int, int]] = {}
+        self._snaps = False  # whether some job has counts that are not feasible in between
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
             self._deferral = Deferral(view, self.sharing, self._limits)
@@ -150,6 +151,7 @@ class ReallocatingScheduler:
         if known is None:
             known = self.sharing.queue_count(job), self.view.extremes(job)[1]
             self._known_limits[job] = known
+            self._snaps = self._snaps or self.view.special(job) is not None
         return known
 
     def _kept(self, run: Run) -> int:
@@ -226,7 +228,7 @@ class ReallocatingScheduler:
         counts = np.array([start.processors for start in new])
         most = counts
         if may_grow:
-            most = np.maximum([view.extremes(start.job)[1] for start in new], counts)
+            most = np.maximum([self._limits(start.job)[1] for start in new], counts)
         return Members(
             [*running.job, *(start.job for start in new)],
             [*running.run, *(None for _ in new)],
@@ -238,6 +240,8 @@ class ReallocatingScheduler:
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
+        if not self._snaps:
+            return shares
         special = self.view.special
         allowed = [special(job) for job in members.job]
         if all(counts is None for counts in allowed):

@@ -19,26 +19,31 @@ class Beliefs:
     Parameters
     ----------
     view : View
+
+    Attributes
+    ----------
+    tables : dict of int to numpy.ndarray
+        What `table` returned, as long as it holds.
     """
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._serial: dict[int, float] = {}
-        self._tables: dict[int, FloatArray] = {}
+        self.tables: dict[int, FloatArray] = {}
 
     def refresh(self) -> None:
         """Forget what the predictor says differently now."""
         view = self.view
         if view.revised:
             application = view.application
-            for kept in (self._serial, self._tables):
+            for kept in (self._serial, self.tables):
                 for job in [job for job in kept if application[job] in view.revised]:
                     del kept[job]
 
     def forget(self, job: int) -> None:
         """Forget a job that has ended."""
         self._serial.pop(job, None)
-        self._tables.pop(job, None)
+        self.tables.pop(job, None)
 
     def serial(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
@@ -55,18 +60,18 @@ class Beliefs:
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        table = self._tables.get(job)
+        table = self.tables.get(job)
         if table is None:
             counts = np.arange(1, self.view.extremes(job)[1] + 1)
             table = np.empty(counts.size + 1)
             table[0] = np.inf
             table[1:] = self.view.stretch_factors(job, 1, counts)
-            self._tables[job] = table
+            self.tables[job] = table
         return table
 
     def relative(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
-        table = self._tables.get(job)
+        table = self.tables.get(job)
         if table is not None:
             return table.item(processors)
         if processors == 1:

@@ -94,6 +94,16 @@ class PoolSharing(PlainSharing):
             known = self._counts[job] = (table, self._read_off(job, table))
         return known[1]
 
+    def _all_counts(self, jobs: list[int]) -> list[tuple[int, int, int]]:
+        """Return the counts of each job."""
+        known, tables = self._counts, self.beliefs.tables
+        found = []
+        for job in jobs:
+            entry = known.get(job)
+            is_right = entry is not None and entry[0] is tables.get(job)
+            found.append(entry[1] if entry is not None and is_right else self.counts(job))
+        return found
+
     def _read_off(self, job: int, table: FloatArray) -> tuple[int, int, int]:
         least, largest = self.view.extremes(job)
         efficiency = 1.0 / (table[1:] * np.arange(1, table.size))
@@ -118,7 +128,7 @@ class PoolSharing(PlainSharing):
         left = total - int(shares.sum())
         if left == 0 and (self._strategy != "pref" or members.held.all()):
             return shares
-        found = [self.counts(job) for job in members.job]
+        found = self._all_counts(members.job)
         most = np.array([counts[2] for counts in found])
         largest = np.minimum(np.maximum(most, members.least), members.largest)
         if self._strategy == "average":
