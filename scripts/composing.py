@@ -3,6 +3,8 @@
 import copy
 import functools
 import re
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -40,3 +42,13 @@ def axes(experiment: str) -> dict[str, list[str]]:
     found = config.hydra.sweeper.params
     plain: Any = {} if found is None else OmegaConf.to_container(found, resolve=False)
     return {key: COMMA.split(str(values)) for key, values in plain.items()}
+
+
+def settings(experiment: str, overrides: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """Yield every combination of a preset's axes; overrides of an axis replace its values."""
+    given = dict(one.split("=", 1) for one in overrides)
+    swept = {
+        key: COMMA.split(given[key]) if key in given else values
+        for key, values in axes(experiment).items()
+    }
+    return (dict(zip(swept, values, strict=True)) for values in product(*swept.values()))

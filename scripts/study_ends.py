@@ -14,14 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from hydra import compose, initialize_config_dir
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
 
+from scripts.composing import composed
 from scripts.study_shared import changes, interval
 from sim import recoveries
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
 from sim.renewal import Renewal
 from sim.run import play, set_scene
 from sim.view import Run
@@ -92,8 +89,7 @@ def renewed_by(kind: type[Renewal]) -> Iterator[None]:
 
 def run(ends: Ends, overrides: Sequence[str]) -> Seen:
     """Return what one run showed."""
-    asked = ["experiment=better_ends", "policy=easy", *overrides]
-    config: Any = OmegaConf.to_container(compose("config", overrides=asked), resolve=True)
+    config = composed("experiment=better_ends", "policy=easy", *overrides)
     scene = set_scene(config, 0)
     requested = scene.trace.jobs["requested_time"].to_numpy(float)
     with renewed_by(renewal(ends, requested)):
@@ -121,12 +117,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--more", nargs="*", default=[], help="overrides, as workload.jobs=100")
     arguments = parser.parse_args()
-    prepare()
     heading = ("waiting jobs", "running jobs", "response, minutes", "mean, %", "typical job, %")
     print("| " + " | ".join((*heading, "passed another, %")) + " |\n" + "| --- " * 6 + "|")
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        for row in rows(arguments.seeds, arguments.more):
-            print("| " + " | ".join(row) + " |", flush=True)
+    for row in rows(arguments.seeds, arguments.more):
+        print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,13 @@ of the mean, and that of a typical job (geometric mean over jobs), in percent wi
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from hydra import compose, initialize_config_dir
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
 
+from scripts.composing import composed
 from scripts.study_shared import changes, interval
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
 from sim.run import play, set_scene
 
 FloatArray = NDArray[np.float64]
@@ -66,9 +63,7 @@ class Seen(NamedTuple):
 
 def run(preset: str, overrides: Sequence[str]) -> Seen:
     """Return what one run showed."""
-    asked = [f"experiment={preset}", *overrides]
-    composed: Any = OmegaConf.to_container(compose("config", overrides=asked), resolve=True)
-    config: Mapping[str, Any] = dict(composed)
+    config = composed(f"experiment={preset}", *overrides)
     records = play(config, config, set_scene(config, 0)).outcome.records
     held, paid = records.stretches, records.recoveries
     assert paid is not None
@@ -108,18 +103,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--more", nargs="*", default=[], help="overrides, as workload.jobs=100")
     arguments = parser.parse_args()
-    prepare()
     heading = (
         "way", "response, minutes", "mean, %", "typical job, %", "area lost, %",
         "restarts a job", "unfinished, %",
     )  # fmt: skip
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        for preset in arguments.presets:
-            print("| " + " | ".join(heading) + " |\n" + "| --- " * len(heading) + "|")
-            for ways in WAYS[preset].values():
-                for row in rows(preset, ways, arguments.seeds, arguments.more):
-                    print("| " + " | ".join(row) + " |", flush=True)
-            print()
+    for preset in arguments.presets:
+        print("| " + " | ".join(heading) + " |\n" + "| --- " * len(heading) + "|")
+        for ways in WAYS[preset].values():
+            for row in rows(preset, ways, arguments.seeds, arguments.more):
+                print("| " + " | ".join(row) + " |", flush=True)
+        print()
 
 
 if __name__ == "__main__":

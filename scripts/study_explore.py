@@ -10,9 +10,11 @@ with its 95 % t interval. Writes Markdown.
 import argparse
 from collections.abc import Mapping, Sequence
 
-from scripts.study_moldable import change, column, composed, interval, settings
+from scripts.composing import composed, settings
+from scripts.study_moldable import change, column
 from sim.metrics import summarise
 from sim.run import Scene, play, set_scene
+from sim.statistics.intervals import t_interval
 
 NAMES = {
     ("sa", "0"): "never",
@@ -29,7 +31,7 @@ def study(more: Sequence[str], replications: int) -> Runs:
     """Return the summaries of all replications by (row, load)."""
     found: Runs = {}
     scenes: dict[tuple[str, int], Scene] = {}
-    for setting in settings(composed("experiment=explore", *more)["sweep"]):
+    for setting in settings("explore", more):
         name = NAMES[setting["policy"], setting["predictor.calibration"]]
         runs = _played(more, setting, scenes, replications)
         found[name, setting["workload.load"]] = runs
@@ -71,8 +73,9 @@ def table(found: Runs, load: str) -> list[str]:
         is_reference = name == NAMES["sa", "0"]
         cells = [f"{own.mean():,.0f} s" if is_reference else change(own / reference)]
         for key in ("prediction_median_error", "share_fitted_starts"):
-            mean, low, high = (100 * value for value in interval(column(runs, key)))
-            cells.append("–" if name == ORACLE else f"{mean:.1f} % [{low:.1f}, {high:.1f}]")
+            share = t_interval(100 * column(runs, key))
+            known = f"{share.mean:.1f} % [{share.low:.1f}, {share.high:.1f}]"
+            cells.append("–" if name == ORACLE else known)
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 

@@ -17,13 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-from scipy.stats import t as student
 
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
+from scripts.composing import Config, composed
 from sim.run import Scene, play, set_scene
+from sim.statistics.paired import relative_change
 
 Figures = dict[str, float]
 
@@ -123,24 +120,17 @@ STUDIES = {
 }
 
 
-def composed(study: Study, overrides: Sequence[str]) -> dict[str, Any]:
+def variant(study: Study, overrides: Sequence[str]) -> Config:
     """Return the configuration of a variant.
 
     A variant that changes the policy leaves the preset's own policy keys behind.
     """
-    prefix = [f"experiment={study.preset}"]
-    other = next((o for o in overrides if o.startswith("policy=")), None)
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        if other is not None:
-            part = compose("config", overrides=[o for o in overrides if o.startswith("policy")])
-            rest = [o for o in overrides if not o.startswith("policy")]
-            whole = compose("config", overrides=[*prefix, *rest])
-            OmegaConf.set_struct(whole, False)
-            whole.policy = part.policy
-        else:
-            whole = compose("config", overrides=[*prefix, *overrides])
-    plain: Any = OmegaConf.to_container(whole, resolve=True)
-    return dict(plain)
+    preset = f"experiment={study.preset}"
+    if not any(one.startswith("policy=") for one in overrides):
+        return composed(preset, *overrides)
+    other = composed(*(one for one in overrides if one.startswith("policy")))
+    whole = composed(preset, *(one for one in overrides if not one.startswith("policy")))
+    return {**whole, "policy": other["policy"]}
 
 
 def measure(config: Mapping[str, Any], scene: Scene) -> Figures:
@@ -164,7 +154,7 @@ def run(study: Study, replications: int, jobs: int | None) -> dict[str, dict[str
     found: dict[str, dict[str, list[Figures]]] = {}
     for setting, changed in study.settings.items():
         variants = {
-            name: composed(study, [*changed, *overrides, *size])
+            name: variant(study, [*changed, *overrides, *size])
             for name, overrides in study.variants.items()
         }
         rows: dict[str, list[Figures]] = {name: [] for name in variants}
@@ -178,14 +168,8 @@ def run(study: Study, replications: int, jobs: int | None) -> dict[str, dict[str
 
 def change(ours: Sequence[float], reference: Sequence[float]) -> str:
     """Return the mean relative change and its 95 % interval, in percent."""
-    logs = np.log(np.array(ours) / np.array(reference))
-    half = 0.0
-    if logs.size > 1:
-        half = float(student.ppf(0.975, logs.size - 1) * logs.std(ddof=1) / np.sqrt(logs.size))
-    low, mean, high = (
-        100 * np.expm1(value) for value in (logs.mean() - half, logs.mean(), logs.mean() + half)
-    )
-    return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
+    found = relative_change(ours, reference)
+    return f"{100 * found.mean:+.1f} % ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
 
 
 def table(study: Study, found: Mapping[str, Mapping[str, list[Figures]]]) -> str:
@@ -220,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, help="jobs of each run; the preset's by default")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args(arguments)
-    prepare()
     everything = {}
     for name in options.studies or STUDIES:
         study = STUDIES[name]

@@ -9,18 +9,12 @@ with its 95 % t interval, shown as a relative change. Writes Markdown.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-from scipy.stats import t as student
 
 from predictors.user_estimate import UserEstimate
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
+from scripts.composing import axes, composed, settings
 from sim.engine import simulate
 from sim.metrics import summarise
 from sim.outcome import Outcome
@@ -29,24 +23,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import StrictScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.run import Scene, play, set_scene
-
-Config = dict[str, Any]
-
-
-def composed(*overrides: str) -> Config:
-    """Return a configuration as the command line would."""
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        config = compose("config", overrides=list(overrides), return_hydra_config=True)
-    sweep = OmegaConf.to_container(config.hydra.sweeper.params, resolve=False) or {}
-    plain = {key: value for key, value in config.items() if key != "hydra"}
-    return {**OmegaConf.to_container(OmegaConf.create(plain), resolve=True), "sweep": sweep}
-
-
-def settings(sweep: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Return every combination of the preset's axes."""
-    axes = [[(key, value) for value in str(values).split(",")] for key, values in sweep.items()]
-    return (dict(combination) for combination in product(*axes))
-
+from sim.statistics.intervals import t_interval
 
 COLUMNS = {
     "workload.load": "load",
@@ -58,7 +35,7 @@ COLUMNS = {
 
 def column_key(name: str) -> str:
     """Return what a preset sweeps besides policies."""
-    return next(key for key in composed(f"experiment={name}")["sweep"] if key in COLUMNS)
+    return next(key for key in axes(name) if key in COLUMNS)
 
 
 def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, str], list]:
@@ -66,7 +43,7 @@ def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, 
     found: dict[tuple[str, str], list] = {}
     scenes: dict[tuple, Scene] = {}
     other = column_key(name)
-    for setting in settings(composed(f"experiment={name}", *more)["sweep"]):
+    for setting in settings(name, more):
         config = composed(
             f"experiment={name}", *more, *(f"{key}={value}" for key, value in setting.items())
         )
@@ -81,28 +58,22 @@ def summaries(name: str, more: list[str], replications: int) -> dict[tuple[str, 
     return found
 
 
-def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean and the ends of its 95 % t interval."""
-    half = student.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
-    return float(values.mean()), float(values.mean() - half), float(values.mean() + half)
-
-
 def change(ratio: np.ndarray) -> str:
     """Return a relative change with its interval, from paired ratios."""
-    mean, low, high = (100 * np.expm1(value) for value in interval(np.log(ratio)))
-    return f"{mean:+.0f} % [{low:+.0f}, {high:+.0f}]"
+    found = t_interval(np.log(ratio)).transformed(lambda v: 100 * np.expm1(v))
+    return f"{found.mean:+.0f} % [{found.low:+.0f}, {found.high:+.0f}]"
 
 
 def level(values: np.ndarray) -> str:
     """Return a mean with its interval."""
-    mean, low, high = interval(values)
-    return f"{mean:.3g} [{low:.3g}, {high:.3g}]"
+    found = t_interval(values)
+    return f"{found.mean:.3g} [{found.low:.3g}, {found.high:.3g}]"
 
 
 def gap(ratio: np.ndarray) -> str:
     """Return a geometric mean of ratios with its interval."""
-    mean, low, high = (np.exp(value) for value in interval(np.log(ratio)))
-    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+    found = t_interval(np.log(ratio)).transformed(np.exp)
+    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def column(runs: list, key: str) -> np.ndarray:
@@ -175,7 +146,7 @@ def study_herd(more: list[str], replications: int) -> list[str]:
     """Return the tables of the herd for each range of average parallelism."""
     herds: dict[str, Herd] = {}
     scenes: dict[tuple, Scene] = {}
-    for setting in settings(composed("experiment=herd", *more)["sweep"]):
+    for setting in settings("herd", more):
         config = composed("experiment=herd", *more, *(f"{k}={v}" for k, v in setting.items()))
         least = setting["moldability.parallelism_min"]
         at = (setting["policy.allocation.adopters"], setting["workload.load"])
@@ -242,7 +213,7 @@ def study_queue_times(more: list[str], replications: int) -> list[str]:
     titles = ("jobs", "load", *("predictor A (median)", "predictor B (mean)"))
     titles += ("A, logarithms", "B, logarithms")
     lines = ["| " + " | ".join(titles) + " |", "| --- " * len(titles) + "|"]
-    for setting in settings(composed("experiment=queue_time_prediction", *more)["sweep"]):
+    for setting in settings("queue_time_prediction", more):
         chosen = [f"{key}={value}" for key, value in setting.items()]
         config = composed("experiment=queue_time_prediction", *more, *chosen)
         rows = []
@@ -286,7 +257,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--reference", help="policy of which changes are shown, by default the table's own"
     )
     asked = parser.parse_args(arguments)
-    prepare()
     more = [f"workload.jobs={asked.jobs}"]
     for name in asked.names:
         print(f"### {name}\n", flush=True)

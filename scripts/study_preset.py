@@ -7,13 +7,12 @@ them, which spares most of the time, and nothing is kept but the tables.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from scripts.composing import COMMA, Config, axes, composed
+from scripts.composing import Config, composed, settings
 from sim.metrics import summarise
 from sim.report.answer_tables import answers, verdict
 from sim.report.samples import Group, Sample
@@ -21,16 +20,6 @@ from sim.run import Scene, play, set_scene
 
 SEPARATE = ("policy", "predictor")
 """Groups whose keys do not change the jobs."""
-
-
-def settings(name: str, overrides: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield every combination of a preset's axes; overrides of an axis replace its values."""
-    given = dict(one.split("=", 1) for one in overrides)
-    swept = {
-        key: COMMA.split(given[key]) if key in given else values
-        for key, values in axes(name).items()
-    }
-    return (dict(zip(swept, values, strict=True)) for values in product(*swept.values()))
 
 
 def jobs_key(setting: dict[str, str]) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from predictors.forecast import NwsMixture
 from predictors.load_comparators import RatioPolynomial, SizePolynomial
@@ -21,6 +20,7 @@ from predictors.load_observations import available
 from predictors.rational import RationalPolynomial
 from sim.load import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.load_sensors import LoadSensors
+from sim.statistics.intervals import t_interval
 from workloads.streams import Streams
 
 LENGTHS = {"short": 120.0, "medium": 600.0, "long": 1800.0}
@@ -207,8 +207,8 @@ def errors(
 
 def interval(values: np.ndarray) -> str:
     """Return mean ± half width of the 95 % interval, in percent."""
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{100 * values.mean():.1f} ± {100 * half:.1f}"
+    found = t_interval(values)
+    return f"{100 * found.mean:.1f} ± {100 * found.half:.1f}"
 
 
 def by_seed(table: pd.DataFrame, **where: str) -> np.ndarray:

@@ -9,18 +9,14 @@ over seeds. The twin knows the long-run average of the load and nothing more.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from hydra import compose, initialize_config_dir
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
-from scipy.stats import t as student
 
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
+from scripts.composing import composed
 from sim.run import play, set_scene
+from sim.statistics.intervals import t_interval
 
 FloatArray = NDArray[np.float64]
 
@@ -57,8 +53,7 @@ def load(kind: str, level: str) -> list[str]:
 def responses(policy: str, belief: str, scene: Sequence[str]) -> FloatArray:
     """Return the response time of every job of one run, seconds."""
     overrides = ["experiment=shared_load", f"policy={policy}", f"cluster.belief={belief}", *scene]
-    composed: Any = OmegaConf.to_container(compose("config", overrides=overrides), resolve=True)
-    config: Mapping[str, Any] = dict(composed)
+    config = composed(*overrides)
     records = play(config, config, set_scene(config, 0)).outcome.records
     return np.asarray(records.end_time - records.submit_time, float)
 
@@ -67,18 +62,17 @@ def interval(values: FloatArray) -> str:
     """Return mean and half width of the 95 % interval; the value alone of a single seed."""
     if len(values) == 1:
         return f"{values[0]:.1f}"
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.1f} ± {half:.1f}"
+    found = t_interval(values)
+    return f"{found.mean:.1f} ± {found.half:.1f}"
 
 
 def change(ratios: FloatArray) -> str:
     """Return the geometric mean of ratios as a change in percent, with its 95 % interval."""
-    logs = np.log(ratios)
-    mean = np.exp(logs.mean())
-    if len(logs) == 1:
+    logs = t_interval(np.log(ratios))
+    mean = np.exp(logs.mean)
+    if len(ratios) == 1:
         return f"{100 * (mean - 1):.1f}"
-    half = student.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
-    return f"{100 * (mean - 1):.1f} ± {100 * mean * half:.1f}"
+    return f"{100 * (mean - 1):.1f} ± {100 * mean * logs.half:.1f}"
 
 
 def changes(aware: Sequence[FloatArray], blind: Sequence[FloatArray]) -> tuple[str, str]:
@@ -113,14 +107,12 @@ def main() -> None:
     parser.add_argument("--levels", nargs="+", default=list(ROUNDS))
     parser.add_argument("overrides", nargs="*", help="further overrides, such as workload.jobs=100")
     arguments = parser.parse_args()
-    prepare()
     print("| load | level | policy | belief | twin, minutes | mean, % | typical job, % |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        for kind in arguments.kinds:
-            for level in arguments.levels:
-                for row in rows(kind, level, arguments.seeds, arguments.overrides):
-                    print("| " + " | ".join(row) + " |", flush=True)
+    for kind in arguments.kinds:
+        for level in arguments.levels:
+            for row in rows(kind, level, arguments.seeds, arguments.overrides):
+                print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,21 +2,11 @@
 
 import numpy as np
 import pytest
-from hydra import initialize_config_dir
 
 from predictors.dynamic import Dynamic
 from predictors.user_estimate import UserEstimate
 from scripts import study_ends, study_evolving, study_shared
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER
 from sim.view import Run
-
-
-@pytest.fixture(scope="module", autouse=True)
-def composed():
-    prepare()
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        yield
 
 
 def first_number(text):

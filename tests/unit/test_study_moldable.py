@@ -3,7 +3,8 @@
 import pytest
 
 from scripts import study_moldable
-from scripts.study_moldable import REFERENCES, column_key, composed, main, settings
+from scripts.composing import axes, settings
+from scripts.study_moldable import REFERENCES, column_key, main
 
 
 def table(capsys, *arguments, jobs=30):
@@ -18,8 +19,8 @@ def only(monkeypatch):
     """Let the study carry out only the settings that have a value."""
 
     def keep(value):
-        def some(sweep):
-            return (one for one in settings(sweep) if value in one.values())
+        def some(*asked):
+            return (one for one in settings(*asked) if value in one.values())
 
         monkeypatch.setattr(study_moldable, "settings", some)
 
@@ -29,7 +30,7 @@ def only(monkeypatch):
 def test_every_policy_of_a_preset_has_its_row_and_the_reference_its_level(capsys, only):
     only("0.5")
     rows = table(capsys, "one_fraction", "--reference", "aep")
-    swept = list(settings(composed("experiment=one_fraction")["sweep"]))
+    swept = list(settings("one_fraction"))
     policies = list(dict.fromkeys(one["policy"] for one in swept))
     assert rows[0] == ["rule", "serial part 0.5"]
     assert [row[0] for row in rows[2 : 2 + len(policies)]] == policies
@@ -41,8 +42,8 @@ def test_every_policy_of_a_preset_has_its_row_and_the_reference_its_level(capsys
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_reference_is_one_of_the_presets_policies(name):
-    swept = composed(f"experiment={name}")["sweep"]
-    assert REFERENCES[name] in swept["policy"].split(",")
+    swept = axes(name)
+    assert REFERENCES[name] in swept["policy"]
     assert set(swept) == {"policy", column_key(name)}
 
 
