@@ -6,10 +6,13 @@ Heavy imports wait until a run really begins, so that ``--help`` answers at once
 import contextlib
 import logging
 import re
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import hydra
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 BAD_STATUS = 2
 INTERRUPTED = 130
 logger = logging.getLogger(__name__)
+_interrupts: list[int] = []
 
 
 def _page(name: str) -> str:
@@ -182,12 +186,34 @@ def is_bad_input(error: BaseException) -> bool:
 def was_interrupted(error: BaseException) -> bool:
     """Return whether the user's interrupt is behind an error.
 
-    An extension module that is being loaded turns it into an error of its own.
+    Modules that are being loaded turn it into errors of their own, some without its trace.
     """
+    if _interrupts:
+        return True
     behind: BaseException | None = error
     while behind is not None and not isinstance(behind, KeyboardInterrupt):
         behind = behind.__cause__ or behind.__context__
     return behind is not None
+
+
+def _note_interrupt(number: int, frame: FrameType | None) -> None:
+    _interrupts.append(number)
+    signal.default_int_handler(number, frame)
+
+
+@contextlib.contextmanager
+def _noting_interrupts() -> Iterator[None]:
+    """Remember interrupts by the user, where Python's own handler would meet them."""
+    _interrupts.clear()
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _note_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def one_line(error: BaseException) -> str:
@@ -206,9 +232,11 @@ def _task(composed: DictConfig) -> float | None:
     try:
         ended = _run(composed, folder, multirun)
     except BaseException as error:
-        _clear(folder)
         if was_interrupted(error):
+            with contextlib.suppress(Exception):  # what was being loaded cannot be loaded again
+                _clear(folder)
             raise KeyboardInterrupt from None
+        _clear(folder)
         if is_bad_input(error):
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:
@@ -238,9 +266,13 @@ def main() -> None:
         version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
     )(_task)
     try:
-        command()
+        with _noting_interrupts():
+            command()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: nothing half-finished was kept\n")
+        # An interrupt that met code made from text would be the end of Python whatever
+        # status is asked for; the next such code, which is this, lets it be forgotten.
+        exec("")
         raise SystemExit(INTERRUPTED) from None
 
 

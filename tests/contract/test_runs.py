@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -162,6 +163,35 @@ def test_an_interrupt_while_modules_load_is_still_one(command, tmp_path, monkeyp
     monkeypatch.setattr("sim.run.run", interrupted)
     ended = command(*TINY, "hydra.run.dir=run")
     assert (ended.status, ended.err.strip()) == (130, "interrupted: nothing half-finished was kept")
+    assert not names(tmp_path / "run") & WHOLE
+
+
+MET = {
+    "by code made from text": """
+        def run(*_):
+            exec("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    """,
+    "and made another error": """
+        def run(*_):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                pass
+            raise ImportError("a module could not be loaded")
+    """,
+}
+
+
+@pytest.mark.parametrize("way", MET)
+def test_an_interrupt_ends_with_its_status_however_it_is_met(tmp_path, way):
+    code = "import os, signal\nimport sim.run\n" + textwrap.dedent(MET[way])
+    code += "sim.run.run = run\nfrom sim.app import main\nmain()\n"
+    (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
+    asked = [sys.executable, "-m", "interrupted", *TINY, f"hydra.run.dir={tmp_path / 'run'}"]
+    paths = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    ended = subprocess.run(asked, env=paths, capture_output=True, text=True, check=False)
+    assert ended.stderr.strip() == "interrupted: nothing half-finished was kept"
+    assert ended.returncode == 130
     assert not names(tmp_path / "run") & WHOLE
 
 
