@@ -1,6 +1,6 @@
 """The rational polynomial in the loop: one per application, from runs under measured load."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from copy import copy
 from math import isnan
 from typing import Any
@@ -15,6 +15,32 @@ from predictors.load_observations import LoadedRuns, LoadForm
 from predictors.rational import RationalPolynomial
 
 LEAST_SHARE = 1e-3
+PARTS = ("init", "computation", "communication")
+
+
+def checked_applications(
+    applications: Mapping[int, Mapping[str, Any]] | None,
+) -> dict[int, dict[str, Any]]:
+    """Return the complexities of single applications as plain data.
+
+    Raises
+    ------
+    PredictorError
+        If an application is not a whole number from 0 on, or a part is unknown.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for application, own in (applications or {}).items():
+        if type(application) is not int or application < 0:
+            raise PredictorError(
+                f"applications must be named by whole numbers from 0 on, got {application!r}"
+            )
+        if not isinstance(own, Mapping) or not own or set(own) - set(PARTS):
+            raise PredictorError(
+                f"applications, {application}: must give complexities for some of "
+                f"{', '.join(PARTS)}, got {own!r}"
+            )
+        found[application] = {str(part): terms for part, terms in own.items()}
+    return found
 
 
 class LoadedHistory:
@@ -100,6 +126,9 @@ class RationalPerApplication:
         How many runs an application's model rests on at most.
     refit : float
         By which share the runs of an application grow before a new fit.
+    applications : mapping of int to mapping, optional
+        Complexities of single applications, by number, where they differ: any of
+        `init`, `computation` and `communication`.
 
     Examples
     --------
@@ -132,6 +161,7 @@ class RationalPerApplication:
         min_counts: int = 3,
         keep: int = 100,
         refit: float = 0.2,
+        applications: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         for name, value, least in (
             ("calibration", calibration, 0),
@@ -148,7 +178,12 @@ class RationalPerApplication:
             "load": load,
             "growth": growth,
         }
-        self._known = RationalPolynomial(init, computation, communication, **options)
+        usual = dict(zip(PARTS, (init, computation, communication), strict=True))
+        self._known = RationalPolynomial(**usual, **options)
+        self._own = {
+            application: RationalPolynomial(**{**usual, **own}, **options)
+            for application, own in checked_applications(applications).items()
+        }
         self._unsized = RationalPolynomial(0, 0, 0, **options)
         self.calibration = calibration
         self.charge = charge
@@ -175,7 +210,8 @@ class RationalPerApplication:
         pool = self._pool(observation.application, observation.size_class, hidden)
         history = self._histories.get(pool)
         if history is None:
-            model = self._unsized if hidden else self._known
+            usual = self._own.get(observation.application, self._known)
+            model = self._unsized if hidden else usual
             history = self._histories[pool] = LoadedHistory(model, self.keep, self.refit)
         more = observation.more
         run = (

@@ -1,0 +1,50 @@
+"""Complexities of single applications."""
+
+import numpy as np
+import pytest
+
+from predictors.base import Observation, VisibleJobs
+from predictors.errors import PredictorError
+from predictors.rational_learned import RationalPerApplication
+
+
+def taught(**settings):
+    """Teach two applications whose time grows with the square of the size; ask for size 40."""
+    predictor = RationalPerApplication(min_counts=1, **settings)
+    application, size = np.array([0, 1]), np.array([40.0, 40.0])
+    none = np.full(2, -1)
+    predictor.attach(VisibleJobs(application, none, size, none, none + 5, np.full(2, np.nan)))
+    for number in (0, 1):
+        for seen in (5.0, 10.0, 15.0, 20.0):
+            for cpu in (0.5, 0.8, 1.0):
+                load = {"available_cpu": cpu, "available_bandwidth": 1.0}
+                seconds = seen**2 / cpu
+                predictor.observe(Observation(number, -1, seen, 1, seconds, 0.0, 0, load))
+    return [float(predictor.curve(job, np.array([1]))[0]) for job in (0, 1)]
+
+
+def test_an_application_of_its_own_complexity_is_predicted_by_it():
+    usual, own = taught(applications={1: {"computation": ["n^2"]}})
+    assert own == pytest.approx(1600.0)
+    assert usual < 900.0  # a line through the squares
+
+
+def test_parts_that_are_not_given_stay_the_usual_ones():
+    both = taught(computation=["n^2"], applications={1: {"init": [1]}})
+    assert both == pytest.approx([1600.0, 1600.0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"one": {"init": [1]}}, "whole numbers from 0 on, got 'one'"),
+        ({-1: {"init": [1]}}, "whole numbers from 0 on, got -1"),
+        ({2: {"network": [1]}}, "applications, 2: must give complexities for some of init"),
+        ({2: {}}, "applications, 2: must give"),
+        ({2: [1]}, "applications, 2: must give"),
+        ({2: {"init": ["sin n"]}}, "sin n"),
+    ],
+)
+def test_what_is_no_complexity_of_an_application_is_refused(wrong, named):
+    with pytest.raises(PredictorError, match=named):
+        RationalPerApplication(applications=wrong)
