@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.machine import Machine
 from sim.view import Run
-from workloads.base import Brisk, GroundTruth, Splitting, Trace
+from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
 
 
 class Work:
@@ -25,7 +25,7 @@ class Work:
 
     def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
         self._truth = truth
-        self._brisk = truth if isinstance(truth, Brisk) else None
+        self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._machine = machine
         self._reference: list[int] = trace.jobs["requested_processors"].tolist()
         self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
@@ -42,8 +42,8 @@ class Work:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
         if processors == self._reference[job]:
             return self._reference_runtime[job]
-        if self._brisk is not None:
-            return self._brisk.runtime_on(job, processors)
+        if self._one_by_one is not None:
+            return self._one_by_one.runtime_on(job, processors)
         return float(self._truth.runtimes(job, np.array([processors]))[0])
 
     def split(self, job: int, processors: int) -> dict[str, float]:

@@ -149,7 +149,7 @@ class GroundTruth(Protocol):
 
 
 @runtime_checkable
-class Brisk(Protocol):
+class TellsOneRuntime(Protocol):
     """A ground truth that tells one runtime with less effort than an array of one."""
 
     def runtime_on(self, job: int, count: int) -> float:
