@@ -1,6 +1,6 @@
 """Find the consensus' constants on measured curves, and print them.
 
-python scripts/calibrate_consensus.py FOLDER
+python -m scripts.calibrate_consensus FOLDER
 
 The printed module is predictors/consensus_calibration.py. The rule is chosen among
 random ones by errors 1.5 to 4.2 times beyond three or four counts; the loss that chooses
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from consensus_voices import METHODS, Voices, combine, scales, single_errors, voices
 from scipy.optimize import linprog
 
 from predictors.consensus_calibration import RULE
 from predictors.consensus_rule import MOST_DISAGREEMENT, ConsensusRule, RangeModel
 from predictors.evaluation import source_weights, weighted_quantile
+from scripts.consensus_voices import METHODS, Voices, combine, scales, single_errors, voices
 
 HEADLINE = (3, 4)
 COUNTS = (1, 2, 3, 4, 5, 6)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from gaussian_process import gaussian_process
 
 from predictors.consensus import BETWEEN
 from predictors.consensus_members import LINE, fit_members
 from predictors.consensus_rule import ConsensusRule, RangeModel, damped_growth, weighted_median
 from predictors.evaluation import Case, MeasuredCurve, cases, read_curves
+from scripts.gaussian_process import gaussian_process
 
 METHODS = ("adept", "linear", "quadratic", "amdahl", "usl")
 ABSENT = -1

@@ -1,6 +1,6 @@
 """The consensus against each of its methods and a Gaussian process on measured curves.
 
-python scripts/study_consensus.py FOLDER
+python -m scripts.study_consensus FOLDER
 
 Windows of three and four consecutive counts, targets between them and 1.5 to 2.1 and
 3 to 4.2 times beyond; every source file weighs the same. For each file the loss that
@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from calibrate_consensus import COUNTS, HEADLINE, chooser, fit_ranges, widening
-from consensus_voices import METHODS, Voices, combine, covered, single_errors, voices
 
 from predictors.consensus_calibration import RANGES, RULE
 from predictors.evaluation import (
@@ -22,6 +20,8 @@ from predictors.evaluation import (
     source_weights,
     weighted_quantile,
 )
+from scripts.calibrate_consensus import COUNTS, HEADLINE, chooser, fit_ranges, widening
+from scripts.consensus_voices import METHODS, Voices, combine, covered, single_errors, voices
 
 LEVEL = 0.8
 RESAMPLES = 2000

@@ -1,6 +1,6 @@
 """Run the experiments on malleable jobs and print their tables.
 
-Usage: python scripts/study_malleable.py [share batch rules curves] [--replications K]
+Usage: python -m scripts.study_malleable [share batch rules curves] [--replications K]
                                          [--jobs N] [--json FILE]
 
 Each table compares variants of one preset of conf/experiment with a reference on

@@ -4,7 +4,7 @@ Three applications on 4, 8 and 32 processors, training and prediction ranges as 
 the paper, run lengths of 2, 10 and 30 minutes at the middle training size on an
 idle machine, 20 seeds. Prints the tables of docs/rational.md.
 
-    python scripts/study_rational.py --seeds 20
+    python -m scripts.study_rational --seeds 20
 """
 
 import argparse

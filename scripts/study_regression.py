@@ -1,6 +1,6 @@
 """Total against separate against focused regression on measured curves.
 
-python scripts/study_regression.py FOLDER [--out TABLE.csv]
+python -m scripts.study_regression FOLDER [--out TABLE.csv]
 
 FOLDER holds the measured scaling curves (a CSV a source, columns application,
 problem, size, nprocs, runtime_s, comp_s, comm_s). Curves of one application that

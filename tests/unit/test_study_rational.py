@@ -1,28 +1,15 @@
 """The study of docs/rational.md at toy size: its machinery, and its two plainest findings."""
 
-import importlib.util
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "study_rational.py"
+from scripts import study_rational as study
 
 
-@pytest.fixture(scope="module")
-def study():
-    spec = importlib.util.spec_from_file_location("study_rational", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["study_rational"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["study_rational"]
-
-
-def test_under_constant_load_only_load_aware_models_predict(study):
+def test_under_constant_load_only_load_aware_models_predict():
     table = pd.concat([study.errors(study.CASES[0], 120.0, seed) for seed in (1, 2)])
     own = study.by_seed(table, model="rational", method="nnls", load="measured")
     blind = study.by_seed(table, model="size alone", method="nnls", load="measured")
@@ -30,7 +17,7 @@ def test_under_constant_load_only_load_aware_models_predict(study):
     assert (blind - own > 0.3).all()
 
 
-def test_medium_runs_are_predicted_within_a_fifth(study):
+def test_medium_runs_are_predicted_within_a_fifth():
     case = replace(study.CASES[1], train=tuple(np.arange(3000.0, 7001.0, 100.0)))
     table = pd.concat([study.errors(case, 600.0, seed) for seed in (1, 2)])
     assert set(table.load) == {"measured", "forecast", "last value"}
@@ -38,13 +25,13 @@ def test_medium_runs_are_predicted_within_a_fifth(study):
     assert (own < 0.2).all()
 
 
-def test_runs_take_their_stated_length_on_an_idle_machine(study):
+def test_runs_take_their_stated_length_on_an_idle_machine():
     for case in study.CASES:
         seconds = study.parts(case, float(np.median(case.train)), 600.0)
         assert sum(seconds.values()) == pytest.approx(600.0, rel=1e-12)
 
 
-def test_training_runs_see_single_samples_only_when_short(study):
+def test_training_runs_see_single_samples_only_when_short():
     case = study.CASES[3]
     short = study.play(case, 15.0, 1).query("training")
     long = study.play(case, 1800.0, 1).query("training")

@@ -1,0 +1,33 @@
+"""Scripts run from the top of a checkout, where nothing of it is installed."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ALONE = {"check_evalys", "check_page"}
+"""Scripts that want packages of their own."""
+OWN = r"^(?:from|import) (?:predictors|scripts|sim|workloads)\b"
+SCRIPTS = sorted({path.stem for path in (ROOT / "scripts").glob("*.py")} - ALONE)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_finds_its_modules_from_the_top(name, monkeypatch):
+    folder = ROOT / "scripts"
+    others = [path for path in sys.path if Path(path or ".").resolve() != folder]
+    monkeypatch.setattr(sys, "path", [str(ROOT), *others])
+    importlib.import_module(f"scripts.{name}")
+
+
+def test_commands_in_texts_name_scripts_that_need_no_installation():
+    texts = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "scripts").glob("*.py")]
+    for text in texts:
+        for name in re.findall(r"python scripts/(\w+)\.py", text.read_text(encoding="utf-8")):
+            script = (ROOT / "scripts" / f"{name}.py").read_text(encoding="utf-8")
+            own = re.findall(
+                r"^(?:from|import) (?:predictors|scripts|sim|workloads)\b", script, re.M
+            )
+            assert own == [], f"{text.name}: python -m scripts.{name}"
