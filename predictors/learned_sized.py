@@ -133,23 +133,26 @@ class SizedHistory:
         self._runs = None
         return is_new or was_asked
 
-    def predict(self, counts: IntArray, size: float, reference: int) -> FloatArray | None:
+    def predict(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return the runtimes of a job of that size at each count, None if nothing can be fitted.
 
-        `reference` is the count at whose complete prediction a focused
-        regression puts its focal time; where the runs there allow no fit, all answer.
+        A focused regression puts its focal time at the complete prediction of each
+        count; where the runs there allow no fit, all answer.
         """
         try:
             complete = self._model().model_
         except PredictorError:
             return None
         inside, factor = self._inside(size)
-        coefficients = complete.coefficients
+        targets = self._targets(counts, inside)
+        seconds: FloatArray = predicted(complete.coefficients, targets)
         if isinstance(self._prototype, FocusedRegression):
-            centre = predicted(coefficients, self._targets(np.array([reference]), inside))
-            focal = self._focus(round(log2(centre.item()) * _FOCI))
-            coefficients = coefficients if focal is None else focal
-        seconds: FloatArray = predicted(coefficients, self._targets(counts, inside))
+            foci = np.rint(np.log2(seconds) * _FOCI)
+            for focus in set(foci.tolist()):
+                focal = self._focus(int(focus))
+                if focal is not None:
+                    near = foci == focus
+                    seconds[near] = predicted(focal, targets[:, near])
         return seconds * factor
 
     @property
@@ -170,7 +173,8 @@ class SizedHistory:
         inside, _ = self._inside(size)
         log_inputs = [log2(inside)] if model.model_.inputs else []
         far = is_far(model.model_, log2(nprocs), log_inputs)
-        return worse(self._judged(), "warning" if far else "")
+        judged = worse(self._judged(), model.grade_beyond(log2(nprocs)))
+        return worse(judged, "warning" if far else "")
 
     def _inside(self, size: float) -> tuple[float, float]:
         """Return the size to ask for, and the factor that is left to proportion."""
@@ -276,7 +280,7 @@ class RegressionPerApplication:
     Where sizes are hidden there is one per size class, or, without classes, one
     for all runs of the application, on the processor count alone. With a
     focused regression, T0 is the complete fit's prediction at the job's size and
-    reference count. A new fit is made when a new count appears or the runs have
+    at each count. A new fit is made when a new count appears or the runs have
     grown by a tenth, and not before somebody asks. The last 400 runs are kept.
     Where the sizes seen differ by less than a factor of 4, and beyond those seen,
     time is taken to be in proportion to the size.
@@ -330,7 +334,6 @@ class RegressionPerApplication:
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
         self._pools.attach(jobs)
-        self._reference: list[int] = jobs.requested_processors.tolist()
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
@@ -341,7 +344,7 @@ class RegressionPerApplication:
         history = self._pools.of(job)
         if history is None:
             return None
-        return history.predict(counts, self._pools.size[job], self._reference[job])
+        return history.predict(counts, self._pools.size[job])
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""

@@ -198,10 +198,19 @@ class LogLogPredictor:
         """Return the worst grade of what is said of the fit, empty without any remark."""
         return worst_grade(self.remarks_on_fit())
 
+    def remarks_beyond(self, log_q: FloatArray) -> list[Remark]:
+        """Say what to expect at counts (log2) beyond the training runs; nothing by default."""
+        return []
+
+    def grade_beyond(self, log_q: float) -> str:
+        """Return the worst grade of `remarks_beyond` about one count (log2)."""
+        return ""
+
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
+        remarks += self.remarks_beyond(log_q)
         return remarks + range_remarks(self.model_, log_q, log_inputs)
 
     def _size_rows(
