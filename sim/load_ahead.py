@@ -10,7 +10,7 @@ from sim.load_kernels import FloatArray
 MOMENTS = 64
 """Instants at which the load of a time to come is read."""
 LONGEST = 2.0**20
-"""Seconds beyond which no load is read, twelve days: what lasts longer meets the same on average."""
+"""Seconds beyond which no load is read, twelve days: on average the rest is the same."""
 
 
 class Ordered(NamedTuple):
