@@ -37,6 +37,8 @@ class LoadOutlook:
     ----------
     now : float
         Seconds; the engine keeps it.
+    every : float
+        Seconds between the monitor's samples.
     free : FreeProcessors
         The engine's own.
     picks_fastest : bool
@@ -55,10 +57,11 @@ class LoadOutlook:
     """
 
     def __init__(self, beliefs: LoadBeliefs) -> None:
-        self.beliefs = beliefs
+        self._beliefs = beliefs
         self.now = beliefs.sensors.load.origin
         self.processors = beliefs.sensors.load.processors
         self.per_node = beliefs.sensors.load.processors_per_node
+        self.every = beliefs.sensors.every
         self.free = FreeProcessors(self.processors)
         self.picks_fastest = False
         self._usual = False
@@ -81,7 +84,7 @@ class LoadOutlook:
 
     def _share_left(self, memory: float, horizon: float, delay: float = 0.0) -> float:
         """Return which share of a deviation lasts, averaged over the horizon after a delay."""
-        if self.beliefs.belief == "last":
+        if self._beliefs.belief == "last":
             return 1.0
         span = max(horizon / memory, 1e-9)
         return exp(-delay / memory) * -expm1(-span) / span
@@ -94,7 +97,7 @@ class LoadOutlook:
         horizon, delay : float
             How long, and after how long from now, seconds.
         """
-        beliefs, now = self.beliefs, self.now
+        beliefs, now = self._beliefs, self.now
         if beliefs.belief == "oracle":
             return beliefs.cpu(now + delay, horizon)
         mean = beliefs.mean_cpu(now)
@@ -106,17 +109,17 @@ class LoadOutlook:
     def links(self, horizon: float, delay: float = 0.0) -> BelievedLinks:
         """Return the links not believed free, averaged over a time to come."""
         now = self.now
-        if self.beliefs.belief == "oracle":
+        if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, horizon)
-        found = self.beliefs.links(now)
+        found = self._beliefs.links(now)
         ends = np.array(list(found), np.int64).reshape(-1, 2)
         lost = 1.0 - np.fromiter(found.values(), np.float64, len(found))
-        share = self._share_left(self.beliefs.link_memory(now), horizon, delay)
+        share = self._share_left(self._beliefs.link_memory(now), horizon, delay)
         left: FloatArray = np.asarray(1.0 - lost * share, float)
         return BelievedLinks(ends[:, 0], ends[:, 1], left)
 
     def _true_links(self, start: float, horizon: float) -> BelievedLinks:
-        load = self.beliefs.sensors.load
+        load = self._beliefs.sensors.load
         rows = load.loaded_links(np.arange(load.processors), start, start + max(horizon, 1.0))
         span = max(horizon, 1.0)
         overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
@@ -158,7 +161,7 @@ class LoadOutlook:
 
     def _expected_cpu(self, count: int, horizon: float) -> float:
         if self._usual:
-            values = self.beliefs.mean_cpu(self.now)
+            values = self._beliefs.mean_cpu(self.now)
         else:
             values = self.cpu(horizon)
             if self.picks_fastest:
@@ -191,9 +194,9 @@ class LoadOutlook:
         chance = own * (own - 1) / (nodes * (nodes - 1))
         if chance == 0.0:
             return 1.0
-        if self._usual or self.beliefs.belief == "mean":
-            number, left = self.beliefs.mean_links(self.now)
-            share = self._share_left(self.beliefs.link_memory(self.now), horizon)
+        if self._usual or self._beliefs.belief == "mean":
+            number, left = self._beliefs.mean_links(self.now)
+            share = self._share_left(self._beliefs.link_memory(self.now), horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
         values = np.sort(self.links(horizon).available)

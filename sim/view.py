@@ -127,9 +127,9 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : list of bool
         Jobs whose processors may change while they run.
-    sensor : callable
-        Run, noise and number of the measurement to the measured efficiency of
-        the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
+    measured_efficiency : callable or None
+        Job index of a running job to its efficiency on the processors it holds, as
+        measured now; see `sim.sensors.EfficiencySensor`.
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
@@ -152,7 +152,6 @@ class View:
         feasible: "FeasibleCounts",
         luck: FloatArray,
         malleable: Sequence[bool] | None = None,
-        sensor: "Callable[[Run, float, int], float] | None" = None,
     ) -> None:
         self.now = 0.0
         self.processors = processors
@@ -178,7 +177,7 @@ class View:
         self.application: list[int] = jobs.application.tolist()
         self.luck = luck
         self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
-        self.sensor = sensor
+        self.measured_efficiency: Callable[[int], float] | None = None
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
         self.past_errors: PastErrors | None = None

@@ -89,7 +89,7 @@ class PatientScheduler(EasyScheduler):
             for one in decisions
         ]
         if self.waiting is not None and self.waiting.until > self._woken_at:
-            soon = self.view.now + self._load.beliefs.sensors.every
+            soon = self.view.now + self._load.every
             self._woken_at = min(self.waiting.until, soon)
             placed.append(WakeAt(self._woken_at))
         return placed
