@@ -74,11 +74,22 @@ class Focus(NamedTuple):
         Of the region, log2 units; infinite where every run is in focus.
     number : int
         How many runs had been seen.
+    low, high : numpy.ndarray
+        log2 of the least and the largest count and size in focus: beyond them all runs
+        answer.
     """
 
     coefficients: FloatArray | None
     half_width: float
     number: int
+    low: FloatArray
+    high: FloatArray
+
+    def covers(self, targets: FloatArray) -> np.ndarray:
+        """Return which targets, a column each, lie among the counts and sizes in focus."""
+        inside = (targets.T >= self.low) & (targets.T <= self.high)
+        found: np.ndarray = inside.all(axis=1)
+        return found
 
 
 def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
@@ -148,11 +159,11 @@ class SizedHistory:
         seconds: FloatArray = predicted(complete.coefficients, targets)
         if isinstance(self._prototype, FocusedRegression):
             foci = np.rint(np.log2(seconds) * _FOCI)
-            for focus in set(foci.tolist()):
-                focal = self._focus(int(focus))
-                if focal is not None:
-                    near = foci == focus
-                    seconds[near] = predicted(focal, targets[:, near])
+            for centre in set(foci.tolist()):
+                focus = self._focus(int(centre))
+                if focus.coefficients is not None:
+                    near = (foci == centre) & focus.covers(targets)
+                    seconds[near] = predicted(focus.coefficients, targets[:, near])
         return seconds * factor
 
     @property
@@ -210,7 +221,9 @@ class SizedHistory:
 
     def _complete_fit(self) -> Regression:
         assert self._runs is not None
-        return copy(self._prototype).fit_runs(self._runs)
+        model = self._prototype
+        complete = model if isinstance(model, LogLogRegression) else LogLogRegression(model.inputs)
+        return copy(complete).fit_runs(self._runs)
 
     def _judged(self) -> str:
         """Return the worst grade of what is said of the fit to all runs, found once."""
@@ -226,16 +239,16 @@ class SizedHistory:
         self._runs, self._kind, self._fitted_at = runs, kind, self.number
         self._complete = self._general = None
 
-    def _focus(self, focus: int) -> FloatArray | None:
-        """Return the coefficients at a focal time; None if the runs there allow no fit.
+    def _focus(self, focus: int) -> Focus:
+        """Return the fit at a focal time.
 
         A fit stands until a run ends that is within its region.
         """
         known = self._foci.get(focus)
         if known is None or not self._stands(known, focus / _FOCI):
             known = self._fitted_focus(focus / _FOCI)
-        self._foci[focus] = Focus(known.coefficients, known.half_width, self._fitted_at)
-        return known.coefficients
+        self._foci[focus] = known = known._replace(number=self._fitted_at)
+        return known
 
     def _stands(self, known: Focus, centre: float) -> bool:
         """Say whether all runs since a fit ended outside its region."""
@@ -251,18 +264,23 @@ class SizedHistory:
         assert runs is not None
         if model.focus == "region" and model.influence == "flag":
             known, runtime, splits = runs.arrays
-            failed, coefficients, width, all_kept = focal_fit(
+            failed, coefficients, width, all_kept, low, high = focal_fit(
                 known, runtime, self._log_time, splits, centre, float(model.tolerance)
             )
             found = coefficients if failed == DETERMINED else None
-            return Focus(found, np.inf if all_kept else width, self._fitted_at)
+            return Focus(found, np.inf if all_kept else width, self._fitted_at, low, high)
         model = copy(model)
         model.focal_time = 2.0**centre
         try:
-            found = over(model.fit_runs(runs).model_, runs.inputs)
+            model.fit_runs(runs)
         except PredictorError:
-            found = None
-        return Focus(found, np.inf, self._fitted_at)
+            nowhere = np.full(1 + len(runs.inputs), np.inf)
+            return Focus(None, np.inf, self._fitted_at, nowhere, nowhere)
+        within = {name: (log2(value),) * 2 for name, value in model.runs_.constants.items()}
+        within |= dict(zip(model.model_.inputs, model.model_.ends[1:], strict=True))
+        ends = [model.model_.ends[0], *(within[name] for name in runs.inputs)]
+        found, (low, high) = over(model.model_, runs.inputs), np.array(ends).T
+        return Focus(found, np.inf, self._fitted_at, low, high)
 
     def _training_runs(self) -> TrainingRuns:
         """Return the latest runs, as time for one unit of size where sizes hardly differ."""
