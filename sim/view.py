@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
-from predictors.load_aware import NeedsLoad, Parts, runtime_under
+from predictors.load_aware import NeedsLoad, Parts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
@@ -186,6 +186,7 @@ class View:
         self.queries = 0
         self._predictor = predictor
         self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
+        self._load_form = predictor.load_form if isinstance(predictor, NeedsLoad) else "effective"
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -309,12 +310,7 @@ class View:
         parts = self.parts(job, np.array([len(processors)]))
         if parts is None or load is None:
             return None
-
-        def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-            cpu, bandwidth = load.on(processors, float(horizon[0]), delay)
-            return np.array([cpu]), np.array([bandwidth])
-
-        return max(float(runtime_under(parts, conditions)[0]), LEAST_BELIEF)
+        return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
@@ -10,7 +9,6 @@ from omegaconf import OmegaConf
 from sim.app import prepare
 from sim.config import CONFIG_FOLDER
 from sim.menus import has_menu, menu_name, with_menu
-from sim.metrics import summarise
 from sim.run import artefacts, play, set_scene
 
 prepare()
