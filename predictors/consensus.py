@@ -45,7 +45,8 @@ class Consensus:
     before, on this application or on others. Beyond the measured counts each method's
     exponent is kept within what is seen in practice, the straight log-log line decides
     more of the growth the farther the target is, and where the counts say little the
-    answer leans to the growth that is typical. The range is as
+    answer leans to the growth that is typical. At measured counts it keeps to their runs;
+    a declining end is left out and believed at its counts alone. The range is as
     wide as errors on measured curves have been with as many counts, at that distance
     and with that disagreement among the methods.
 
@@ -267,8 +268,10 @@ class Consensus:
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         members, targets = self.members_, counts_of(log_q)
         remarks = data_remarks(members.curve)
-        remarks += few_remark(members.curve, 3, "a consensus of all its methods")
-        remarks += far_remarks(members.curve, targets)
+        name, end = "a consensus of all its methods", self.declines_after_
+        remarks += few_remark(members.curve, 3, name, end)
+        measured = members.curve if members.evidence is None else members.evidence.curve
+        remarks += far_remarks(measured, targets)
         remarks += constant_remarks(members.runs.constants, inputs)
         if not members.scaling.learned:
             text = (

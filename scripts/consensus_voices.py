@@ -35,6 +35,9 @@ class Voices:
     information : numpy.ndarray, shape (c,)
     grade : numpy.ndarray of str, shape (c,)
         ADEPT's own, at the target.
+    held : numpy.ndarray, shape (c,)
+        ln seconds that answer whatever the methods say: the last measured, beyond a
+        declining end; NaN elsewhere.
     """
 
     source: np.ndarray
@@ -48,22 +51,24 @@ class Voices:
     reach: np.ndarray
     information: np.ndarray
     grade: np.ndarray
+    held: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Voices":
         """Return the cases at these rows."""
         return Voices(**{f.name: getattr(self, f.name)[..., rows] for f in fields(self)})
 
 
-def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, str]:
+def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, str, float]:
     members = fit_members((), case.nprocs, case.runtime)
-    log_q = np.log2([case.target])
-    end = np.clip(log_q, np.log2(case.nprocs[0]), np.log2(case.nprocs[-1]))
+    log_q, known = np.log2([case.target]), members.curve.nprocs
+    end = np.clip(log_q, np.log2(known[0]), np.log2(known[-1]))
+    beyond = len(known) < len(case.nprocs) and case.target > case.nprocs[-1]
     nothing = np.empty((1, 0))
     found = [np.full(len(METHODS), np.nan), np.full(len(METHODS), np.nan)]
     for name, method in members.methods.items():
         for values, where in zip(found, (log_q, end), strict=True):
             values[METHODS.index(name)] = method(where, nothing)[0]
-    logs = np.log(case.nprocs)
+    logs = np.log(known)
     return (
         found[0],
         found[1],
@@ -71,6 +76,7 @@ def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, s
         float((log_q - end)[0] * np.log(2.0)),
         float(((logs - logs.mean()) ** 2).sum()),
         members.adept_grades(log_q)[0],
+        float(np.log(case.runtime[-1])) if beyond else np.nan,
     )
 
 
@@ -79,7 +85,9 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
     curves: list[MeasuredCurve] = read_curves(folder)
     asked = [case for count in counts for case in cases(curves, count)]
     answers = [_answers(case) for case in asked]
-    target, at_end, between, reach, information, grade = map(np.array, zip(*answers, strict=True))
+    target, at_end, between, reach, information, grade, held = map(
+        np.array, zip(*answers, strict=True)
+    )
     return Voices(
         source=np.array([case.source for case in asked]),
         problem=np.array([f"{case.source}: {case.problem}" for case in asked]),
@@ -92,6 +100,7 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
         reach=reach,
         information=information,
         grade=grade,
+        held=held,
     )
 
 
@@ -101,7 +110,7 @@ def single_errors(folder: Path, said: Voices, counts: tuple[int, ...]) -> dict[s
     `said` holds the cases in the folder with these numbers of inputs.
     """
     errors = {
-        name: np.abs(np.expm1(row - said.actual))
+        name: np.abs(np.expm1(np.where(np.isnan(said.held), row, said.held) - said.actual))
         for name, row in zip(METHODS, said.target, strict=True)
     }
     asked = [case for count in counts for case in cases(read_curves(folder), count)]
@@ -134,7 +143,7 @@ def combine(rule: ConsensusRule, said: Voices) -> tuple[np.ndarray, np.ndarray]:
             names.index(LINE) if LINE in names else None,
             part.information[out],
         )
-        middle[rows] = found
+        middle[rows] = np.where(np.isnan(part.held), found, part.held)
         distance = np.abs(part.target[there] - found)
         apart[rows] = (chosen * distance).sum(axis=0) / chosen.sum(axis=0)
     return middle, apart
