@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, Observation, RuntimePredictor
+from sim.asking import Asker
 from sim.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
-from sim.decisions import Decision, Requeue
+from sim.decisions import Decision, Grant, Refuse, Requeue
 from sim.engine import Engine, Overrun, Watcher, garbage_later
 from sim.errors import PolicyError
 from sim.evolving import EvolvingScene
@@ -26,7 +27,7 @@ from sim.processors import count_processors
 from sim.records import Outages, Records, Recoveries
 from sim.renewal import Renewal, Renews
 from sim.stages import Costs, Stages
-from sim.view import Run
+from sim.view import Request, Run
 from workloads.base import GroundTruth, Trace
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
@@ -131,6 +132,13 @@ class RecoveringEngine(Engine):
         self._renewal: Renewal | None = None
         if evolving is not None and isinstance(predictor, Renews):
             self._renewal = Renewal(predictor, self.work, evolving, self.move_believed_end)
+        self._asker: Asker | None = None
+        if evolving is not None and evolving.asks.any:
+            limit = self.resizer.limit if self._kill else None
+            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self._stir)
+
+    def _stir(self) -> None:
+        self._stirred = True
 
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
@@ -148,6 +156,7 @@ class RecoveringEngine(Engine):
             records,
             counters={**records.counters, **counters},
             recoveries=self._recoveries(records),
+            requests=None if self._asker is None else self._asker.requests(),
         )
 
     def _recoveries(self, records: Records) -> Recoveries:
@@ -301,8 +310,14 @@ class RecoveringEngine(Engine):
 
     def _let_go(self, run: Run) -> None:
         self._give_back(run)
+        self._follow_no_longer(run)
+
+    def _follow_no_longer(self, run: Run) -> None:
+        """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
         if self._renewal is not None:
             self._renewal.end(run)
+        if self._asker is not None:
+            self._asker.end(run)
 
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
@@ -312,8 +327,9 @@ class RecoveringEngine(Engine):
 
     def _forget(self, run: Run) -> None:
         self.work.drop(run.job)
-        if self._renewal is not None:
-            self._renewal.end(run)
+        self._follow_no_longer(run)
+        if self._asker is not None:
+            self._asker.drop(run.job)
 
     def _end(self, occurrence: Any, status: str = "completed") -> None:
         """Take in the end of a run that nothing interrupted."""
@@ -346,6 +362,8 @@ class RecoveringEngine(Engine):
         run: Run = occurrence.subject
         if self._completions.get(run.job) is not occurrence:
             return
+        if self._asker is not None:
+            self._asker.stopped(run, self.clock._now)
         attempt = self.work.attempt(run.job)
         gained = self.work.over(run, self.clock._now, whole)
         self.events += 1
@@ -367,13 +385,18 @@ class RecoveringEngine(Engine):
         if self._kill:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
+        self._expect_end(run, end, outcome)
+        if self._renewal is not None:
+            self._renewal.begin(run, now)
+        if self._asker is not None:
+            self._asker.begin(run, now)
+        return end
+
+    def _expect_end(self, run: Run, end: float, outcome: str) -> None:
         over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
             outcome, self._cut
         )
-        self._completions[job] = Occurrence(self.clock, end, END, over, run)
-        if self._renewal is not None:
-            self._renewal.begin(run, now)
-        return end
+        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
 
     def _health(self, job: int, after: float) -> FloatArray:
         """Return measured over benchmarked time of a job's cycles since an instant."""
@@ -392,6 +415,7 @@ class RecoveringEngine(Engine):
         if self._stirred and self._renewal is not None:
             self._renewal.look(now)
         super()._instant(now)
+        self.view.resized.clear()
 
     def _expire(self, occurrence: Any) -> None:
         """Ask a job that outlives its belief for its cycles; else double the belief."""
@@ -410,6 +434,9 @@ class RecoveringEngine(Engine):
         super()._expire(occurrence)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
+        if isinstance(decision, Grant | Refuse):
+            self._reply(decision, now)
+            return
         if not isinstance(decision, Requeue):
             super()._carry_out(decision, now)
             return
@@ -418,6 +445,64 @@ class RecoveringEngine(Engine):
             raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
         # Taken in at once, but after this look, which has not seen it.
         Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
+
+    # What jobs ask for
+
+    def _reply(self, decision: Grant | Refuse, now: float) -> None:
+        """Take in at once, but after this look, what it says to a request."""
+        if self._asker is None or (decision.job, decision.kind) not in self.view.requests:
+            raise PolicyError(f"{decision!r} answers no request that stands")
+        if isinstance(decision, Refuse):
+            self._asker.answer(decision.job, decision.kind, "refused")
+            return
+        if not decision.cost >= 0:
+            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
+        run = self.view.running[decision.job]
+        kind = self._lengthen if decision.kind == "walltime" else self._give_processors
+        Occurrence(self.clock, now, FAILURE, kind, (run, decision))
+
+    def _give_processors(self, occurrence: Any) -> None:
+        """Let a run go on with the processors that it asked for, from its next cycle on."""
+        run, grant = occurrence.subject
+        asked, now, work = self._standing(run, grant), self.clock._now, self.work
+        if asked is None:
+            return
+        pending = work.until_cycle_end(run, now)
+        if pending is None:
+            self._answer(grant, "withdrawn")
+            return
+        if pending > 0.0 and asked.processors < run.processors:
+            # Until then it needs what it gives back.
+            Occurrence(self.clock, now + pending, FAILURE, self._give_processors, (run, grant))
+            return
+        self._answer(grant)
+        work.finish_cycle(run, now)
+        self.resizer.grant(run, asked.processors, grant.cost, pending, now)
+
+    def _lengthen(self, occurrence: Any) -> None:
+        """Let a run go on for as long as it asked for before it is killed."""
+        run, grant = occurrence.subject
+        asked, now = self._standing(run, grant), self.clock._now
+        if asked is None or self._asker is None:
+            return
+        self._answer(grant)
+        self.resizer.extend(run, asked.until)
+        end, outcome = self.work.extend(run, asked.until)
+        self._expect_end(run, end, outcome)
+        self._asker.go_on(run, now)
+        believed = self.resizer.rounded(max(run.believed_end, asked.until), end, now)
+        self.move_believed_end(run, believed)
+
+    def _standing(self, run: Run, grant: Grant) -> Request | None:
+        """Return the request that is granted, if its run still goes on and still wants it."""
+        same = self.view.running.get(run.job) is run
+        return self.view.requests.get((run.job, grant.kind)) if same else None
+
+    def _answer(self, grant: Grant, outcome: str = "granted") -> None:
+        assert self._asker is not None
+        self._asker.answer(grant.job, grant.kind, outcome)
+        self.events += 1
+        self.view.disturbed = self._stirred = True
 
     def _give_up_place(self, occurrence: Any) -> None:
         """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
@@ -431,7 +516,6 @@ class RecoveringEngine(Engine):
             self._interrupt(run)
         elif end < self._completions[run.job].time:
             self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
-            if self._renewal is not None:
-                self._renewal.end(run)
+            self._follow_no_longer(run)
             self.move_believed_end(run, end)
             self.view.disturbed = self._stirred = True
