@@ -12,7 +12,8 @@ from predictors.base import Explanation, FloatArray, IntArray, Observation, Rema
 from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
-from predictors.remarks import worst_grade
+from predictors.remarks import UNUSABLE, gravest
+from predictors.residuals import MeasuredCounts
 
 _KEPT_RUNS = 16
 
@@ -24,8 +25,8 @@ class CurveModel(Protocol):
         """Learn from runs, an entry a run."""
         ...
 
-    def predict(self, nprocs: ArrayLike) -> FloatArray:
-        """Return runtimes, finite and positive."""
+    def predict_model(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, finite and positive."""
         ...
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
@@ -50,6 +51,8 @@ class History:
     """The runs of one application (and size class), and the model fitted to them.
 
     All counts that were ever asked for are predicted, and graded, at once after a fit.
+    What is believed is the model's answer as the runs kept correct it, those that came
+    after the fit among them; see `predictors.residuals`.
 
     Parameters
     ----------
@@ -70,7 +73,10 @@ class History:
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
+        self._measured = MeasuredCounts(_KEPT_RUNS)
+        self._is_compared = False
         self._grades: dict[int, str] = {}
+        self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self.number = 0
 
@@ -87,6 +93,7 @@ class History:
         runs.append(runtime)
         if len(runs) > _KEPT_RUNS:
             del runs[0]
+        self._measured.add(nprocs, runtime)
         self._merged.pop(nprocs, None)
         number, total = self._totals.get(nprocs, (0, 0.0))
         self._totals[nprocs] = (number + 1, total + runtime)
@@ -99,36 +106,58 @@ class History:
         return is_new or was_asked
 
     def predict(self, counts: IntArray) -> FloatArray:
-        """Return the fitted runtimes at each count; fit first if need be."""
+        """Return the believed runtimes at each count; fit first if need be."""
         model = self._fitted()
-        largest = counts.item(-1) if len(counts) == 1 else int(counts.max())
-        if largest >= self._predicted.size:
-            wider = np.full(2 * largest + 1, np.nan)
-            wider[: self._predicted.size] = self._predicted
-            self._predicted = wider
-        values: FloatArray = self._predicted[counts]
+        if not self._is_compared or (counts.item(-1) if len(counts) == 1 else counts.max()) >= (
+            self._predicted.size
+        ):
+            self._ask(model, counts)
+        values = self._measured.believed(self._predicted, counts)
         if isnan(values.sum()):
-            self._asked.update(counts.tolist())
-            targets = np.array(sorted(self._asked))
-            self._predicted[targets] = model.predict(targets)
-            values = self._predicted[counts]
+            self._ask(model, counts)
+            values = self._measured.believed(self._predicted, counts)
         return values
 
-    def grade(self, nprocs: int) -> str:
-        """Return the worst grade of the remarks about a count, empty without any."""
-        found = self._grades.get(nprocs)
+    def _ask(self, model: CurveModel, counts: IntArray) -> None:
+        """Ask the model about these counts, the measured ones and all others asked so far."""
+        self._asked.update(counts.tolist(), self._runs)
+        targets = np.array(sorted(self._asked))
+        if targets[-1] >= self._predicted.size:
+            self._predicted = np.full(2 * targets[-1] + 1, np.nan)
+        self._predicted[targets] = model.predict_model(targets)
+        self._measured.compare(self._predicted)
+        self._is_compared = True
+
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
+        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        grade, code = self.judge(nprocs)
+        runs = self._measured.number(nprocs)
+        mean = self._measured.mean(nprocs) * size
+        return Explanation(method, self.number, grade, code, runs, mean)
+
+    def judge(self, nprocs: int) -> tuple[str, str]:
+        """Return grade and code of the worst remark about a count, empty without any.
+
+        A fast model's remarks are made, for the code, where its grade is ``unusable`` alone.
+        """
+        found = self._judged.get(nprocs)
         if found is None:
-            model = self._fitted()
-            if self._is_fast:
-                self._asked.add(nprocs)
-                targets = sorted(self._asked)
-                grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
-                self._grades = dict(zip(targets, grades, strict=True))
-                found = self._grades[nprocs]
-            else:
-                found = worst_grade(model.reliability(np.array([nprocs])))
-                self._grades[nprocs] = found
+            grade = self._grade(nprocs) if self._is_fast else UNUSABLE
+            found = grade, ""
+            if grade == UNUSABLE:
+                found = gravest(self._fitted().reliability(np.array([nprocs])))
+            self._judged[nprocs] = found
         return found
+
+    def _grade(self, nprocs: int) -> str:
+        """Return a fast model's grade of a count; it grades all counts asked for at once."""
+        if nprocs not in self._grades:
+            model = self._fitted()
+            self._asked.add(nprocs)
+            targets = sorted(self._asked)
+            grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
+            self._grades = dict(zip(targets, grades, strict=True))
+        return self._grades[nprocs]
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
@@ -142,7 +171,8 @@ class History:
             self._model = self._fit(copy(self._prototype))
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
-            self._grades = {}
+            self._is_compared = False
+            self._grades, self._judged = {}, {}
             self._wanted.clear()
         return self._model
 
@@ -165,7 +195,8 @@ class CurvePerApplication:
     hidden, there is a curve per size class, or, without classes, one for all
     runs of the application. A curve is fitted anew when a new count appears or
     a count's mean has moved by more than `tolerance`, and not before somebody
-    asks for it. Of each count the last 16 runs are kept.
+    asks for it. Of each count the last 16 runs are kept; every one of them
+    corrects the curve at its count and between counts (`predictors.residuals`).
 
     Parameters
     ----------
@@ -246,7 +277,8 @@ class CurvePerApplication:
         history = self._history(job)
         if history is None:
             return Explanation("requested_time", 0, "")
-        return Explanation(self.method, history.number, history.grade(nprocs))
+        size = self._pools.size[job]
+        return history.explain(self.method, nprocs, 1.0 if isnan(size) else size)
 
     def wanted(self, job: int, nprocs: int) -> int | None:
         """Return the count that should be measured next to predict better at a count.

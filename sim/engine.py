@@ -26,7 +26,7 @@ from sim.policies.base import Policy
 from sim.processors import FreeProcessors, as_numbers, count_processors
 from sim.records import Ranges, Records
 from sim.resizing import Resizer
-from sim.sensors import EfficiencySensor
+from sim.sensors import DEFAULT_NOISE, EfficiencySensor
 from sim.view import FeasibleCounts, Run, View
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
@@ -138,7 +138,14 @@ class Engine:
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(number) if luck is None else luck,
             np.asarray(truth.malleable, bool).tolist(),
-            EfficiencySensor(truth.serial_time, self.work.runtime, sensor_key),
+        )
+        self.view.measured_efficiency = EfficiencySensor(
+            truth.serial_time,
+            self.work.runtime,
+            self.view.running,
+            lambda: self.clock._now,
+            sensor_key,
+            getattr(policy, "sensor_noise", DEFAULT_NOISE),
         )
         for observation in known:
             predictor.observe(observation)
@@ -400,7 +407,8 @@ class Engine:
         said = belief if view.past_errors is None else view.belief_at(job, processors)
         if self._restates:
             said = self._restate(run, belief, said)
-        self.log.start(run, said, self.predictor.explain(job, processors) if self._learns else None)
+        explanation = self.view.explain(job, processors) if self._learns else None
+        self.log.start(run, said, explanation, job not in self.view.undecided)
         if cost:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:

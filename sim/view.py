@@ -5,8 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
-from predictors.load_aware import NeedsLoad, Parts, runtime_under
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    Inquisitive,
+    IntArray,
+    RuntimePredictor,
+    VisibleJobs,
+)
+from predictors.load_aware import NeedsLoad, Parts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
@@ -158,9 +165,9 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : list of bool
         Jobs whose processors may change while they run.
-    sensor : callable
-        Run, noise and number of the measurement to the measured efficiency of
-        the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
+    measured_efficiency : callable or None
+        Job index of a running job to its efficiency on the processors it holds, as
+        measured now; see `sim.sensors.EfficiencySensor`.
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
@@ -169,6 +176,8 @@ class View:
         What beliefs are stretched by, where the policy wants that.
     change_cost : callable
         What the policy says that a change costs: two counts to seconds.
+    undecided : set of int
+        Jobs whose request stands whatever a curve says: a rule would not go by it.
     scales_requests : bool
         Whether a malleable job without a curve is believed to need its requested
         processor-seconds on any count, instead of its requested time.
@@ -183,7 +192,6 @@ class View:
         feasible: "FeasibleCounts",
         luck: FloatArray,
         malleable: Sequence[bool] | None = None,
-        sensor: "Callable[[Run, float, int], float] | None" = None,
     ) -> None:
         self.now = 0.0
         self.processors = processors
@@ -211,15 +219,17 @@ class View:
         self.application: list[int] = jobs.application.tolist()
         self.luck = luck
         self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
-        self.sensor = sensor
+        self.measured_efficiency: Callable[[int], float] | None = None
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
         self.past_errors: PastErrors | None = None
         self.change_cost: Callable[[int, int], float] = _free_of_charge
+        self.undecided: set[int] = set()
         self.scales_requests = False
         self.queries = 0
         self._predictor = predictor
         self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
+        self._load_form = predictor.load_form if isinstance(predictor, NeedsLoad) else "effective"
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -343,12 +353,7 @@ class View:
         parts = self.parts(job, np.array([len(processors)]))
         if parts is None or load is None:
             return None
-
-        def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-            cpu, bandwidth = load.on(processors, float(horizon[0]), delay)
-            return np.array([cpu]), np.array([bandwidth])
-
-        return max(float(runtime_under(parts, conditions)[0]), LEAST_BELIEF)
+        return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
@@ -372,9 +377,17 @@ class View:
         """Return which counts of the job's application the predictor has seen."""
         return self._seen.get(self.application[job], NOTHING_SEEN)
 
-    def reliability(self, job: int, processors: int) -> str:
-        """Return how the predictor grades its own belief."""
-        return self._predictor.explain(job, processors).reliability
+    def explain(self, job: int, processors: int) -> Explanation:
+        """Return what the predictor's belief rests on, for what is left of the job."""
+        found = self._predictor.explain(job, processors)
+        if job in self.left:
+            found = found._replace(mean_at_count=found.mean_at_count * self.left[job])
+        return found
+
+    def reliability(self, job: int, processors: int) -> tuple[str, str]:
+        """Return how the predictor grades its own belief, and the code of why."""
+        found = self._predictor.explain(job, processors)
+        return found.reliability, found.code
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""
