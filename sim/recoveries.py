@@ -21,13 +21,14 @@ from sim.errors import PolicyError
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
 from sim.failures import NodeEvent
+from sim.granting import Granting
 from sim.machine import Dedicated
 from sim.policies.base import Policy
 from sim.processors import count_processors
 from sim.records import Outages, Records, Recoveries
 from sim.renewal import Renewal, Renews
 from sim.stages import Costs, Stages
-from sim.view import Request, Run
+from sim.view import Run
 from workloads.base import GroundTruth, Trace
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
@@ -133,11 +134,14 @@ class RecoveringEngine(Engine):
         if evolving is not None and isinstance(predictor, Renews):
             self._renewal = Renewal(predictor, self.work, evolving, self.move_believed_end)
         self._asker: Asker | None = None
+        self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
             limit = self.resizer.limit if self._kill else None
-            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self._stir)
+            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self.stir)
+            self._granting = Granting(self, self._asker)
 
-    def _stir(self) -> None:
+    def stir(self) -> None:
+        """Let the policy look at this instant."""
         self._stirred = True
 
     def run(self) -> Records:
@@ -385,14 +389,15 @@ class RecoveringEngine(Engine):
         if self._kill:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
-        self._expect_end(run, end, outcome)
+        self.expect_end(run, end, outcome)
         if self._renewal is not None:
             self._renewal.begin(run, now)
         if self._asker is not None:
             self._asker.begin(run, now)
         return end
 
-    def _expect_end(self, run: Run, end: float, outcome: str) -> None:
+    def expect_end(self, run: Run, end: float, outcome: str) -> None:
+        """Wait for an evolving run to end with this outcome, whatever was waited for before."""
         over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
             outcome, self._cut
         )
@@ -434,8 +439,8 @@ class RecoveringEngine(Engine):
         super()._expire(occurrence)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
-        if isinstance(decision, Grant | Refuse):
-            self._reply(decision, now)
+        if self._granting is not None and isinstance(decision, Grant | Refuse):
+            self._granting.reply(decision, now)
             return
         if not isinstance(decision, Requeue):
             super()._carry_out(decision, now)
@@ -445,64 +450,6 @@ class RecoveringEngine(Engine):
             raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
         # Taken in at once, but after this look, which has not seen it.
         Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
-
-    # What jobs ask for
-
-    def _reply(self, decision: Grant | Refuse, now: float) -> None:
-        """Take in at once, but after this look, what it says to a request."""
-        if self._asker is None or (decision.job, decision.kind) not in self.view.requests:
-            raise PolicyError(f"{decision!r} answers no request that stands")
-        if isinstance(decision, Refuse):
-            self._asker.answer(decision.job, decision.kind, "refused")
-            return
-        if not decision.cost >= 0:
-            raise PolicyError(f"{decision!r}: a cost must be at least 0 seconds")
-        run = self.view.running[decision.job]
-        kind = self._lengthen if decision.kind == "walltime" else self._give_processors
-        Occurrence(self.clock, now, FAILURE, kind, (run, decision))
-
-    def _give_processors(self, occurrence: Any) -> None:
-        """Let a run go on with the processors that it asked for, from its next cycle on."""
-        run, grant = occurrence.subject
-        asked, now, work = self._standing(run, grant), self.clock._now, self.work
-        if asked is None:
-            return
-        pending = work.until_cycle_end(run, now)
-        if pending is None:
-            self._answer(grant, "withdrawn")
-            return
-        if pending > 0.0 and asked.processors < run.processors:
-            # Until then it needs what it gives back.
-            Occurrence(self.clock, now + pending, FAILURE, self._give_processors, (run, grant))
-            return
-        self._answer(grant)
-        work.finish_cycle(run, now)
-        self.resizer.grant(run, asked.processors, grant.cost, pending, now)
-
-    def _lengthen(self, occurrence: Any) -> None:
-        """Let a run go on for as long as it asked for before it is killed."""
-        run, grant = occurrence.subject
-        asked, now = self._standing(run, grant), self.clock._now
-        if asked is None or self._asker is None:
-            return
-        self._answer(grant)
-        self.resizer.extend(run, asked.until)
-        end, outcome = self.work.extend(run, asked.until)
-        self._expect_end(run, end, outcome)
-        self._asker.go_on(run, now)
-        believed = self.resizer.rounded(max(run.believed_end, asked.until), end, now)
-        self.move_believed_end(run, believed)
-
-    def _standing(self, run: Run, grant: Grant) -> Request | None:
-        """Return the request that is granted, if its run still goes on and still wants it."""
-        same = self.view.running.get(run.job) is run
-        return self.view.requests.get((run.job, grant.kind)) if same else None
-
-    def _answer(self, grant: Grant, outcome: str = "granted") -> None:
-        assert self._asker is not None
-        self._asker.answer(grant.job, grant.kind, outcome)
-        self.events += 1
-        self.view.disturbed = self._stirred = True
 
     def _give_up_place(self, occurrence: Any) -> None:
         """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
