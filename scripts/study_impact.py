@@ -34,6 +34,8 @@ LEARNED = ("adept", "consensus", "rational", "amdahl", "regression", "focused")
 POLICIES = ("sa_easy", "iterative", "fair_share", "knee")
 STEADY = "fair_share"
 """The policy of the part on repetition: gains vary least between replications."""
+REPETITION = ("workload.applications=50", "workload.size=known", "workload.size_noise=0.1")
+"""What repeats and what is known of it, on models and on logs alike."""
 LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
 COUNTS = ((1, 4), (5, 16), (17, 64), (65, 2**31))
@@ -94,10 +96,11 @@ class Place:
 
     def overrides(self, case: Case, replication: int) -> list[str]:
         """Return the overrides that say what is replayed."""
-        given = [f"workload.jobs={self.jobs}", "baseline=null"]
+        given = [f"workload.jobs={self.jobs}", "baseline=null", "given=free"]
         if self.log is not None:
             given += ["workload=swf", f"workload.path={self.windows[replication]}"]
-        if not any(one.startswith("workload.load=") for one in case.jobs):
+        given += [one for one in REPETITION if not _sets(case.jobs, one.partition("=")[0])]
+        if not _sets(case.jobs, "workload.load"):
             given.append(f"workload.load={LOAD}")
         if case.truth == "measured":
             given += [
@@ -106,6 +109,10 @@ class Place:
                 "moldability.first_count_max=1",
             ]
         return [*given, *case.jobs]
+
+
+def _sets(overrides: Sequence[str], key: str) -> bool:
+    return any(one.startswith(f"{key}=") for one in overrides)
 
 
 def cut(log: Path, folder: Path, number: int, jobs: int) -> list[Path]:
