@@ -33,17 +33,19 @@ class Reading(NamedTuple):
     serial: float
 
 
-def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    """Return the curve with non-increasing time and non-decreasing area.
+def raised(reading: Reading) -> Reading:
+    """Return a curve whose time does not grow and whose area does not fall with the count.
+
+    It is what rules count with whose guarantees hold for such curves alone; a job
+    that is faster than that is still believed to be.
 
     Parameters
     ----------
-    counts : numpy.ndarray of int, shape (n,), ascending
-    runtimes : numpy.ndarray of float, shape (n,), seconds
+    reading : Reading
 
     Examples
     --------
-    >>> monotone(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0])).tolist()
+    >>> raised(Reading(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0]), 8.0)).runtimes.tolist()
     [8.0, 4.0, 3.0]
 
     Notes
@@ -52,9 +54,10 @@ def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
     areas; the second keeps what the first made, since an area that is raised to
     its predecessor's still means less time on more processors.
     """
-    time = np.minimum.accumulate(runtimes)
-    area = np.maximum.accumulate(counts * time)
-    return np.asarray(area / counts)
+    counts, runtimes, serial = reading
+    time = np.minimum.accumulate(np.minimum(runtimes, serial))
+    area = np.maximum.accumulate(np.maximum(counts * time, serial))
+    return Reading(counts, np.asarray(area / counts), serial)
 
 
 @njit(cache=True)
@@ -99,9 +102,9 @@ class Advice:
     Parameters
     ----------
     repair : {"fitted", "always", "never"}
-        Whether time is made non-increasing and area non-decreasing, and counts
-        beyond the fastest one are left out; ``fitted`` does so where the
-        predictor learns from runs, and leaves an oracle's curve as it is.
+        Whether time is made non-increasing, and counts beyond the fastest one are
+        left out, the request among them; ``fitted`` does so where the predictor
+        learns from runs, and leaves an oracle's curve as it is. Area stays as it is.
     reach : float
         A fitted curve is used up to so many times the largest count that was
         seen, and down to the least one divided by it; besides, only the
@@ -154,7 +157,7 @@ class Advice:
             return None
         own = runtimes[asked.size - counts.size :]
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
-            runtimes = monotone(asked, runtimes)
+            runtimes = np.minimum.accumulate(runtimes)
             own = runtimes[asked.size - counts.size :]
             useful = int(np.argmin(own)) + 1
             counts, own = counts[:useful], own[:useful]

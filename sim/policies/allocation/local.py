@@ -3,7 +3,8 @@
 The count depends on the job's own curve alone; then anything that fits starts,
 in queue order (``backfill=skip``). With t_min and a_min the least time and area,
 α(p) = a(p)/a_min, β(p) = T(p)/t_min. LPA: ICPP'22 and TOPC'24. FAIR is
-1/μ(R)-competitive for makespan, by the authors' code and tables.
+1/μ(R)-competitive for makespan, by the authors' code and tables. Both count with
+curves whose area is raised where it falls, an oracle's too.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Advice, Counts, Reading, round_down
+from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule, fastest
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Menu, Molder
@@ -108,12 +109,12 @@ class LocalAllocation(CurveRule):
         return min(self._unlimited(reading), round_down(reading.counts, self._limit))
 
     def _unlimited(self, reading: Reading) -> int:
-        counts, runtimes = reading.counts, reading.runtimes
+        counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
             fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + 1e-12)
             return int(np.argmax(fast))
         areas = counts * runtimes
-        least = min(float(areas.min()), reading.serial)
+        least = min(float(areas.min()), serial)
         fastest = int(np.argmin(runtimes))
         lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + 1e-12))
         return int(lean[-1]) if lean.size else 0
@@ -169,7 +170,7 @@ class FairMolder(Molder):
     def menu(self, job: int) -> Reading:
         """Return the menu up to the job's p, and let R grow."""
         menu = super().menu(job)
-        place, ratio = fair_place(menu)
+        place, ratio = fair_place(raised(menu))
         self.ratio = max(self.ratio, ratio)
         self._balanced[job] = menu.counts[place]
         return menu
