@@ -25,8 +25,8 @@ class CurveModel(Protocol):
         """Learn from runs, an entry a run."""
         ...
 
-    def predict(self, nprocs: ArrayLike) -> FloatArray:
-        """Return runtimes, finite and positive."""
+    def predict_model(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, finite and positive."""
         ...
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
@@ -123,7 +123,7 @@ class History:
         targets = np.array(sorted(self._asked))
         if targets[-1] >= self._predicted.size:
             self._predicted = np.full(2 * targets[-1] + 1, np.nan)
-        self._predicted[targets] = model.predict(targets)
+        self._predicted[targets] = model.predict_model(targets)
         self._measured.compare(self._predicted)
         self._is_compared = True
 

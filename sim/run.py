@@ -37,6 +37,7 @@ from sim.load_calibration import under_load
 from sim.load_truth import OracleUnderLoad
 from sim.machine import Machine
 from sim.manifest import manifest
+from sim.menus import menu_name, with_menu
 from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
@@ -157,7 +158,7 @@ def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watc
 
 @dataclass(frozen=True)
 class Played:
-    """A finished simulation, and what its predictor knew before the start.
+    """A finished simulation, and what its predictor and its policy were given.
 
     Attributes
     ----------
@@ -166,11 +167,14 @@ class Played:
         Runs that were free of charge.
     told_truth : bool
         Whether the predictor holds the true runtimes.
+    menu : str or None
+        The counts that the policy chose from; None if it chose none by a menu.
     """
 
     outcome: Outcome
     known: list[Observation]
     told_truth: bool
+    menu: str | None = None
 
     @property
     def known_area(self) -> float:
@@ -206,7 +210,7 @@ def play(
     scene : Scene
     progress : Progress, optional
     """
-    policy = build(parts["policy"], "policy")
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
@@ -238,7 +242,8 @@ def play(
         watchers=watchers(config, progress),
         sensor_key=scene.streams.key("sensor.efficiency"),
     )
-    return Played(outcome(trace, truth, records), known, told_truth)
+    menu = menu_name(parts["policy"], config["menu"])
+    return Played(outcome(trace, truth, records), known, told_truth, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
@@ -297,6 +302,7 @@ def artefacts(
             more={
                 "seed": config["seed"],
                 **given_figures(config, scene, played),
+                "menu": played.menu,
                 **scene.truth.repetition(),
                 **size_figures(scene.sizes),
             },

@@ -15,6 +15,7 @@ from sim.view import View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
+MENUS: tuple[Counts, ...] = ("powers_of_two", "all")
 
 
 class Reading(NamedTuple):
@@ -90,8 +91,26 @@ def round_down(counts: IntArray, wanted: float) -> int:
     return max(place, 0)
 
 
+def check_counts(counts: Counts | str) -> Counts:
+    """Return a name of counts to try, if it is one.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    for known in MENUS:
+        if counts == known:
+            return known
+    raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
+
+
 def tried(job: int, view: View, which: Counts) -> IntArray:
-    """Return the counts that a rule looks at: all, or powers of two and the request."""
+    """Return the counts that a rule looks at: all, or powers of two and the request.
+
+    Jobs with at most two counts have all of them either way; the largest count is not
+    among the powers of two unless it is one.
+    """
     return view.counts(job) if which == "all" else view.powers_of_two(job)
 
 

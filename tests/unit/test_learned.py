@@ -82,7 +82,7 @@ def test_runs_correct_the_standing_fit_at_and_between_their_counts(learned) -> N
     counts = np.array([1, 2, 4, 8, 16, 32])
     for nprocs, runtime in ((1, 100.0), (4, 25.0), (16, 30.0)):
         learned.observe(seen(0, nprocs, runtime))
-    plain = Amdahl().fit_arrays([1, 4, 16], [100.0, 25.0, 30.0]).predict(counts)
+    plain = Amdahl().fit_arrays([1, 4, 16], [100.0, 25.0, 30.0]).predict_model(counts)
     share = {1: 2 / 3, 2: 0.8, 4: 8 / 9, 8: 16 / 17}
     for runs in (1, 2, 4, 8):
         found = np.log(learned.curve(0, counts) / plain)
