@@ -36,6 +36,7 @@ UNITS = {
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
+            "recorded_start_time",
             *("predicted", "actual", "wanted_time", "time_low", "time_high"),
         ),
         "s",
