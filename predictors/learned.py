@@ -13,6 +13,7 @@ from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
 from predictors.remarks import worst_grade
+from predictors.residuals import MeasuredCounts
 
 _KEPT_RUNS = 16
 
@@ -24,8 +25,8 @@ class CurveModel(Protocol):
         """Learn from runs, an entry a run."""
         ...
 
-    def predict(self, nprocs: ArrayLike) -> FloatArray:
-        """Return runtimes, finite and positive."""
+    def predict_model(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, finite and positive."""
         ...
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
@@ -50,6 +51,8 @@ class History:
     """The runs of one application (and size class), and the model fitted to them.
 
     All counts that were ever asked for are predicted, and graded, at once after a fit.
+    What is believed is the model's answer as the runs kept correct it, those that came
+    after the fit among them; see `predictors.residuals`.
 
     Parameters
     ----------
@@ -70,6 +73,8 @@ class History:
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
+        self._measured = MeasuredCounts(_KEPT_RUNS)
+        self._is_compared = False
         self._grades: dict[int, str] = {}
         self._wanted: dict[int, int | None] = {}
         self.number = 0
@@ -87,6 +92,7 @@ class History:
         runs.append(runtime)
         if len(runs) > _KEPT_RUNS:
             del runs[0]
+        self._measured.add(nprocs, runtime)
         self._merged.pop(nprocs, None)
         number, total = self._totals.get(nprocs, (0, 0.0))
         self._totals[nprocs] = (number + 1, total + runtime)
@@ -99,20 +105,27 @@ class History:
         return is_new or was_asked
 
     def predict(self, counts: IntArray) -> FloatArray:
-        """Return the fitted runtimes at each count; fit first if need be."""
+        """Return the believed runtimes at each count; fit first if need be."""
         model = self._fitted()
-        largest = counts.item(-1) if len(counts) == 1 else int(counts.max())
-        if largest >= self._predicted.size:
-            wider = np.full(2 * largest + 1, np.nan)
-            wider[: self._predicted.size] = self._predicted
-            self._predicted = wider
-        values: FloatArray = self._predicted[counts]
+        if not self._is_compared or (counts.item(-1) if len(counts) == 1 else counts.max()) >= (
+            self._predicted.size
+        ):
+            self._ask(model, counts)
+        values = self._measured.believed(self._predicted, counts)
         if isnan(values.sum()):
-            self._asked.update(counts.tolist())
-            targets = np.array(sorted(self._asked))
-            self._predicted[targets] = model.predict(targets)
-            values = self._predicted[counts]
+            self._ask(model, counts)
+            values = self._measured.believed(self._predicted, counts)
         return values
+
+    def _ask(self, model: CurveModel, counts: IntArray) -> None:
+        """Ask the model about these counts, the measured ones and all others asked so far."""
+        self._asked.update(counts.tolist(), self._runs)
+        targets = np.array(sorted(self._asked))
+        if targets[-1] >= self._predicted.size:
+            self._predicted = np.full(2 * targets[-1] + 1, np.nan)
+        self._predicted[targets] = model.predict_model(targets)
+        self._measured.compare(self._predicted)
+        self._is_compared = True
 
     def grade(self, nprocs: int) -> str:
         """Return the worst grade of the remarks about a count, empty without any."""
@@ -142,6 +155,7 @@ class History:
             self._model = self._fit(copy(self._prototype))
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
+            self._is_compared = False
             self._grades = {}
             self._wanted.clear()
         return self._model
@@ -165,7 +179,8 @@ class CurvePerApplication:
     hidden, there is a curve per size class, or, without classes, one for all
     runs of the application. A curve is fitted anew when a new count appears or
     a count's mean has moved by more than `tolerance`, and not before somebody
-    asks for it. Of each count the last 16 runs are kept.
+    asks for it. Of each count the last 16 runs are kept; every one of them
+    corrects the curve at its count and between counts (`predictors.residuals`).
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.load_observations import LoadForm
 
 ROUNDS = 3
 """Times that the load is looked up again for the runtime it led to."""
@@ -38,7 +39,9 @@ class Parts(NamedTuple):
 class ExpectedLoad(Protocol):
     """What is believed of the load to come."""
 
-    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def expected(
+        self, counts: IntArray, horizon: FloatArray, form: LoadForm
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the CPU and bandwidth that a job will meet that has no processors yet.
 
         Parameters
@@ -46,13 +49,23 @@ class ExpectedLoad(Protocol):
         counts : numpy.ndarray of int, shape (n,)
         horizon : numpy.ndarray of float, shape (n,)
             How long it would run at each count, seconds.
+        form : {"effective", "min_avg_avail", "min_avail"}
+            What is meant by the load of several processors.
         """
         ...
 
 
 @runtime_checkable
 class NeedsLoad(Protocol):
-    """A predictor that tells a job's parts apart, and so predicts it under any load."""
+    """A predictor that tells a job's parts apart, and so predicts it under any load.
+
+    Attributes
+    ----------
+    load_form : {"effective", "min_avg_avail", "min_avail"}
+        Which figure of the load of several processors its parts go with.
+    """
+
+    load_form: LoadForm
 
     def bind_load(self, load: ExpectedLoad) -> None:
         """Take the handle on what is believed of the load."""

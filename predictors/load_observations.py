@@ -12,7 +12,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
 from predictors.observations import numbers
 
-LoadForm = Literal["min_avg_avail", "min_avail"]
+LoadForm = Literal["effective", "min_avg_avail", "min_avail"]
+LOAD_FORMS: tuple[LoadForm, ...] = ("effective", "min_avg_avail", "min_avail")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from predictors.load_observations import LoadedRuns, LoadForm
 from predictors.rational import RationalPolynomial
 
 LEAST_SHARE = 1e-3
+MEASURED = {"effective": "effective_{}", "min_avail": "available_{}_at_start"}
 PARTS = ("init", "computation", "communication")
 
 
@@ -41,6 +42,17 @@ def checked_applications(
             )
         found[application] = {str(part): terms for part, terms in own.items()}
     return found
+
+
+def measured_load(more: Mapping[str, Any], form: LoadForm) -> tuple[float, float]:
+    """Return a run's available CPU and bandwidth; 1, an idle machine, where nobody measured."""
+    usual = [float(more.get(f"available_{kind}", 1.0)) for kind in ("cpu", "bandwidth")]
+    name = MEASURED.get(form, "available_{}")
+    cpu, bandwidth = (
+        float(more.get(name.format(kind), before))
+        for kind, before in zip(("cpu", "bandwidth"), usual, strict=True)
+    )
+    return cpu, bandwidth
 
 
 class LoadedHistory:
@@ -190,7 +202,7 @@ class RationalPerApplication:
         self.min_counts = min_counts
         self.keep = keep
         self.refit = refit
-        self._suffix = "" if load == "min_avg_avail" else "_at_start"
+        self.load_form = load
         self._expected: ExpectedLoad | None = None
 
     def bind_load(self, load: ExpectedLoad) -> None:
@@ -218,8 +230,7 @@ class RationalPerApplication:
             float(observation.nprocs),
             observation.runtime,
             1.0 if hidden else observation.size,
-            more.get(f"available_cpu{self._suffix}", 1.0),
-            more.get(f"available_bandwidth{self._suffix}", 1.0),
+            *measured_load(more, self.load_form),
             more.get("load_samples", 0.0),
         )
         return history.add(run) and len(history.counts) >= self.min_counts
@@ -240,7 +251,9 @@ class RationalPerApplication:
         expected = self._expected
         if expected is None:
             return parts.under(np.ones(len(counts)), np.ones(len(counts)))
-        return runtime_under(parts, lambda horizon: expected.expected(counts, horizon))
+        return runtime_under(
+            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
+        )
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and whether the count lies among them."""

@@ -1,29 +1,47 @@
-"""Measure how much prediction matters: what each predictor keeps of the oracle's gain.
+r"""Measure how much prediction matters: what each predictor keeps of the oracle's gain.
 
 Usage: python -m scripts.study_impact WORKLOAD OUT --curves FOLDER [--log FILE]
-           [--parts NAME ...] [--jobs 2000] [--replications 8] [--first N]
+           [--parts NAME ...] [--truths model measured] [--load 0.6] [--set KEY=VALUE ...]
+           [--jobs 2000] [--replications 8] [--first N]
 
 WORKLOAD is ``lublin`` or ``log``; of a log, replication k replays its own window
 of jobs. Every replication gives all predictors and policies the same jobs, curves
 and noise. One line of JSON a simulation goes to OUT; a simulation that is there
-already is not repeated. `scripts.impact_page` makes tables and figures of it.
+already is not repeated. `scripts.impact_page` makes tables and figures of it,
+`scripts.kept_table` the table of the parts ``kept``, ``charged``, ``classes`` and
+``as_recorded``: what learned predictors keep of the oracle's gain, and no window lost::
+
+    kept="python -m scripts.study_impact --curves scaling --parts kept charged classes as_recorded"
+    for load in 0.6 0.8; do
+        $kept log kept.jsonl --log SDSC-SP2-1998-4.2-cln.swf.gz --load $load
+        $kept log kept.jsonl --log NASA-iPSC-1993-3.1-cln.swf.gz --load $load \
+            --set workload.estimates=tsafrir
+    done
+    $kept lublin kept.jsonl
+    $kept log kept.jsonl --log LLNL-Atlas-2006-2.1-cln.swf.gz --truths model
+    python -m scripts.kept_table kept.jsonl --json kept.json
+
+What predictors are given is set explicitly, whatever the defaults: 50 invented
+applications, sizes known within 10 %, three free calibration runs.
 """
 
 import argparse
 import gzip
 import json
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from scripts.composing import composed
+from sim.calibration import charge, plan_calibration
 from sim.metrics import summarise
 from sim.run import Scene, play, set_scene
 from sim.statistics.regret import regret_by, regret_of_jobs
@@ -31,6 +49,13 @@ from sim.statistics.regret import regret_by, regret_of_jobs
 LOAD = 0.6
 SPREADS = (0.1, 0.2, 0.5, 1.0)
 LEARNED = ("adept", "consensus", "rational", "amdahl", "regression", "focused")
+GIVEN = (
+    *("workload.applications=50", "workload.popularity=1.0", "workload.sizes=null"),
+    *("workload.size=known", "workload.size_noise=0.1"),
+)
+"""What repeats and what predictors see of it, unless a case says otherwise."""
+RUNS = 3
+"""Free calibration runs of an application, unless a case says otherwise."""
 POLICIES = ("sa_easy", "iterative", "fair_share", "knee")
 STEADY = "fair_share"
 """The policy of the part on repetition: gains vary least between replications."""
@@ -39,6 +64,8 @@ CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
 COUNTS = ((1, 4), (5, 16), (17, 64), (65, 2**31))
 REFERENCES = ("easy user_estimate", "sa_easy oracle")
 """What others are compared with, job by job."""
+COMPARED = ("predictors", "causes")
+"""Parts in which they are."""
 SPARE = 1.4
 """Lines cut from a log for each job wanted: some are cancelled before they start."""
 KEPT = (
@@ -46,6 +73,7 @@ KEPT = (
     *("system_efficiency", "prediction_mape", "prediction_median_error", "saturated", "jobs"),
     *("calibration_area", "held_area", "share_fitted_starts", "share_seen_at_three_counts"),
     *("mean_jobs_per_application", "mean_allocated_processors", "predictor_queries"),
+    *("beliefs_at_measured_counts", "share_beliefs_off", "area_share_beliefs_off"),
     *(f"{name}_{what}" for name in CLASSES for what in ("jobs", "mean_response_time")),
 )
 
@@ -66,6 +94,9 @@ class Case:
         Overrides that change the jobs or their truth.
     beliefs : tuple of str
         Overrides that change the predictor alone.
+    charged : bool
+        Whether calibration runs are jobs; then also where nobody learns from them,
+        so that all cases have the same jobs.
     """
 
     part: str
@@ -74,12 +105,27 @@ class Case:
     predictor: str
     jobs: tuple[str, ...] = ()
     beliefs: tuple[str, ...] = ()
+    charged: bool = False
 
     @property
     def key(self) -> str:
         """Name the case."""
         parts = (self.truth, self.policy, self.predictor, *self.jobs, *self.beliefs)
-        return " ".join((self.part, *parts))
+        return " ".join((self.part, *parts, *(("charged",) if self.charged else ())))
+
+    @property
+    def learns(self) -> bool:
+        """Whether the predictor learns from runs."""
+        return self.predictor in (*LEARNED, "repaired")
+
+    def trust(self) -> list[str]:
+        """Return the overrides of policy and predictor; later ones win."""
+        chosen = [f"policy={self.policy}", f"predictor={self.predictor}"]
+        if self.learns:
+            charged = str(self.charged).lower()
+            inner = "inner." if self.predictor == "repaired" else ""
+            chosen += [f"predictor.{inner}calibration={RUNS}", f"predictor.charge={charged}"]
+        return [*chosen, *self.beliefs]
 
 
 @dataclass(frozen=True)
@@ -91,21 +137,30 @@ class Place:
     jobs: int
     log: Path | None = None
     windows: list[Path] = field(default_factory=list)
+    load: float = LOAD
+    more: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name all that a simulation hangs on besides its case and replication."""
+        source = self.workload if self.log is None else self.log.name
+        windows = f"{len(self.windows)} windows of " if self.windows else ""
+        parts = (source, f"load {self.load}", f"{windows}{self.jobs} jobs", *self.more)
+        return ", ".join(parts)
 
     def overrides(self, case: Case, replication: int) -> list[str]:
         """Return the overrides that say what is replayed."""
-        given = [f"workload.jobs={self.jobs}", "baseline=null"]
+        given = [f"workload.jobs={self.jobs}", "baseline=null", f"workload.load={self.load}"]
         if self.log is not None:
             given += ["workload=swf", f"workload.path={self.windows[replication]}"]
-        if not any(one.startswith("workload.load=") for one in case.jobs):
-            given.append(f"workload.load={LOAD}")
+        given += GIVEN
         if case.truth == "measured":
             given += [
                 "moldability=measured",
                 f"moldability.path={self.curves}",
                 "moldability.first_count_max=1",
             ]
-        return [*given, *case.jobs]
+        return [*given, *self.more, *case.jobs]
 
 
 def cut(log: Path, folder: Path, number: int, jobs: int) -> list[Path]:
@@ -165,8 +220,8 @@ def calibration_part(truth: str) -> Iterator[Case]:
     """Yield cold starts and calibration, free and charged."""
     yield from yardsticks("calibration", truth)
     for predictor in ("adept", "consensus"):
-        for runs, charge in ((0, "false"), (3, "false"), (3, "true"), (6, "false"), (6, "true")):
-            beliefs = (f"predictor.calibration={runs}", f"predictor.charge={charge}")
+        for runs, paid in ((0, "false"), (3, "false"), (3, "true"), (6, "false"), (6, "true")):
+            beliefs = (f"predictor.calibration={runs}", f"predictor.charge={paid}")
             yield Case("calibration", truth, "sa_easy", predictor, beliefs=beliefs)
 
 
@@ -196,13 +251,51 @@ def cause_part(truth: str) -> Iterator[Case]:
             yield Case("causes", truth, "sa_easy", "repaired", beliefs=beliefs)
 
 
-PARTS = {
+def kept_part(truth: str) -> Iterator[Case]:
+    """Yield what learned predictors keep of the oracle's gain, and rigid EASY."""
+    yield Case("kept", truth, "easy", "user_estimate")
+    for policy in ("sa_easy", "iterative", "fair_share"):
+        for predictor in ("oracle", *(LEARNED if policy == "sa_easy" else LEARNED[:2])):
+            yield Case("kept", truth, policy, predictor)
+
+
+def setting_part(
+    part: str, *jobs: str, charged: bool = False, runs: int = RUNS
+) -> Callable[[str], Iterator[Case]]:
+    """Return a part that asks of ADEPT and the consensus what they keep in one setting."""
+
+    def cases(truth: str) -> Iterator[Case]:
+        for one in yardsticks(part, truth, *jobs):
+            yield replace(one, charged=charged)
+        for predictor in LEARNED[:2]:
+            beliefs = () if runs == RUNS else (f"predictor.calibration={runs}",)
+            yield Case(part, truth, "sa_easy", predictor, jobs, beliefs, charged)
+
+    return cases
+
+
+IMPACT = {
     "predictors": main_part,
     "calibration": calibration_part,
     "load": load_part,
     "causes": cause_part,
     "repetition": repetition_part,
 }
+PARTS = IMPACT | {
+    "kept": kept_part,
+    "charged": setting_part("charged", charged=True),
+    "classes": setting_part("classes", "workload.sizes=3", "workload.size=hidden"),
+    "as_recorded": setting_part(
+        "as_recorded", "workload.applications=log", "workload.size=hidden", runs=0
+    ),
+}
+
+
+def with_runs(scene: Scene) -> Scene:
+    """Return a scene with the calibration runs that learned predictors ask for as jobs."""
+    plan = plan_calibration(scene.truth, RUNS, scene.machine.processors, scene.streams)
+    trace, truth = charge(scene.trace, scene.truth, plan)
+    return replace(scene, trace=trace, truth=truth)
 
 
 def borne(own: pd.DataFrame, reference: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -215,14 +308,25 @@ def borne(own: pd.DataFrame, reference: pd.DataFrame) -> dict[str, dict[str, flo
     }
 
 
+def commit() -> str:
+    """Return the commit of the code at hand."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+
+
 class Study:
     """Simulations of a study, those of one scene in a row; what is done is kept in a file."""
 
     def __init__(self, place: Place, out: Path) -> None:
         self.place = place
         self.out = out
+        self.commit = commit()
         lines = out.read_text(encoding="utf-8").splitlines() if out.is_file() else []
-        self.done = {(one["case"], one["replication"]) for one in map(json.loads, lines)}
+        self.done = {
+            (one["case"], one["replication"])
+            for one in map(json.loads, lines)
+            if one["place"] == place.name
+        }
         self.scene: tuple[tuple[Any, ...], Scene] | None = None
         self.tables: dict[str, pd.DataFrame] = {}
 
@@ -235,19 +339,20 @@ class Study:
     def run(self, case: Case, replication: int) -> None:
         """Carry out one simulation unless it is done, and write its line."""
         done = (case.key, replication) in self.done
-        if done and f"{case.policy} {case.predictor}" not in REFERENCES:
+        name = f"{case.policy} {case.predictor}"
+        if done and not (case.part in COMPARED and name in REFERENCES):
             return
-        config = composed(
-            *self.place.overrides(case, replication),
-            *(f"policy={case.policy}", f"predictor={case.predictor}", *case.beliefs),
-        )
+        config = composed(*self.place.overrides(case, replication), *case.trust())
         scene = self._scene(case, replication, config)
+        if case.charged and not case.learns:
+            scene = with_runs(scene)
         began = time.process_time()
         played = play(config, config, scene)
         seconds = time.process_time() - began
         area = sum(run.nprocs * run.runtime for run in played.known)
         summary = summarise(played.outcome, calibration=played.known, calibration_area=area)
         line = {
+            "place": self.place.name,
             "case": case.key,
             "part": case.part,
             "truth": case.truth,
@@ -255,8 +360,10 @@ class Study:
             "predictor": case.predictor,
             "jobs_setting": " ".join(case.jobs),
             "beliefs": " ".join(case.beliefs),
+            "charged": case.charged,
             "replication": replication,
             "seconds": seconds,
+            "commit": self.commit,
             **{key: summary.get(key) for key in KEPT},
         }
         self._note_regret(case, played.outcome.tables.jobs, line)
@@ -266,7 +373,7 @@ class Study:
             file.write(json.dumps(line) + "\n")
 
     def _note_regret(self, case: Case, jobs: pd.DataFrame, line: dict[str, Any]) -> None:
-        if case.part not in ("predictors", "causes"):
+        if case.part not in COMPARED:
             return
         name = f"{case.policy} {case.predictor}"
         if name in REFERENCES:
@@ -290,8 +397,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--curves", required=True, help="measured curves: CSV file or pattern")
     parser.add_argument("--log", type=Path)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(IMPACT))
     parser.add_argument("--truths", nargs="+", default=["model", "measured"])
+    parser.add_argument("--load", type=float, default=LOAD)
+    parser.add_argument("--set", nargs="+", default=[], help="overrides of all simulations")
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--replications", type=int, default=8, help="windows of a log")
     parser.add_argument("--first", type=int, help="carry out so many of them only")
@@ -301,9 +410,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # each window names its dropped jobs
         windows = cut(asked.log, Path(folder), asked.replications, asked.jobs) if asked.log else []
-        place = Place(asked.workload, asked.curves, asked.jobs, asked.log, windows)
+        place = Place(
+            asked.workload, asked.curves, asked.jobs, asked.log, windows, asked.load,
+            tuple(asked.set),
+        )  # fmt: skip
         study = Study(place, asked.out)
         for part in asked.parts:
+            if part == "as_recorded" and not asked.log:
+                continue
             for truth in asked.truths:
                 began = time.process_time()
                 cases = list(PARTS[part](truth))

@@ -19,6 +19,7 @@ from sim.errors import ConfigError
 CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 OVERRUNS = ("extend", "kill")
 PRECISE = ("run", "change")
+MENUS = ("powers_of_two", "all", None)
 _NOT_RESULTS = ("progress",)
 
 
@@ -50,6 +51,7 @@ class Config:
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"
+    menu: str | None = None
     seed: int = 1
     replications: int = 1
     precision: float | None = None
@@ -87,6 +89,8 @@ def check_values(config: Mapping[str, Any]) -> None:
             _refuse(key, config[key], f"a whole number, at least {least}")
     if config["overrun"] not in OVERRUNS:
         _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
+    if config["menu"] not in MENUS:
+        _refuse("menu", config["menu"], "powers_of_two, all or null")
     _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS

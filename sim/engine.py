@@ -26,7 +26,7 @@ from sim.policies.base import Policy
 from sim.processors import FreeProcessors, as_numbers, count_processors
 from sim.records import Ranges, Records
 from sim.resizing import Resizer
-from sim.sensors import EfficiencySensor
+from sim.sensors import DEFAULT_NOISE, EfficiencySensor
 from sim.view import FeasibleCounts, Run, View
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
@@ -138,7 +138,14 @@ class Engine:
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(number) if luck is None else luck,
             np.asarray(truth.malleable, bool).tolist(),
-            EfficiencySensor(truth.serial_time, self.work.runtime, sensor_key),
+        )
+        self.view.measured_efficiency = EfficiencySensor(
+            truth.serial_time,
+            self.work.runtime,
+            self.view.running,
+            lambda: self.clock._now,
+            sensor_key,
+            getattr(policy, "sensor_noise", DEFAULT_NOISE),
         )
         for observation in known:
             predictor.observe(observation)

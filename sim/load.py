@@ -271,6 +271,30 @@ class BackgroundLoad:
             time = chunk.end
         return np.asarray(totals / (end - start), float)
 
+    def effective(self, processors: ArrayLike, start: float, end: float) -> tuple[float, float]:
+        """Return the time averages of the slowest CPU and of the most loaded link.
+
+        A job moves at the pace of its slowest processor at each instant: all
+        computation, it lasts its seconds on an idle machine over the first; all
+        communication, over the second.
+
+        Parameters
+        ----------
+        processors : array_like of int
+            The job's own.
+        start, end : float
+            Seconds.
+        """
+        own, _ = self._own(processors)
+        if end <= start:
+            return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
+        span = float(end) - float(start)
+        work = float(start), float(end), span
+        cpu, bandwidth = (
+            1.0 - self.advance(own, *work, *part)[1] / span for part in ((1.0, 0.0), (0.0, 1.0))
+        )
+        return cpu, bandwidth
+
     def loaded_links(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
         """Return when the job's own links are loaded, and how much bandwidth is left then.
 

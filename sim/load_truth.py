@@ -11,6 +11,7 @@ from predictors.base import (
     VisibleJobs,
 )
 from predictors.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.load_observations import LoadForm
 from workloads.base import GroundTruth
 
 
@@ -24,6 +25,8 @@ class OracleUnderLoad:
     truth : GroundTruth
         For the shares of communication.
     """
+
+    load_form: LoadForm = "effective"
 
     def __init__(self, oracle: RuntimePredictor, truth: GroundTruth) -> None:
         self.learns = oracle.learns
@@ -53,7 +56,9 @@ class OracleUnderLoad:
         parts, expected = self.parts(job, counts), self._expected
         if parts is None or expected is None:
             return self._oracle.curve(job, counts)
-        return runtime_under(parts, lambda horizon: expected.expected(counts, horizon))
+        return runtime_under(
+            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
+        )
 
     def observe(self, observation: Observation) -> bool:
         """Pass on a finished run."""

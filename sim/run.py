@@ -36,6 +36,7 @@ from sim.load_calibration import under_load
 from sim.load_truth import OracleUnderLoad
 from sim.machine import Machine
 from sim.manifest import manifest
+from sim.menus import menu_name, with_menu
 from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
@@ -156,10 +157,20 @@ def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watc
 
 @dataclass(frozen=True)
 class Played:
-    """A finished simulation, and the runs that its predictor knew before the start."""
+    """A finished simulation, and what its predictor and its policy were given.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    known : list of Observation
+        Runs that the predictor knew before the start.
+    menu : str or None
+        The counts that the policy chose from; None if it chose none by a menu.
+    """
 
     outcome: Outcome
     known: list[Observation]
+    menu: str | None = None
 
 
 def play(
@@ -179,7 +190,7 @@ def play(
     scene : Scene
     progress : Progress, optional
     """
-    policy = build(parts["policy"], "policy")
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     for part in (predictor, getattr(predictor, "before", None)):
         if isinstance(part, NeedsTruth):
@@ -209,7 +220,8 @@ def play(
         watchers=watchers(config, progress),
         sensor_key=scene.streams.key("sensor.efficiency"),
     )
-    return Played(outcome(trace, truth, records), known)
+    menu = menu_name(parts["policy"], config["menu"])
+    return Played(outcome(trace, truth, records), known, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
@@ -267,6 +279,7 @@ def artefacts(
             calibration_area=sum(run.nprocs * run.runtime for run in known),
             more={
                 "seed": config["seed"],
+                "menu": played.menu,
                 **scene.truth.repetition(),
                 **size_figures(scene.sizes),
             },

@@ -1,57 +1,89 @@
 """What can be measured of a running job from the outside: instruments, with their noise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import exp
 
 from predictors.base import FloatArray
 from predictors.oracle import normal_draw
+from sim.errors import PolicyError
 from sim.view import Run
+
+DEFAULT_NOISE = 0.05
+"""Standard deviation of the logarithm of a measurement's error where a policy states none."""
 
 
 class EfficiencySensor:
-    """Measures how efficiently a run uses the processors that it holds.
+    """Measures how efficiently the running jobs use the processors that they hold.
 
     It stands for a run-time system that times the iterations of the running
     application on few and on the present processors (Corbalan, Martorell &
     Labarta, TPDS 2005). A measurement is the true efficiency times a log-normal
     error, drawn by job and number of the measurement, whatever the schedule.
+    Nothing can be learnt of a job that does not run, nor of another count than
+    the one it holds, and at one instant there is one measurement: who asks
+    again gets the same answer.
 
     Parameters
     ----------
     serial_time : numpy.ndarray of float, shape (n,), seconds
     runtime : callable
         Job index and count to the true runtime in seconds.
+    running : mapping of int to Run
+        The runs in progress, by job index.
+    now : callable
+        Returns the present instant, seconds.
     key : int
         64-bit key of the errors.
+    noise : float
+        Standard deviation of the logarithm of the error, at least 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> sensor = EfficiencySensor(np.array([100.0]), lambda job, count: 40.0, key=1)
-    >>> sensor(Run(0, 0, ((0, 4),), 5, 0.0, 40.0), 0.0, 0)
+    >>> runs = {0: Run(0, 0, ((0, 4),), 5, 0.0, 40.0)}
+    >>> truth = (np.array([100.0]), lambda job, count: 40.0)
+    >>> EfficiencySensor(*truth, runs, lambda: 10.0, key=1, noise=0.0)(0)
     0.5
     """
 
     def __init__(
-        self, serial_time: FloatArray, runtime: Callable[[int, int], float], key: int
+        self,
+        serial_time: FloatArray,
+        runtime: Callable[[int, int], float],
+        running: Mapping[int, Run],
+        now: Callable[[], float],
+        key: int,
+        noise: float,
     ) -> None:
         self._serial_time = serial_time
         self._runtime = runtime
+        self._running = running
+        self._now = now
         self._key = key
+        self._noise = noise
+        self._last: dict[int, tuple[float, int, float]] = {}
 
-    def __call__(self, run: Run, noise: float, number: int) -> float:
-        """Return the efficiency as measured now.
+    def __call__(self, job: int) -> float:
+        """Return the efficiency of a running job as measured now.
 
-        Parameters
-        ----------
-        run : Run
-        noise : float
-            Standard deviation of the logarithm of the error, at least 0.
-        number : int
-            0 for the first measurement of the job, one more each time.
+        Raises
+        ------
+        PolicyError
+            If the job does not run.
         """
-        serial = float(self._serial_time[run.job])
-        true = serial / (run.processors * self._runtime(run.job, run.processors))
-        if noise == 0.0:
-            return true
-        return true * exp(noise * normal_draw(self._key, run.job, number))
+        run, now = self._running.get(job), self._now()
+        if run is None:
+            raise PolicyError(
+                f"the efficiency of job index {job} was asked for, which does not run: "
+                "only running jobs can be measured"
+            )
+        instant, number, measured = self._last.get(job, (-1.0, -1, 0.0))
+        if number < 0 or instant != now:
+            number += 1
+            true = float(self._serial_time[job])
+            true /= run.processors * self._runtime(job, run.processors)
+            measured = true
+            if self._noise > 0.0:
+                measured *= exp(self._noise * normal_draw(self._key, job, number))
+            self._last[job] = now, number, measured
+        return measured

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
-from predictors.load_aware import NeedsLoad, Parts, runtime_under
+from predictors.load_aware import NeedsLoad, Parts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
@@ -127,9 +127,9 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : list of bool
         Jobs whose processors may change while they run.
-    sensor : callable
-        Run, noise and number of the measurement to the measured efficiency of
-        the run on the processors it holds; see `sim.sensors.EfficiencySensor`.
+    measured_efficiency : callable or None
+        Job index of a running job to its efficiency on the processors it holds, as
+        measured now; see `sim.sensors.EfficiencySensor`.
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     load : LoadOutlook or None
@@ -152,7 +152,6 @@ class View:
         feasible: "FeasibleCounts",
         luck: FloatArray,
         malleable: Sequence[bool] | None = None,
-        sensor: "Callable[[Run, float, int], float] | None" = None,
     ) -> None:
         self.now = 0.0
         self.processors = processors
@@ -178,7 +177,7 @@ class View:
         self.application: list[int] = jobs.application.tolist()
         self.luck = luck
         self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
-        self.sensor = sensor
+        self.measured_efficiency: Callable[[int], float] | None = None
         self.fitted = predictor.learns
         self.load: LoadOutlook | None = None
         self.past_errors: PastErrors | None = None
@@ -187,6 +186,7 @@ class View:
         self.queries = 0
         self._predictor = predictor
         self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
+        self._load_form = predictor.load_form if isinstance(predictor, NeedsLoad) else "effective"
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -310,12 +310,7 @@ class View:
         parts = self.parts(job, np.array([len(processors)]))
         if parts is None or load is None:
             return None
-
-        def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-            cpu, bandwidth = load.on(processors, float(horizon[0]), delay)
-            return np.array([cpu]), np.array([bandwidth])
-
-        return max(float(runtime_under(parts, conditions)[0]), LEAST_BELIEF)
+        return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""

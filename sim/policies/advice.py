@@ -15,6 +15,7 @@ from sim.view import View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
+MENUS: tuple[Counts, ...] = ("powers_of_two", "all")
 
 
 class Reading(NamedTuple):
@@ -33,17 +34,19 @@ class Reading(NamedTuple):
     serial: float
 
 
-def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-    """Return the curve with non-increasing time and non-decreasing area.
+def raised(reading: Reading) -> Reading:
+    """Return a curve whose time does not grow and whose area does not fall with the count.
+
+    It is what rules count with whose guarantees hold for such curves alone; a job
+    that is faster than that is still believed to be.
 
     Parameters
     ----------
-    counts : numpy.ndarray of int, shape (n,), ascending
-    runtimes : numpy.ndarray of float, shape (n,), seconds
+    reading : Reading
 
     Examples
     --------
-    >>> monotone(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0])).tolist()
+    >>> raised(Reading(np.array([1, 2, 4]), np.array([8.0, 3.0, 5.0]), 8.0)).runtimes.tolist()
     [8.0, 4.0, 3.0]
 
     Notes
@@ -52,9 +55,10 @@ def monotone(counts: IntArray, runtimes: FloatArray) -> FloatArray:
     areas; the second keeps what the first made, since an area that is raised to
     its predecessor's still means less time on more processors.
     """
-    time = np.minimum.accumulate(runtimes)
-    area = np.maximum.accumulate(counts * time)
-    return np.asarray(area / counts)
+    counts, runtimes, serial = reading
+    time = np.minimum.accumulate(np.minimum(runtimes, serial))
+    area = np.maximum.accumulate(np.maximum(counts * time, serial))
+    return Reading(counts, np.asarray(area / counts), serial)
 
 
 @njit(cache=True)
@@ -87,8 +91,26 @@ def round_down(counts: IntArray, wanted: float) -> int:
     return max(place, 0)
 
 
+def check_counts(counts: Counts | str) -> Counts:
+    """Return a name of counts to try, if it is one.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    for known in MENUS:
+        if counts == known:
+            return known
+    raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
+
+
 def tried(job: int, view: View, which: Counts) -> IntArray:
-    """Return the counts that a rule looks at: all, or powers of two and the request."""
+    """Return the counts that a rule looks at: all, or powers of two and the request.
+
+    Jobs with at most two counts have all of them either way; the largest count is not
+    among the powers of two unless it is one.
+    """
     return view.counts(job) if which == "all" else view.powers_of_two(job)
 
 
@@ -99,9 +121,9 @@ class Advice:
     Parameters
     ----------
     repair : {"fitted", "always", "never"}
-        Whether time is made non-increasing and area non-decreasing, and counts
-        beyond the fastest one are left out; ``fitted`` does so where the
-        predictor learns from runs, and leaves an oracle's curve as it is.
+        Whether time is made non-increasing, and counts beyond the fastest one are
+        left out, the request among them; ``fitted`` does so where the predictor
+        learns from runs, and leaves an oracle's curve as it is. Area stays as it is.
     reach : float
         A fitted curve is used up to so many times the largest count that was
         seen, and down to the least one divided by it; besides, only the
@@ -154,7 +176,7 @@ class Advice:
             return None
         own = runtimes[asked.size - counts.size :]
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
-            runtimes = monotone(asked, runtimes)
+            runtimes = np.minimum.accumulate(runtimes)
             own = runtimes[asked.size - counts.size :]
             useful = int(np.argmin(own)) + 1
             counts, own = counts[:useful], own[:useful]

@@ -11,6 +11,7 @@ from sim.decisions import Decision
 from sim.errors import PolicyError
 from sim.past_errors import PastErrors
 from sim.policies.order import Order
+from sim.sensors import DEFAULT_NOISE
 from sim.view import View
 from sim.waiting import WaitingQueue
 
@@ -123,6 +124,11 @@ class Policy:
     reallocation: Reallocation | None = None
     placement: Placement | None = None
     error_quantile: float | None = None
+
+    @property
+    def sensor_noise(self) -> float:
+        """Spread of what is measured of running jobs, as the reallocation rule states it."""
+        return float(getattr(self.reallocation, "noise", DEFAULT_NOISE))
 
     @property
     def _reallocates(self) -> bool:

@@ -62,11 +62,32 @@ class PlacingScheduler:
         placed: list[Decision] = []
         for decision in decisions:
             if type(decision) is Start and decision.nodes is None:
-                own = fastest(self.view, self.load, decision.job, decision.processors, free)
-                free = np.setdiff1d(free, own, assume_unique=True)
-                decision = decision._replace(nodes=as_ranges(own))
+                decision, free = named(self.view, self.load, decision, free)
             placed.append(decision)
         return placed
+
+
+def named(
+    view: View, load: LoadOutlook, start: Start, free: IntArray, best: IntArray | None = None
+) -> tuple[Start, IntArray]:
+    """Return a start with its processors named, and those that are free after it.
+
+    A start on processors that others are only about to give up is left to the
+    engine, and with it all that follow: nobody knows which it will take.
+
+    Parameters
+    ----------
+    view : View
+    load : LoadOutlook
+    start : Start
+    free : numpy.ndarray of int, ascending
+    best : numpy.ndarray of int, optional
+        Those of `free` among which to choose; all by default.
+    """
+    if start.processors > free.size:
+        return start, free[:0]
+    own = fastest(view, load, start.job, start.processors, free if best is None else best)
+    return start._replace(nodes=as_ranges(own)), np.setdiff1d(free, own, assume_unique=True)
 
 
 def fastest(

@@ -10,8 +10,12 @@ from toys import rigid
 from predictors.base import Explanation
 from sim.engine import Engine
 from sim.machine import Dedicated
-from sim.policies.advice import Advice, monotone, round_down, tried
+from sim.policies.advice import Advice, Reading, raised, round_down, tried
+from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.turnaround import BestTurnaround
+from sim.policies.backfill.batches import Batches, BatchScheduler
 from sim.policies.load import Load
+from sim.policies.order import FirstComeFirstServed
 from sim.view import FeasibleCounts
 
 
@@ -53,13 +57,66 @@ def bent(n):
     return {1: 20.0, 2: 8.0}.get(n, 24 / n if n <= 6 else 4.0 + n - 6)
 
 
-@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=12))
-def test_a_repaired_curve_is_monotone_in_time_and_area(times):
-    counts = np.arange(1, len(times) + 1)
-    repaired = monotone(counts, np.array(times))
-    assert (np.diff(repaired) <= 1e-12 * repaired[:-1]).all()
-    assert (np.diff(counts * repaired) >= -1e-9 * repaired[:-1]).all()
-    assert np.allclose(monotone(counts, repaired), repaired, rtol=1e-12)
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=12), st.integers(1, 3), st.floats(1, 9))
+def test_a_raised_curve_is_monotone_in_time_and_area(times, first, more):
+    counts = np.arange(first, first + len(times))
+    serial = times[0] if first == 1 else more * times[0]
+    reading = raised(Reading(counts, np.array(times), serial))
+    assert (np.diff(reading.runtimes) <= 1e-12 * reading.runtimes[:-1]).all()
+    assert (np.diff(counts * reading.runtimes) >= -1e-9 * reading.runtimes[:-1]).all()
+    assert (reading.runtimes <= serial * (1 + 1e-12)).all()
+    assert (counts * reading.runtimes >= serial * (1 - 1e-12)).all()
+    assert np.allclose(raised(reading).runtimes, reading.runtimes, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=16, max_size=16))
+def test_repair_lowers_times_and_raises_none(times):
+    view, _ = view_of(lambda n: times[n - 1], learns=False, seen=())
+    reading = Advice(repair="always").read(0, view, view.counts(0))
+    last = int(np.argmin(times)) + 1
+    assert reading.counts.tolist() == list(range(1, last + 1))
+    assert reading.runtimes.tolist() == np.minimum.accumulate(times)[:last].tolist()
+    assert reading.serial == times[0]
+
+
+def superlinear(n):
+    """Half of the work falls away from 5 processors on; the area rises from there."""
+    return 16 / n if n < 5 else 5 / n + 0.5
+
+
+def test_a_superlinear_step_is_believed_as_it_is_with_and_without_an_oracle():
+    for learns, repair in ((True, "fitted"), (False, "always")):
+        view, _ = view_of(superlinear, learns=learns, seen=(1, 4, 8))
+        reading = Advice(repair=repair).read(0, view, view.counts(0))
+        assert reading.runtimes.tolist() == [superlinear(n) for n in range(1, 17)]
+
+
+def test_rules_that_need_areas_that_do_not_fall_raise_them_under_an_oracle_too():
+    """Area 16 up to 4 processors, 7.5 to 13 beyond: raised to 16 it falls nowhere."""
+    view, _ = view_of(superlinear, learns=False, seen=())
+    lean = LocalAllocation("roofline", "topc24")  # largest count with the least area
+    assert lean.choose(0, view, None) == 7  # ceil(0.38 * 16); 5 as long as the area may fall
+    assert view.belief(0, 7) == superlinear(7)
+    molder = Fair().open(view)
+    menu = molder.menu(0)
+    assert menu.runtimes.tolist() == [superlinear(n) for n in range(1, 17)]
+    assert molder.ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
+
+
+def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
+    planned = []
+
+    def look_at(curves, *rest):
+        planned.extend(curves)
+
+    monkeypatch.setattr("sim.policies.backfill.batches.two_shelves", look_at)
+    view, _ = view_of(superlinear, learns=False, seen=())
+    rule = Batches("mounie_rapine_trystram")
+    scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)
+    view.arrived.append(0)
+    (start,) = scheduler.look()
+    assert (np.diff(planned[0].counts * planned[0].runtimes) >= -1e-9).all()
+    assert view.belief(0, start.processors) == superlinear(start.processors)
 
 
 def test_an_oracles_curve_is_left_as_it_is():
@@ -73,7 +130,7 @@ def test_a_fitted_curve_is_repaired_and_cut_to_what_was_seen():
     view, _ = view_of(bent)
     reading = Advice().read(0, view, view.counts(0))
     assert reading.counts[-1] == 6  # 8 is within twice of 4, but slower than 6
-    assert reading.runtimes[:3].tolist() == [20.0, 10.0, 8.0]
+    assert reading.runtimes[:3].tolist() == [20.0, 8.0, 8.0]  # the area falls: 20, 16, 24
     near = Advice(reach=1.0).read(0, view, view.counts(0))
     assert near.counts.tolist() == [1, 2, 3, 4]
 

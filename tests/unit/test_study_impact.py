@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scripts import impact_page, study_impact
+from scripts import impact_page, kept_table, study_impact
 from scripts.composing import composed
 from scripts.impact_page import Results
 from scripts.study_impact import PARTS, Case, cut
@@ -133,3 +133,62 @@ def test_a_case_is_named_by_all_that_it_is():
     assert case.key == "load model easy oracle workload.load=0.5 x=1"
     with pytest.raises(SystemExit):
         study_impact.main(["log", "out", "--curves", "x"])
+
+
+def test_all_of_a_charged_setting_run_the_calibration_runs(carried_out):
+    folder, asked = carried_out
+    out = folder / "charged.jsonl"
+    study_impact.main([asked[0], str(out), *asked[2:], "--parts", "charged", "--truths", "model"])
+    found = pd.DataFrame(lines(out))
+    assert sorted(set(found["predictor"])) == ["adept", "consensus", "oracle", "user_estimate"]
+    paid = found.groupby("replication")["calibration_area"]
+    assert (paid.nunique() == 1).all()
+    assert (paid.min() > 0).all()
+    free = folder / "free.jsonl"
+    study_impact.main([asked[0], str(free), *asked[2:], "--parts", "kept", "--truths", "model"])
+    easy = found["predictor"] == "user_estimate"
+    calm = pd.DataFrame(lines(free)).query("predictor == 'user_estimate'")
+    assert (found.loc[easy, "held_area"].to_numpy() > calm["held_area"].to_numpy()).all()
+    assert found.loc[easy, "jobs"].tolist() == calm["jobs"].tolist()
+
+
+def test_the_place_belongs_to_what_is_done(carried_out):
+    folder, asked = carried_out
+    out = folder / "loads.jsonl"
+    for load in ("0.5", "0.7"):
+        study_impact.main([asked[0], str(out), *asked[2:], "--parts", "classes", "--truths",
+                           "model", "--load", load, "--set", "moldability.noise=0"])  # fmt: skip
+    found = lines(out)
+    assert len({one["place"] for one in found}) == 2
+    assert len(found) == 2 * 2 * len(list(PARTS["classes"]("model")))
+
+
+def kept_frame(own, easy=(1000.0, 1000.0, 900.0), best=(500.0, 500.0, 480.0), place="toy"):
+    cases = {("easy", "user_estimate"): easy, ("sa_easy", "oracle"): best,
+             ("sa_easy", "adept"): own}  # fmt: skip
+    return pd.DataFrame(
+        [{"place": place, "part": "kept", "truth": "model", "policy": policy,
+          "predictor": predictor, "case": Case("kept", "model", policy, predictor).key,
+          "replication": k, "mean_response_time": value, "prediction_median_error": 0.08,
+          "share_beliefs_off": None, "area_share_beliefs_off": None, "share_fitted_starts": 1.0}
+         for (policy, predictor), values in cases.items() for k, value in enumerate(values)]
+    )  # fmt: skip
+
+
+def test_kept_tells_the_share_of_the_gain_and_the_worst_window():
+    (row,) = kept_table.rows_of(kept_frame((500.0, 1200.0, 480.0)))
+    assert row["kept"][0] == pytest.approx(1 - 700 / 1420)
+    assert (row["worst_of_easy"], row["worst_of_oracle"]) == (1.2, 2.4)
+    assert kept_table.missed(row) == "kept, worst window"
+    (row,) = kept_table.rows_of(kept_frame((510.0, 520.0, 490.0)))
+    assert kept_table.missed(row) == ""
+    slow = kept_frame(
+        (1090.0,) * 3, best=(1000.0, 1000.0, 999.0)
+    )  # EASY's is less than the oracle's
+    assert kept_table.missed(next(kept_table.rows_of(slow))) == ""  # a gain not worth a share
+
+
+def test_a_window_that_lacks_a_case_is_left_out():
+    frame = kept_frame((510.0, 520.0, 490.0))
+    (row,) = kept_table.rows_of(frame.drop(index=frame.index[-1]))
+    assert row["windows"] == 2

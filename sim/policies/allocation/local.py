@@ -3,7 +3,8 @@
 The count depends on the job's own curve alone; then anything that fits starts,
 in queue order (``backfill=skip``). With t_min and a_min the least time and area,
 α(p) = a(p)/a_min, β(p) = T(p)/t_min. LPA: ICPP'22 and TOPC'24. FAIR is
-1/μ(R)-competitive for makespan, by the authors' code and tables.
+1/μ(R)-competitive for makespan, by the authors' code and tables. Both count with
+curves whose area is raised where it falls, an oracle's too.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Advice, Counts, Reading, round_down
-from sim.policies.allocation.curve import CurveRule, fastest
+from sim.policies.advice import Advice, Counts, Reading, raised, round_down
+from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.policies.ties import TIE, first_least, is_less
 from sim.view import View
 
 Model = Literal["roofline", "communication", "amdahl", "general"]
@@ -76,7 +78,8 @@ class LocalAllocation(CurveRule):
     version : {"topc24", "icpp22"}
         ``icpp22``: the least p with β(p) <= δ(μ). ``topc24``: the largest p up
         to the fastest with α(p) <= α_M. Both are cut at ceil(μP).
-    advice : Advice, optional
+    advice, counts
+        As in `sim.policies.allocation.curve.CurveRule`.
     """
 
     def __init__(
@@ -84,8 +87,9 @@ class LocalAllocation(CurveRule):
         model: Model = "general",
         version: Literal["topc24", "icpp22"] = "topc24",
         advice: Advice | None = None,
+        counts: Counts = "all",
     ) -> None:
-        super().__init__(advice)
+        super().__init__(advice, counts)
         if model not in TOPC24:
             raise ValueError(f"model must be one of {', '.join(TOPC24)}; got {model!r}")
         if version not in ("topc24", "icpp22"):
@@ -100,7 +104,7 @@ class LocalAllocation(CurveRule):
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the rule's count for a job."""
-        self._limit = ceil(self.mu * view.processors * (1 - 1e-12))
+        self._limit = ceil(self.mu * view.processors * (1 - TIE))
         return super().choose(job, view, outlook)
 
     def pick(self, reading: Reading) -> int:
@@ -108,28 +112,28 @@ class LocalAllocation(CurveRule):
         return min(self._unlimited(reading), round_down(reading.counts, self._limit))
 
     def _unlimited(self, reading: Reading) -> int:
-        counts, runtimes = reading.counts, reading.runtimes
+        counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
-            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + 1e-12)
+            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)
             return int(np.argmax(fast))
         areas = counts * runtimes
-        least = min(float(areas.min()), reading.serial)
-        fastest = int(np.argmin(runtimes))
-        lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + 1e-12))
+        least = min(float(areas.min()), serial)
+        fastest = int(first_least(runtimes))
+        lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + TIE))
         return int(lean[-1]) if lean.size else 0
 
 
 @njit(cache=True)
 def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
-    last = fastest(runtimes)
+    last = first_least(runtimes)
     least = np.inf
     for k in range(last + 1):
         least = min(least, counts[k] * runtimes[k])
     best, ratio = 0, np.inf
     for k in range(last + 1):
         worse = max(counts[k] * runtimes[k] / least, runtimes[k] / runtimes[last])
-        if worse < ratio:
+        if is_less(worse, ratio):
             best, ratio = k, worse
     return best, ratio
 
@@ -169,12 +173,12 @@ class FairMolder(Molder):
     def menu(self, job: int) -> Reading:
         """Return the menu up to the job's p, and let R grow."""
         menu = super().menu(job)
-        place, ratio = fair_place(menu)
+        place, ratio = fair_place(raised(menu))
         self.ratio = max(self.ratio, ratio)
         self._balanced[job] = menu.counts[place]
         return menu
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at min(p, ceil(μ(R)·P))."""
-        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - 1e-12))
+        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - TIE))
         queue.settle(self._balanced, float(limit))

@@ -4,8 +4,10 @@ from typing import Literal
 
 import numpy as np
 
+from predictors.base import IntArray
 from sim.decisions import Decision, WakeAt
 from sim.errors import PolicyError
+from sim.policies.advice import Reading, raised
 from sim.policies.base import Allocation, OpenAllocation, Scheduler
 from sim.policies.molding.replan import allot
 from sim.policies.molding.scheduler import OpenKeeper, no_outlook
@@ -25,10 +27,12 @@ class Batches:
 
     - ``ludwig_tiwari``: choose counts that minimise max(longest time, area/P),
       ω; then start anything that fits, in queue order: at most 2ω, and ω is at
-      most the least makespan (Turek, Wolf & Yu 1992; Ludwig & Tiwari 1994).
+      most the least makespan (Turek, Wolf & Yu 1992; Ludwig & Tiwari 1994). Of
+      the counts that meet a deadline it takes the leanest, so that area may fall.
     - ``mounie_rapine_trystram``: two shelves, at most 3/2 + ε of the least
       makespan for monotone moldable jobs (Mounié, Rapine & Trystram 2007);
-      where its plan does not exist, as with rigid jobs, the first method.
+      it plans with times raised until area does not fall; where its plan does
+      not exist, as with rigid jobs, the first method.
 
     Parameters
     ----------
@@ -102,18 +106,34 @@ class BatchScheduler(OpenKeeper):
         places = queue.places()[: self._rule.depth]
         dish = np.zeros(places.size, np.int64)
         low, high = queue.low[places], queue.high[places]
-        bound = allot(self.view.processors, queue.counts, queue.runtimes, low, high, dish)
         self._batch = set(queue.job[places].tolist())
-        slots: list[Slot] | None = None
+        slots = None
         if self._rule.method == "mounie_rapine_trystram":
-            curves = [Curve(*queue.allowed(place)) for place in places.tolist()]
-            slots = two_shelves(curves, self.view.processors, bound, self._rule.epsilon)
-        if slots is not None:
+            slots = self._two_shelves(places)
+        if slots is None:
+            allot(self.view.processors, queue.counts, queue.runtimes, low, high, dish)
+        else:
             for slot in slots:
                 dish[slot.job] = low[slot.job] + slot.dish
                 self._planned[queue.job.item(places.item(slot.job))] = self.view.now + slot.start
         for place, chosen in zip(places.tolist(), dish.tolist(), strict=True):
             queue.choose(place, chosen)
+
+    def _two_shelves(self, places: IntArray) -> list[Slot] | None:
+        """Plan the jobs at places on two shelves, with raised times; None if there is no plan."""
+        queue = self.queue
+        serial = queue.serial[places].tolist()
+        menus = [
+            Reading(*queue.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
+        ]
+        curves = [Curve(*raised(menu)[:2]) for menu in menus]
+        counts = np.concatenate([curve.counts for curve in curves])
+        runtimes = np.concatenate([curve.runtimes for curve in curves])
+        high = np.cumsum([curve.counts.size for curve in curves])
+        low = np.concatenate([[0], high[:-1]])
+        processors = self.view.processors
+        bound = allot(processors, counts, runtimes, low, high, np.zeros(places.size, np.int64))
+        return two_shelves(curves, processors, bound, self._rule.epsilon)
 
     def _start_what_fits(self) -> list[Decision]:
         queue, free = self.queue, self.view.free

@@ -10,8 +10,8 @@ from sim.load_outlook import LoadOutlook
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, OpenAllocation, Scheduler
 from sim.policies.order import Order
-from sim.policies.placement import fastest
-from sim.processors import as_numbers, as_ranges
+from sim.policies.placement import fastest, named
+from sim.processors import as_numbers
 from sim.view import View
 
 
@@ -89,7 +89,7 @@ class PatientScheduler(EasyScheduler):
             for one in decisions
         ]
         if self.waiting is not None and self.waiting.until > self._woken_at:
-            soon = self.view.now + self._load.beliefs.sensors.every
+            soon = self.view.now + self._load.every
             self._woken_at = min(self.waiting.until, soon)
             placed.append(WakeAt(self._woken_at))
         return placed
@@ -119,19 +119,23 @@ class PatientScheduler(EasyScheduler):
 
     def _placed(self, start: Start) -> Start:
         """Name the processors of a start; who outlasts the wait leaves those that are wanted."""
-        view, pool = self.view, self._pool
+        view, best = self.view, self._pool
         if self.waiting is not None:
             job, count = start.job, start.processors
-            others = np.setdiff1d(pool, self.waiting.own, assume_unique=True)
+            others = np.setdiff1d(best, self.waiting.own, assume_unique=True)
             if count <= others.size and view.now + view.belief(job, count) > self.waiting.until:
-                pool = others
-        own = fastest(view, self._load, start.job, start.processors, pool)
-        self._pool = np.setdiff1d(self._pool, own, assume_unique=True)
-        return start._replace(nodes=as_ranges(own))
+                best = others
+        start, self._pool = named(view, self._load, start, self._pool, best)
+        return start
 
     def _better_start(self, job: int, processors: int) -> Waiting | None:
-        """Return when, and on what, the job had better start; None for now."""
+        """Return when, and on what, the job had better start; None for now.
+
+        None too where it is to start on processors that others are yet to give up.
+        """
         view, load, pool = self.view, self._load, self._pool
+        if processors > pool.size:
+            return None
         last = self._fitted_since.setdefault(job, view.now) + self._rule.longest
         at_once = view.runtime_on(job, fastest(view, load, job, processors, pool))
         if at_once is None:

@@ -313,7 +313,8 @@ class ReallocatingScheduler:
         begun: list[Decision] = []
         for start in starts:
             share = counts.get(start.job, 0)
-            begun.append(Start(start.job, share, None, begin(share)) if share else start)
+            whole = Start(start.job, share, None, begin(share)) if share else start
+            begun.append(whole._replace(nodes=None) if counts else whole)
         return [*shrinks, *begun, *grows]
 
     def _wakes(self, later: float) -> list[Decision]:

@@ -27,7 +27,6 @@ class Progress:
         ``no_ref`` before the first measurement, ``increase``, ``decrease``, ``stable``.
     due : float
         When to measure next, seconds.
-    measurements : int
     efficiency, processors : float, int
         The last measurement and the count it was made on; 0 before.
     bad : bool
@@ -38,7 +37,6 @@ class Progress:
 
     due: float
     phase: Phase = "no_ref"
-    measurements: int = 0
     efficiency: float = 0.0
     processors: int = 0
     bad: bool = False
@@ -55,7 +53,6 @@ class Bounds:
     interval: float
     stable_interval: float
     tolerance: float
-    noise: float
 
 
 def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int]:
@@ -91,7 +88,8 @@ class PerformanceDriven(Reallocation):
     tolerance : float
         Relative change of efficiency that restarts the search.
     noise : float
-        Standard deviation of the logarithm of a measurement's error.
+        Standard deviation of the logarithm of a measurement's error; the engine reads it
+        once, before the run.
     """
 
     shrinks_unasked = True
@@ -125,8 +123,9 @@ class PerformanceDriven(Reallocation):
         if not (tolerance >= 0 and noise >= 0):
             raise ValueError(f"tolerance and noise must be at least 0, got {tolerance}, {noise}")
         self.bounds = Bounds(
-            high_efficiency, low_efficiency, step, interval, stable_interval, tolerance, noise
+            high_efficiency, low_efficiency, step, interval, stable_interval, tolerance
         )
+        self.noise = noise
 
     def sharing(self, beliefs: Beliefs) -> "PerformanceSharing":
         """Return the rule at work in a new run."""
@@ -230,11 +229,10 @@ class PerformanceSharing(PlainSharing):
     def _measure(self, run: Run, search: Progress) -> int:
         """Take a measurement, move on to the next state, and return the wanted count."""
         bounds, held = self._bounds, run.processors
-        sensor = self.view.sensor
-        if sensor is None:
+        measure = self.view.measured_efficiency
+        if measure is None:
             return held
-        efficiency = sensor(run, bounds.noise, search.measurements)
-        search.measurements += 1
+        efficiency = measure(run.job)
         before, processors = search.efficiency, search.processors
         search.efficiency, search.processors = efficiency, held
         search.bad = efficiency < bounds.low

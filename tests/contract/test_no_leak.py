@@ -1,0 +1,270 @@
+"""What a job's runtime does before the job has ended: nothing, to anybody but the oracles.
+
+A log is replayed twice; in the second one job takes another time on every
+count. Until the earlier of its two ends, all passes, starts and predictions must
+be the same to the last bit. ``MOLDSIM_ALL_PAIRS=1`` runs every preset with every
+predictor; the plain tests take each of them at least once.
+"""
+
+import os
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from swf_samples import job_line
+
+from predictors.oracle import NeedsTruth
+from sim.app import prepare
+from sim.build import build
+from sim.config import CONFIG_FOLDER
+from sim.engine import Engine
+from sim.errors import PolicyError
+from sim.machine import Dedicated
+from sim.run import play, set_scene
+from workloads.base import Trace
+
+prepare()
+POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
+PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
+ORACLES = ["oracle", "repaired", *(name for name in PREDICTORS if name.startswith("noisy_oracle"))]
+"""All that holds a handle on the truth; the others must not, see below."""
+HONEST = [name for name in PREDICTORS if name not in ORACLES]
+EVERY = bool(os.environ.get("MOLDSIM_ALL_PAIRS"))
+JOBS, PROCESSORS = 45, 32
+CHANGED = {7: 3.0, 20: 0.25}
+"""Jobs by place, and by what their runtime is multiplied."""
+TOY = (
+    "workload=swf", "workload.size=hidden", "workload.sizes=null", "workload.load=null",
+    "workload.applications=4", "moldability.share=0.9", "moldability.malleable=0.5",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Return a function from a changed job and a factor to a log with requested times."""
+    folder = tmp_path_factory.mktemp("logs")
+
+    def write(job=None, factor=1.0):
+        rng = np.random.default_rng(5)
+        lines = [f"; MaxProcs: {PROCESSORS}"]
+        submit = np.cumsum(rng.exponential(60.0, JOBS)).astype(int)
+        for k in range(JOBS):
+            runtime, count = int(rng.lognormal(5.5, 1.0)) + 8, int(2 ** rng.integers(0, 5))
+            asked = int(runtime * rng.uniform(0.7, 4.0)) + 1
+            runtime = int(runtime * factor) if k == job else runtime
+            fields = {"requested_processors": count, "allocated_processors": count}
+            fields |= {"run_time": runtime, "requested_time": asked, "user_id": k % 5}
+            fields |= {"executable_number": k % 4, "submit_time": submit[k]}
+            lines.append(job_line(job_number=k + 1, **fields))
+        path = folder / f"log-{job}-{factor}.swf"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@cache
+def composed(*overrides):
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config = compose("config", overrides=[*TOY, *overrides])
+    return OmegaConf.to_container(config, resolve=True)
+
+
+class Passes:
+    """Notes when a policy looked, and what it decided."""
+
+    def __init__(self):
+        self.noted = []
+
+    def looked(self, engine, decisions):
+        self.noted.append((engine.view.now, repr(list(decisions))))
+
+    def finished(self, engine):
+        pass
+
+
+def replayed(config, scene, monkeypatch):
+    """Return the passes of a run, its start and end times, and its predictions."""
+    passes = Passes()
+    monkeypatch.setattr("sim.run.watchers", lambda config, progress: (passes,))
+    return passes.noted, play(config, config, scene).outcome
+
+
+def seen_until(instant, noted, outcome):
+    """Return all that happened before an instant and could be known then."""
+    records, tables = outcome.records, outcome.tables
+    held, said = records.stretches, tables.predictions
+    stretches = sorted(
+        (held.start_time.item(k), held.job.item(k), held.processors.item(k))
+        for k in np.flatnonzero(held.start_time < instant)
+    )
+    columns = [name for name in said.columns if name != "actual"]
+    predictions = said.loc[said["time"] < instant, columns].to_json(double_precision=15)
+    believed = np.asarray(records.believed_runtime)[records.start_time < instant]
+    return [one for one in noted if one[0] < instant], stretches, predictions, believed.tobytes()
+
+
+def differs(log, monkeypatch, *overrides):
+    """Say whether another runtime of some job shows before either end, in which jobs."""
+    shows = []
+    for job, factor in CHANGED.items():
+        runs = []
+        for path in (log(), log(job, factor)):
+            config = composed(f"workload.path={path}", *overrides)
+            runs.append(replayed(config, set_scene(config, 0), monkeypatch))
+        place = [np.flatnonzero(run.trace.jobs["job_id"] == job + 1).item() for _, run in runs]
+        ends = [run.records.end_time[at] for (_, run), at in zip(runs, place, strict=True)]
+        assert ends[0] != ends[1]
+        one, two = (seen_until(min(ends), *run) for run in runs)
+        assert len(one[0]) > 3
+        if one != two:
+            shows.append(job)
+    return shows
+
+
+def pairs():
+    """Return policies with predictors: all, or each of them at least once."""
+    if EVERY:
+        return list(product(POLICIES, HONEST))
+    return [(name, HONEST[k % len(HONEST)]) for k, name in enumerate(POLICIES)]
+
+
+def learning(predictor):
+    """Return what keeps a predictor from runs before the start."""
+    learns = "calibration" in OmegaConf.load(CONFIG_FOLDER / f"predictor/{predictor}.yaml")
+    return ["predictor.calibration=0"] if learns else []
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_only_oracles_ask_for_the_truth(predictor):
+    part = build(composed(f"predictor={predictor}")["predictor"], "predictor")
+    asks = any(isinstance(one, NeedsTruth) for one in (part, getattr(part, "before", None)))
+    assert asks == (predictor in ORACLES)
+
+
+@pytest.mark.parametrize(("policy", "predictor"), pairs())
+def test_no_runtime_shows_before_the_job_has_ended(policy, predictor, log, monkeypatch):
+    chosen = (f"policy={policy}", f"predictor={predictor}", *learning(predictor))
+    assert not differs(log, monkeypatch, *chosen)
+
+
+@pytest.mark.parametrize("cluster", ["shared", "failing"])
+@pytest.mark.parametrize("predictor", ["adept", "rational", "consensus"])
+def test_nor_on_another_machine(cluster, predictor, log, monkeypatch):
+    chosen = (f"cluster={cluster}", f"predictor={predictor}", *learning(predictor))
+    assert not differs(log, monkeypatch, "policy=sa", *chosen)
+
+
+@pytest.mark.parametrize(
+    ("policy", "predictor"),
+    list(product(POLICIES, ORACLES)) if EVERY else [("sa", name) for name in ORACLES],
+)
+def test_an_oracle_is_found_out(policy, predictor, log, monkeypatch):
+    shows = differs(log, monkeypatch, f"policy={policy}", f"predictor={predictor}")
+    assert shows == list(CHANGED)
+
+
+# What can be asked of the view
+
+
+class Prying:
+    """A policy that tries to read true efficiencies, and starts jobs first come, first served."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.measured = {}
+        self.refused = 0
+
+    def begin(self, view):
+        self.view, self.scheduler = view, self.inner.begin(view)
+        return self
+
+    def look(self):
+        view = self.view
+        for job in range(len(view.submit_time)):
+            try:
+                answer = view.measured_efficiency(job)
+            except PolicyError:
+                self.refused += 1
+                assert job not in view.running
+            else:
+                assert answer == view.measured_efficiency(job)
+                self.measured.setdefault(job, []).append(answer)
+        return self.scheduler.look()
+
+
+def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
+    config = composed(f"workload.path={log()}", "policy=fcfs", "predictor=user_estimate")
+    policies = []
+
+    def pry(node, key, **more):
+        made = build(node, key, **more)
+        if key == "policy":
+            made = Prying(made)
+            policies.append(made)
+        return made
+
+    monkeypatch.setattr("sim.run.build", pry)
+    outcome = play(config, config, set_scene(config, 0)).outcome
+    measured, truth = policies[0].measured, outcome.truth
+    counts = outcome.trace.jobs["requested_processors"].to_numpy()
+    runtimes = outcome.trace.jobs["reference_runtime"].to_numpy()
+    exact = truth.serial_time / (counts * runtimes)
+    assert policies[0].refused > JOBS
+    assert len(measured) > JOBS // 2
+    answers = [(value, exact[job]) for job, values in measured.items() for value in values]
+    errors = np.log([value / true for value, true in answers])
+    assert all(value != true for value, true in answers)
+    assert 0.03 < errors.std() < 0.07
+    assert len(set(errors)) == len(errors)
+
+
+SETTINGS = {
+    "dedicated": ("policy=pdpa",),
+    "shared": ("cluster=shared", "policy=load_aware", "predictor=rational"),
+    "patient": ("cluster=shared", "policy=easy_patient", "predictor=oracle"),
+    "evolving": ("cluster=failing", "evolving=adaptive", "policy=careful", "predictor=dynamic"),
+}
+
+
+def within_reach(root):
+    """Yield every object that public names lead to, with the path of names."""
+    stack, seen = [("view", root)], set()
+    while stack:
+        path, thing = stack.pop()
+        if id(thing) in seen or isinstance(thing, str | bytes | int | float | np.ndarray | type):
+            continue
+        seen.add(id(thing))
+        yield path, thing
+        if isinstance(thing, dict):
+            stack += [(f"{path}[{k!r}]", v) for k, v in list(thing.items())[:50]]
+        elif isinstance(thing, list | tuple | set):
+            stack += [(f"{path}[]", v) for v in list(thing)[:50]]
+        elif type(thing).__module__.split(".")[0] in ("sim", "predictors", "workloads"):
+            names = [name for name in dir(thing) if not name.startswith("_")]
+            found = [(name, getattr(thing, name, None)) for name in names]
+            stack += [(f"{path}.{n}", v) for n, v in found if v is not None and not callable(v)]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypatch):
+    config = composed(f"workload.path={log()}", *SETTINGS[setting])
+    paths = []
+
+    class Wanderer(Passes):
+        def looked(self, engine, decisions):
+            if len(self.noted) < 20:
+                paths.extend(
+                    path
+                    for path, thing in within_reach(engine.view)
+                    if isinstance(thing, Engine | Trace | Dedicated)
+                    or any(hasattr(thing, name) for name in ("serial_time", "cpu_at", "during"))
+                )
+            super().looked(engine, decisions)
+
+    monkeypatch.setattr("sim.run.watchers", lambda config, progress: (Wanderer(),))
+    play(config, config, set_scene(config, 0))
+    assert not paths
