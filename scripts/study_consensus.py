@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from predictors.consensus_calibration import RANGES, RULE
 from predictors.consensus import Consensus
+from predictors.consensus_calibration import RANGES, RULE
 from predictors.consensus_rule import ConsensusRule, RangeModel
 from predictors.evaluation import (
     Case,
