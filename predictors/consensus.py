@@ -45,10 +45,12 @@ class Consensus:
     before, on this application or on others. Beyond the measured counts each method's
     exponent is kept within what is seen in practice, the straight log-log line decides
     more of the growth the farther the target is, and where the counts say little the
-    answer leans to the growth that is typical. At measured counts it keeps to their runs;
-    a declining end is left out and believed at its counts alone. The range is as
+    answer leans to the growth that is typical. The range is as
     wide as errors on measured curves have been with as many counts, at that distance
     and with that disagreement among the methods.
+
+    Where no input varies, an answer at a measured count keeps to its runs; a declining
+    end is left out of the fits and believed at its own counts alone.
 
     Parameters
     ----------
