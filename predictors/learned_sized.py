@@ -16,7 +16,7 @@ from predictors.loglog_kernels import DETERMINED, predicted
 from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
-from predictors.remarks import worse
+from predictors.remarks import UNUSABLE, gravest, worse
 from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
 _KEPT_RUNS = 400
@@ -172,6 +172,12 @@ class SizedHistory:
         far = is_far(model.model_, log2(nprocs), log_inputs)
         return worse(self._judged(), "warning" if far else "")
 
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
+        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        grade = self.grade(nprocs, size)
+        code = gravest(self._model().remarks_on_fit())[1] if grade == UNUSABLE else ""
+        return Explanation(method, self.number, grade, code)
+
     def _inside(self, size: float) -> tuple[float, float]:
         """Return the size to ask for, and the factor that is left to proportion."""
         if isnan(size):
@@ -287,8 +293,9 @@ class RegressionPerApplication:
     model : LogLogRegression or FocusedRegression
     method : str
         Its name in ``predictions.parquet``.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     growth : float
@@ -312,11 +319,11 @@ class RegressionPerApplication:
         self,
         model: Regression,
         method: str,
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         growth: float = 0.1,
     ) -> None:
-        if calibration < 0:
+        if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
         if not growth >= 0:
             raise PredictorError(f"growth must be at least 0, got {growth}")
@@ -349,4 +356,4 @@ class RegressionPerApplication:
         size = self._pools.size[job]
         if history is None or not history.can_predict:
             return Explanation("requested_time", 0, "")
-        return Explanation(self.method, history.number, history.grade(nprocs, size))
+        return history.explain(self.method, nprocs, size)
