@@ -16,7 +16,7 @@ from predictors.loglog_kernels import DETERMINED, predicted
 from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
-from predictors.remarks import worse
+from predictors.remarks import UNUSABLE, gravest, worse
 from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
 _KEPT_RUNS = 400
@@ -171,6 +171,12 @@ class SizedHistory:
         log_inputs = [log2(inside)] if model.model_.inputs else []
         far = is_far(model.model_, log2(nprocs), log_inputs)
         return worse(self._judged(), "warning" if far else "")
+
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
+        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        grade = self.grade(nprocs, size)
+        code = gravest(self._model().remarks_on_fit())[1] if grade == UNUSABLE else ""
+        return Explanation(method, self.number, grade, code)
 
     def _inside(self, size: float) -> tuple[float, float]:
         """Return the size to ask for, and the factor that is left to proportion."""
@@ -349,4 +355,4 @@ class RegressionPerApplication:
         size = self._pools.size[job]
         if history is None or not history.can_predict:
             return Explanation("requested_time", 0, "")
-        return Explanation(self.method, history.number, history.grade(nprocs, size))
+        return history.explain(self.method, nprocs, size)

@@ -72,6 +72,7 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_mape", "prediction error, mean", PERCENT, -1),
         Row("prediction_median_error", "prediction error, median", PERCENT, -1),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
+        Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
     ),
 )  # fmt: skip
 

@@ -187,6 +187,7 @@ def _actual(truth: GroundTruth, records: Records) -> FloatArray:
 def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
     asked = records.consultations
+    measured = asked.runs_at_count > 0
     return pd.DataFrame(
         {
             "job_id": trace.jobs["job_id"].to_numpy()[asked.job],
@@ -199,6 +200,8 @@ def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.
             "method": pd.Series(asked.method, dtype="str"),
             "observations": asked.observations,
             "reliability": pd.Series(asked.reliability, dtype="str"),
+            "runs_at_count": pd.Series(asked.runs_at_count, dtype="Int64").where(measured),
+            "mean_at_count": np.where(measured, asked.mean_at_count, np.nan),
         }
     )
 

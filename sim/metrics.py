@@ -11,7 +11,7 @@ from predictors.base import FloatArray, Observation
 from sim.bounds import bound_figures, over_bounds
 from sim.frames import completed, held_area
 from sim.job_metrics import Figures, job_figures
-from sim.learning import error_figures, learning_figures
+from sim.learning import belief_figures, error_figures, learning_figures
 from sim.machine_metrics import machine_figures, stability
 from sim.outcome import Outcome
 from sim.recovery_metrics import recovery_figures
@@ -117,6 +117,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
         **job_figures(kept),
         **machine_figures(run.state, run.records.processors, begin, end),
         **error_figures(run.tables.predictions[inside]),
+        **belief_figures(run.tables.predictions[inside]),
         **batch_figures(kept),
     }
     return {f"steady_{key}": value for key, value in figures.items()}
@@ -204,6 +205,7 @@ def summarise(
             over_bounds(_merge(own)),
             stability(run.state, run.records.processors, begin, end),
             error_figures(predictions[predictions["job_id"] >= 0]),
+            belief_figures(predictions[predictions["job_id"] >= 0]),
             learning_figures(run.truth, run.records, calibration, counted),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),

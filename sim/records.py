@@ -47,6 +47,12 @@ class Consultations:
     predicted : numpy.ndarray of float, shape (m,), seconds
     method, reliability : list of str, length m
     observations : numpy.ndarray of int, shape (m,)
+    runs_at_count : numpy.ndarray of int, shape (m,)
+        Runs that the predictor kept at that very count.
+    mean_at_count : numpy.ndarray of float, shape (m,), seconds
+        Their geometric mean, brought to this job; NaN without runs.
+    decided : numpy.ndarray of bool, shape (m,)
+        Whether nothing but the curve, where there was one, kept the request standing.
     final : numpy.ndarray of bool, shape (m,)
         Whether this is the job's last run.
     """
@@ -58,6 +64,9 @@ class Consultations:
     method: list[str]
     reliability: list[str]
     observations: IntArray
+    runs_at_count: IntArray
+    mean_at_count: FloatArray
+    decided: NDArray[np.bool_]
     final: NDArray[np.bool_]
 
 

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    Inquisitive,
+    IntArray,
+    RuntimePredictor,
+    VisibleJobs,
+)
 from predictors.load_aware import NeedsLoad, Parts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
@@ -138,6 +145,8 @@ class View:
         What beliefs are stretched by, where the policy wants that.
     change_cost : callable
         What the policy says that a change costs: two counts to seconds.
+    undecided : set of int
+        Jobs whose request stands whatever a curve says: a rule would not go by it.
     scales_requests : bool
         Whether a malleable job without a curve is believed to need its requested
         processor-seconds on any count, instead of its requested time.
@@ -182,6 +191,7 @@ class View:
         self.load: LoadOutlook | None = None
         self.past_errors: PastErrors | None = None
         self.change_cost: Callable[[int, int], float] = _free_of_charge
+        self.undecided: set[int] = set()
         self.scales_requests = False
         self.queries = 0
         self._predictor = predictor
@@ -334,9 +344,17 @@ class View:
         """Return which counts of the job's application the predictor has seen."""
         return self._seen.get(self.application[job], NOTHING_SEEN)
 
-    def reliability(self, job: int, processors: int) -> str:
-        """Return how the predictor grades its own belief."""
-        return self._predictor.explain(job, processors).reliability
+    def explain(self, job: int, processors: int) -> Explanation:
+        """Return what the predictor's belief rests on, for what is left of the job."""
+        found = self._predictor.explain(job, processors)
+        if job in self.left:
+            found = found._replace(mean_at_count=found.mean_at_count * self.left[job])
+        return found
+
+    def reliability(self, job: int, processors: int) -> tuple[str, str]:
+        """Return how the predictor grades its own belief, and the code of why."""
+        found = self._predictor.explain(job, processors)
+        return found.reliability, found.code
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""

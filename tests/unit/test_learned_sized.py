@@ -47,7 +47,7 @@ def test_recovers_a_power_law_in_size_and_count(regression) -> None:
             regression.observe(seen(nprocs, law(nprocs, size), size))
     counts = np.array([2, 8, 64])
     np.testing.assert_allclose(regression.curve(0, counts), law(counts, 50.0), rtol=1e-9)
-    method, observations, _ = regression.explain(0, 8)
+    method, observations, *_ = regression.explain(0, 8)
     assert (method, observations) == ("regression", 9)
     assert regression.curve(1, counts) is None
 
