@@ -204,8 +204,9 @@ class CurvePerApplication:
         Such as `predictors.Adept`.
     method : str
         Its name in ``predictions.parquet``.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     min_counts : int
@@ -233,12 +234,12 @@ class CurvePerApplication:
         self,
         model: CurveModel,
         method: str,
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         min_counts: int = 3,
         tolerance: float = 0.02,
     ) -> None:
-        if calibration < 0:
+        if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
         if min_counts < 1:
             raise PredictorError(f"min_counts must be at least 1, got {min_counts}")

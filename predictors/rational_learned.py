@@ -128,8 +128,9 @@ class RationalPerApplication:
         the run, or the least value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     min_counts : int
@@ -168,15 +169,15 @@ class RationalPerApplication:
         weights: Weights = "relative",
         load: LoadForm = "min_avg_avail",
         growth: str = "auto",
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         min_counts: int = 3,
         keep: int = 100,
         refit: float = 0.2,
         applications: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         for name, value, least in (
-            ("calibration", calibration, 0),
+            ("calibration", calibration or 0, 0),
             ("min_counts", min_counts, 1),
             ("keep", keep, 1),
         ):
