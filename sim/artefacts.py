@@ -37,6 +37,7 @@ UNITS = {
         (
             *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
+            "recorded_start_time",
             *("predicted", "actual", "wanted_time", "time_low", "time_high"),
             *("wanted_seconds", "answered_time", "denied_time"),
         ),
