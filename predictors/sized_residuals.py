@@ -5,7 +5,7 @@ from math import exp, nan
 import numpy as np
 from numba import njit
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.residuals import PRIOR_RUNS, factors
 
 LIKE = np.log(2.0)
@@ -102,6 +102,5 @@ class SizedRatios:
         found: FloatArray = factors(counts, self._known, means * (weights / (weights + PRIOR_RUNS)))
         return found
 
-    def _at(self, nprocs: int) -> np.ndarray:
-        place = int(np.searchsorted(self.counts, nprocs))
-        return self._places == (place if nprocs in self.counts else -1)
+    def _at(self, nprocs: int) -> BoolArray:
+        return np.asarray(self.counts[self._places] == nprocs, bool)
