@@ -13,6 +13,10 @@ FAR_FACTOR = 4.0
 """A target this many times beyond the observations is far."""
 HIGH_ERROR = 0.10
 """A relative fitting error that is high (ADEPT paper, section IX)."""
+UNUSABLE = "unusable"
+"""The worst grade."""
+DECLINING = "declining"
+"""Code of the remarks on counts beyond the fastest of a declining end."""
 _SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 
 
@@ -24,6 +28,16 @@ def worse(one: str, other: str) -> str:
 def worst_grade(remarks: Iterable[Remark]) -> str:
     """Return the worst grade of some remarks, empty without any."""
     return reduce(worse, (remark.grade for remark in remarks), "")
+
+
+def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
+    """Return grade and code of the worst remark; both empty without any.
+
+    Of equally bad ones `DECLINING` comes last: rules may make light of it, of others not.
+    """
+    ranked = ((_SEVERITY[r.grade], r.code != DECLINING, r) for r in remarks)
+    worst = max(ranked, key=lambda one: one[:2], default=None)
+    return ("", "") if worst is None else (worst[2].grade, worst[2].code)
 
 
 def check_level(level: float) -> None:
@@ -96,11 +110,24 @@ def misfit_remark(curve: ObservedCurve, residuals: FloatArray) -> list[Remark]:
     return [Remark("warning", "high_fitting_error", text, count)]
 
 
-def few_remark(curve: ObservedCurve, least: int, model: str) -> list[Remark]:
-    """Warn if there are fewer distinct counts than the model's parameters."""
+def few_remark(
+    curve: ObservedCurve, least: int, model: str, end: float | None = None
+) -> list[Remark]:
+    """Warn if there are fewer distinct counts than the model's parameters.
+
+    The next to measure is twice the last, or half of the first where counts beyond
+    `end` decline.
+    """
     seen = len(curve.nprocs)
     if seen >= least:
         return []
-    next_count = int(np.ceil(2.0 * curve.nprocs[-1]))
-    text = f"{seen} distinct processor count{'s' if seen > 1 else ''}; {model} needs {least}"
+    first, last = curve.nprocs[0], curve.nprocs[-1]
+    next_count: int | None = int(np.ceil(2.0 * last))
+    before = ""
+    if end is not None:
+        next_count = int(np.ceil(0.5 * first)) if first > 1.0 else None
+        before = " before the decline" if last <= end else ""
+    text = (
+        f"{seen} distinct processor count{'s' if seen > 1 else ''}{before}; {model} needs {least}"
+    )
     return [Remark("warning", "few_points", text, next_count)]

@@ -87,6 +87,11 @@ def accepted(target: object, key: str) -> tuple[str, ...]:
     return tuple(inspect.signature(_located(target, key)).parameters)
 
 
+def default(target: object, name: str, key: str) -> Any:
+    """Return what an argument of a ``_target_`` is where the configuration does not say."""
+    return inspect.signature(_located(target, key)).parameters[name].default
+
+
 def _hints(factory: Any) -> dict[str, Any]:
     constructor = factory.__init__ if inspect.isclass(factory) else factory
     try:

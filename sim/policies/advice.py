@@ -11,10 +11,13 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.remarks import DECLINING, UNUSABLE
+from sim.policies.ties import TIE, first_least
 from sim.view import View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
+MENUS: tuple[Counts, ...] = ("powers_of_two", "all")
 
 
 class Reading(NamedTuple):
@@ -86,12 +89,30 @@ def round_down(counts: IntArray, wanted: float) -> int:
 
     A real number that misses an integer by a rounding error counts as that integer.
     """
-    place = int(counts.searchsorted(wanted * (1 + 1e-12), side="right")) - 1
+    place = int(counts.searchsorted(wanted * (1 + TIE), side="right")) - 1
     return max(place, 0)
 
 
+def check_counts(counts: Counts | str) -> Counts:
+    """Return a name of counts to try, if it is one.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    for known in MENUS:
+        if counts == known:
+            return known
+    raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
+
+
 def tried(job: int, view: View, which: Counts) -> IntArray:
-    """Return the counts that a rule looks at: all, or powers of two and the request."""
+    """Return the counts that a rule looks at: all, or powers of two and the request.
+
+    Jobs with at most two counts have all of them either way; the largest count is not
+    among the powers of two unless it is one.
+    """
     return view.counts(job) if which == "all" else view.powers_of_two(job)
 
 
@@ -114,7 +135,8 @@ class Advice:
         the request stands.
     distrust : bool
         Whether the request stands where the predictor itself calls its belief
-        at the request unusable.
+        at the request unusable; but not where that is because runtimes rise
+        beyond a smaller count: such a job is molded down to the fastest.
     """
 
     repair: Repair = "fitted"
@@ -143,6 +165,14 @@ class Advice:
         counts : numpy.ndarray of int, shape (n,), ascending
             Feasible counts.
         """
+        reading = self._read(job, view, counts)
+        if reading is None:
+            view.undecided.add(job)
+        else:
+            view.undecided.discard(job)
+        return reading
+
+    def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         if view.fitted:
             counts = self._within_reach(job, view, counts)
             if counts.size == 0:
@@ -159,7 +189,7 @@ class Advice:
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
             runtimes = np.minimum.accumulate(runtimes)
             own = runtimes[asked.size - counts.size :]
-            useful = int(np.argmin(own)) + 1
+            useful = int(first_least(own)) + 1
             counts, own = counts[:useful], own[:useful]
         return Reading(counts, own, float(runtimes[0]))
 
@@ -172,4 +202,5 @@ class Advice:
         return kept
 
     def _is_unusable(self, job: int, view: View) -> bool:
-        return view.reliability(job, view.requested_processors[job]) == "unusable"
+        grade, code = view.reliability(job, view.requested_processors[job])
+        return grade == UNUSABLE and code != DECLINING

@@ -12,8 +12,8 @@ from sim.checks import Checker
 from sim.engine import simulate
 from sim.machine import Dedicated
 from sim.policies import Policy
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee
-from sim.policies.allocation.rigid import Fixed, Maximum, Request
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
+from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
@@ -143,6 +143,20 @@ def test_allocation_on_an_idle_machine(allocation: Allocation, processors: int) 
     records = molded(allocation, [(0, 2, 10)])
     assert records.allocated.tolist() == [processors]
     assert records.end_time[0] == pytest.approx(amdahl(0, processors))
+
+
+@pytest.mark.parametrize("ripple", [0.0, 1e-12])
+def test_the_maximum_takes_no_processors_that_shorten_nothing(ripple: float) -> None:
+    # 20/n seconds up to 5 processors, then the same but for the last digits.
+    trace = trace_of([(0, 2, 10)])
+
+    def bounded(job: int, n: int) -> float:
+        return 20 / min(n, 5) - (n > 5) * ripple * n
+
+    truth = ToyTruth(bounded, np.array([2]), np.array([8]))
+    policy = Policy(FirstComeFirstServed(), Easy(), Maximum())
+    assert simulate(trace, truth, policy, ToyOracle(truth), Dedicated(8)).allocated == [5]
+    assert simulate(trace, truth, policy, ToyEstimate(), Dedicated(8)).allocated == [8]
 
 
 def test_allocation_respects_the_allowed_counts() -> None:

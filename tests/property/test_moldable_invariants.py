@@ -13,8 +13,8 @@ from sim.bounds import least_costs, makespan_bound, response_bounds
 from sim.checks import Checker
 from sim.engine import simulate
 from sim.machine import Dedicated
-from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee
-from sim.policies.allocation.rigid import Fixed, Maximum, Request
+from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
+from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.turnaround import BestTurnaround
 
 MACHINE = 6

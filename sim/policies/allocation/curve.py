@@ -1,6 +1,7 @@
 """Allocations that read a count off the predicted curve, whatever the load.
 
-Where the predictor has nothing for a job, the request stands.
+Where the predictor has nothing for a job, the request stands; under the maximum
+rule, the largest count.
 """
 
 from abc import abstractmethod
@@ -9,32 +10,16 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Advice, Counts, Reading, last_up_to, tried
+from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
+from sim.policies.ties import TIE, first_least, is_less
 from sim.view import View
 
 
 @njit(cache=True)
 def knee(counts: IntArray, runtimes: FloatArray) -> int:
     """Return the place of the least n that maximises S(n)²/n, where n·T² is least."""
-    least = np.inf
-    for k in range(counts.size):
-        least = min(least, counts[k] * (runtimes[k] * runtimes[k]))
-    least *= 1 + 1e-12
-    for k in range(counts.size):
-        if counts[k] * (runtimes[k] * runtimes[k]) <= least:
-            return k
-    return 0
-
-
-@njit(cache=True)
-def fastest(runtimes: FloatArray) -> int:
-    """Return the place of the least count of those that run fastest."""
-    best = 0
-    for k in range(1, runtimes.size):
-        if runtimes[k] < runtimes[best]:
-            best = k
-    return best
+    return first_least(counts * (runtimes * runtimes))
 
 
 @njit(cache=True)
@@ -43,8 +28,8 @@ def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
 
     Of the first count where all are above A.
     """
-    wanted = np.floor(serial / runtimes[fastest(runtimes)] + 0.5)
-    return last_up_to(counts, 0, counts.size, wanted * (1 + 1e-12))
+    wanted = np.floor(serial / runtimes[first_least(runtimes)] * (1 + TIE) + 0.5)
+    return last_up_to(counts, 0, counts.size, wanted)
 
 
 @njit(cache=True)
@@ -62,8 +47,7 @@ def last_efficient(
         Least T(1) / (n·T(n)).
     """
     place = end - 1
-    least = efficiency * (1 - 1e-12)
-    while place > begin and serial < least * (counts[place] * runtimes[place]):
+    while place > begin and is_less(serial, efficiency * (counts[place] * runtimes[place])):
         place -= 1
     return place
 
@@ -82,18 +66,19 @@ def efficient(reading: Reading, efficiency: float) -> int:
 
 
 class CurveRule:
-    """Reads a count off the predicted runtimes over all feasible counts.
+    """Reads a count off the predicted runtimes over the feasible counts.
 
     Parameters
     ----------
     advice : Advice, optional
         How predicted curves are read; as `Advice()` says by default.
+    counts : {"all", "powers_of_two"}
+        Which counts there are to choose from: all, or powers of two and the request.
     """
 
-    counts: Counts = "all"
-
-    def __init__(self, advice: Advice | None = None) -> None:
+    def __init__(self, advice: Advice | None = None, counts: Counts = "all") -> None:
         self.advice = advice or Advice()
+        self.counts = check_counts(counts)
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the rule's count; the request where there is no curve or no choice."""
@@ -102,15 +87,39 @@ class CurveRule:
             return int(counts[0])
         reading = self.advice.read(job, view, counts)
         if reading is None:
-            return view.requested_processors[job]
+            return self.without_curve(job, view, counts)
         place = self.pick(reading)
         count = int(reading.counts[place])
         view.believe(job, count, float(reading.runtimes[place]))
         return count
 
+    def without_curve(self, job: int, view: View, counts: IntArray) -> int:
+        """Return the count of a job of which nothing can be read: its request."""
+        return view.requested_processors[job]
+
     @abstractmethod
     def pick(self, reading: Reading) -> int:
         """Return the place of the chosen count."""
+
+
+class Maximum(CurveRule):
+    """Every job gets as many processors as shorten it: the fastest count on its curve.
+
+    Without a curve it gets its largest count.
+
+    Parameters
+    ----------
+    advice, counts
+        As in `CurveRule`.
+    """
+
+    def pick(self, reading: Reading) -> int:
+        """Return the place of the fastest count, the least of equals."""
+        return int(first_least(reading.runtimes))
+
+    def without_curve(self, job: int, view: View, counts: IntArray) -> int:
+        """Return the largest count."""
+        return int(counts[-1])
 
 
 class AverageParallelism(CurveRule):
@@ -121,7 +130,8 @@ class AverageParallelism(CurveRule):
 
     Parameters
     ----------
-    advice : Advice, optional
+    advice, counts
+        As in `CurveRule`.
     """
 
     def pick(self, reading: Reading) -> int:
@@ -134,7 +144,8 @@ class Knee(CurveRule):
 
     Parameters
     ----------
-    advice : Advice, optional
+    advice, counts
+        As in `CurveRule`.
     """
 
     def pick(self, reading: Reading) -> int:
@@ -149,11 +160,14 @@ class EfficiencyAtLeast(CurveRule):
     ----------
     efficiency : float
         In (0, 1].
-    advice : Advice, optional
+    advice, counts
+        As in `CurveRule`.
     """
 
-    def __init__(self, efficiency: float = 0.5, advice: Advice | None = None) -> None:
-        super().__init__(advice)
+    def __init__(
+        self, efficiency: float = 0.5, advice: Advice | None = None, counts: Counts = "all"
+    ) -> None:
+        super().__init__(advice, counts)
         if not 0 < efficiency <= 1:
             raise ValueError(f"efficiency must be in (0, 1], got {efficiency}")
         self.efficiency = efficiency

@@ -16,10 +16,11 @@ from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
-from sim.policies.allocation.curve import CurveRule, fastest
+from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.policies.ties import TIE, first_least, is_less
 from sim.view import View
 
 Model = Literal["roofline", "communication", "amdahl", "general"]
@@ -77,7 +78,8 @@ class LocalAllocation(CurveRule):
     version : {"topc24", "icpp22"}
         ``icpp22``: the least p with β(p) <= δ(μ). ``topc24``: the largest p up
         to the fastest with α(p) <= α_M. Both are cut at ceil(μP).
-    advice : Advice, optional
+    advice, counts
+        As in `sim.policies.allocation.curve.CurveRule`.
     """
 
     def __init__(
@@ -85,8 +87,9 @@ class LocalAllocation(CurveRule):
         model: Model = "general",
         version: Literal["topc24", "icpp22"] = "topc24",
         advice: Advice | None = None,
+        counts: Counts = "all",
     ) -> None:
-        super().__init__(advice)
+        super().__init__(advice, counts)
         if model not in TOPC24:
             raise ValueError(f"model must be one of {', '.join(TOPC24)}; got {model!r}")
         if version not in ("topc24", "icpp22"):
@@ -101,7 +104,7 @@ class LocalAllocation(CurveRule):
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the rule's count for a job."""
-        self._limit = ceil(self.mu * view.processors * (1 - 1e-12))
+        self._limit = ceil(self.mu * view.processors * (1 - TIE))
         return super().choose(job, view, outlook)
 
     def pick(self, reading: Reading) -> int:
@@ -111,26 +114,26 @@ class LocalAllocation(CurveRule):
     def _unlimited(self, reading: Reading) -> int:
         counts, runtimes, serial = raised(reading)
         if self.version == "icpp22":
-            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + 1e-12)
+            fast = runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)
             return int(np.argmax(fast))
         areas = counts * runtimes
         least = min(float(areas.min()), serial)
-        fastest = int(np.argmin(runtimes))
-        lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + 1e-12))
+        fastest = int(first_least(runtimes))
+        lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + TIE))
         return int(lean[-1]) if lean.size else 0
 
 
 @njit(cache=True)
 def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
-    last = fastest(runtimes)
+    last = first_least(runtimes)
     least = np.inf
     for k in range(last + 1):
         least = min(least, counts[k] * runtimes[k])
     best, ratio = 0, np.inf
     for k in range(last + 1):
         worse = max(counts[k] * runtimes[k] / least, runtimes[k] / runtimes[last])
-        if worse < ratio:
+        if is_less(worse, ratio):
             best, ratio = k, worse
     return best, ratio
 
@@ -177,5 +180,5 @@ class FairMolder(Molder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Fix every count at min(p, ceil(μ(R)·P))."""
-        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - 1e-12))
+        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - TIE))
         queue.settle(self._balanced, float(limit))

@@ -1,4 +1,4 @@
-"""Allocations that consult no prediction: the request, the maximum, a fixed count."""
+"""Allocations that consult no prediction: the request, a fixed count."""
 
 import numpy as np
 
@@ -19,14 +19,6 @@ class Request:
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the requested count."""
         return view.requested_processors[job]
-
-
-class Maximum:
-    """Every job gets as many processors as it can use, within the machine."""
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the job's largest feasible count."""
-        return view.extremes(job)[1]
 
 
 class Fixed:

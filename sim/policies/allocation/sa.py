@@ -1,9 +1,8 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman)."""
 
-import numpy as np
-
-from sim.policies.advice import Advice, Counts, tried
+from sim.policies.advice import Advice, Counts, check_counts, tried
 from sim.policies.base import Outlook
+from sim.policies.ties import first_least
 from sim.view import View
 
 
@@ -19,7 +18,8 @@ class SmallestTurnaround:
     Parameters
     ----------
     counts : {"powers_of_two", "all"}
-        Which counts to try; the request and the job's largest are always among them.
+        Which counts to try: powers of two and the request, or all; of jobs with at
+        most two counts, all. The largest count is not tried for its own sake.
     adopters : float
         Share of the jobs that choose so; the others keep their request.
     advice : Advice, optional
@@ -32,11 +32,9 @@ class SmallestTurnaround:
         adopters: float = 1.0,
         advice: Advice | None = None,
     ) -> None:
-        if counts not in ("powers_of_two", "all"):
-            raise ValueError(f"counts must be 'powers_of_two' or 'all', got {counts!r}")
         if not 0 <= adopters <= 1:
             raise ValueError(f"adopters must be in [0, 1], got {adopters}")
-        self.counts: Counts = counts
+        self.counts = check_counts(counts)
         self.adopters = adopters
         self.advice = advice or Advice()
 
@@ -44,6 +42,7 @@ class SmallestTurnaround:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
         if view.luck[job] >= self.adopters:
+            view.undecided.add(job)
             return request
         counts = tried(job, view, self.counts)
         if counts.size == 1:
@@ -51,8 +50,8 @@ class SmallestTurnaround:
         reading = self.advice.read(job, view, counts)
         if reading is None:
             return request
-        ends = outlook(reading.counts, reading.runtimes) + reading.runtimes
-        best = int(np.argmin(ends))
+        waits = outlook(reading.counts, reading.runtimes) - view.now
+        best = int(first_least(waits + reading.runtimes))
         count = int(reading.counts[best])
         view.believe(job, count, float(reading.runtimes[best]))
         return count

@@ -39,7 +39,7 @@ class Conservative:
         return ConservativeScheduler(view, order, allocation)
 
 
-class _ReservationKeeper(QueueKeeper):
+class ReservationKeeper(QueueKeeper):
     """What both kinds share: the profile, and starting the jobs whose time has come."""
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
@@ -113,7 +113,7 @@ class _ReservationKeeper(QueueKeeper):
         self.profile.lay(self.view.now, self.view.believed_ends)
 
 
-class ReplanningScheduler(_ReservationKeeper):
+class ReplanningScheduler(ReservationKeeper):
     """Rebuilds all reservations, in queue order, at every look."""
 
     def look(self) -> list[Decision]:
@@ -147,7 +147,7 @@ class ReplanningScheduler(_ReservationKeeper):
         )
 
 
-class ConservativeScheduler(_ReservationKeeper):
+class ConservativeScheduler(ReservationKeeper):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
     Only when a belief grows can a reservation move later, and only one that no
@@ -174,11 +174,15 @@ class ConservativeScheduler(_ReservationKeeper):
         if view.revised:
             released |= self._take_in_beliefs()
         self.rank()
+        self._take_in_arrivals()
         if released and self.queue.waiting:
             self._compress()
         for job in view.arrived:
             self.place(job)
         return self.start_due()
+
+    def _take_in_arrivals(self) -> None:
+        """Prepare for the arrivals: nothing where each is placed by itself."""
 
     def _release_early_ends(self) -> bool:
         now = self.view.now

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim.policies.advice import Advice, Counts, Reading, tried
+from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
 from sim.policies.molding.menus import OpenQueue
 from sim.view import View
 
@@ -29,7 +29,7 @@ class Molder:
         Whether it must be asked even while no processor is free, because what
         it says then is remembered.
     settles : bool
-        Whether it leaves every waiting job exactly one count and holds nobody;
+        Whether it leaves every waiting job that it does not hold exactly one count;
         a blocked queue can then be told from an availability profile.
     """
 
@@ -69,7 +69,8 @@ class Menu:
     Parameters
     ----------
     counts : {"powers_of_two", "all"}
-        Which counts are on the menus; the request always is.
+        Which counts are on the menus: powers of two and the request, or all; of jobs
+        with at most two counts, all.
     advice : Advice
         How predicted curves are read.
     """
@@ -78,5 +79,4 @@ class Menu:
     advice: Advice = field(default_factory=Advice)
 
     def __post_init__(self) -> None:
-        if self.counts not in ("powers_of_two", "all"):
-            raise ValueError(f"counts must be 'powers_of_two' or 'all', got {self.counts!r}")
+        check_counts(self.counts)

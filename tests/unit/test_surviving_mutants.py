@@ -1,0 +1,94 @@
+"""Wrong variants that whole runs do not tell from right ones, each told apart where it matters."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, stdtrit
+from toys import ToyEstimate, rigid, rigid_truth, trace_of
+
+from predictors import downey
+from predictors.adept.search import Problem, search
+from predictors.relative_fit import PRIOR_ERROR, fit_nonnegative, fit_range
+from predictors.size_folds import simplest_good
+from sim.engine import simulate
+from sim.machine import Dedicated
+from sim.profile import repair
+from sim.statistics.batches import batch_means
+
+
+class Listening(ToyEstimate):
+    """A predictor that keeps what it is told."""
+
+    learns = True
+
+    def __init__(self):
+        self.observed = []
+
+    def observe(self, observation):
+        self.observed.append(observation)
+        return False
+
+
+def test_a_killed_run_teaches_nothing():
+    rows = [(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
+    predictor = Listening()
+    trace = trace_of(rows)
+    told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
+    records = simulate(*told, overrun="kill")
+    assert records.status == ["completed", "killed", "completed"]
+    assert [run.job for run in predictor.observed] == [0, 2]
+
+
+@pytest.mark.parametrize(("average", "sigma"), [(37.3, 0.4), (11.7, 1.6), (90.1, 0.9)])
+def test_the_breakpoint_of_a_noiseless_curve_is_found_within_rounding(average, sigma):
+    """Two rounds of refinement in place of four miss it by more."""
+    n = np.array([1.0, 4.0, 10.0, 24.0, 60.0, 200.0])
+    t = downey.normalised_time(n, average, sigma)
+    weights = np.full((1, n.size), 1 / n.size)
+    found = search(Problem(n, t, weights, np.array([800.0])))
+    best = int(np.argmin(found.wssre[0]))
+    at = np.broadcast_to(found.breakpoint, found.wssre.shape)[0]
+    true = average if sigma <= 1 else average + average * sigma - sigma
+    assert at[best] == pytest.approx(true, rel=5e-9)
+
+
+def test_the_margin_of_a_simpler_form_is_a_standard_error_not_a_deviation():
+    """25 rows, mean excess 0.06: standard deviation 0.12, standard error 0.024."""
+    best = np.full(25, 0.5)
+    excess = 0.06 + 0.12 * np.resize([1.0, -1.0], 24)
+    simple = best + np.append(excess, 0.06)
+    assert simplest_good(np.array([simple, best]), [1, 2]) == 1
+
+
+def test_neighbouring_batches_are_judged_with_the_correction_for_both_ends():
+    """Four batches by hand: means 4, 1, 2, 5, deviations 1, -2, -1, 2, their squares 10.
+
+    Products of neighbours -2, 2, -2; von Neumann adds half the squares of both ends.
+    """
+    values = np.repeat([4.0, 1.0, 2.0, 5.0], 10)
+    found = batch_means(values, 0, batches=4)
+    products = -2 + 2 - 2
+    assert found.correlation == pytest.approx(products / 10 + (1 + 4) / 20)
+    score = found.correlation * np.sqrt((16 - 1) / (4 - 2))
+    assert found.correlated == (ndtr(-score) < 0.05)
+
+
+def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
+    """Both comparisons in the rule hold with equality: it starts now and takes all that is free."""
+    times, free = np.zeros(16), np.zeros(16, np.int64)
+    times[0], free[0] = 10.0, 4
+    span = np.array([0, 1], np.int64)
+    starts = np.array([10.0])
+    lost = repair(times, free, span, 10.0, np.array([4]), np.array([5.0]), starts, 0, 1)
+    assert lost == 0
+    assert starts.tolist() == [10.0]
+
+
+def test_a_range_rests_on_two_prior_degrees_of_freedom():
+    """T(n) = 12/n exactly at four counts: no residuals, one coefficient, 2 + 3 degrees."""
+    n = np.array([1.0, 2.0, 3.0, 4.0])
+    design = (1 / n)[:, None]
+    fit = fit_nonnegative(design, 12 / n)
+    low, high = fit_range(fit, np.array([[0.125]]), np.array([1.5]), 0.8)
+    error = np.sqrt(2 * PRIOR_ERROR**2 / 5) * np.sqrt(1 + 1 / 4)
+    assert high / 1.5 == pytest.approx(np.exp(stdtrit(5, 0.9) * error))
+    assert 1.5 / low == pytest.approx(high / 1.5)
