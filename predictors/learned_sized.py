@@ -17,6 +17,7 @@ from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
 from predictors.remarks import UNUSABLE, gravest, worse
+from predictors.residuals import as_steep_as_measured
 from predictors.sized_residuals import SizedRatios
 from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
@@ -88,7 +89,7 @@ class Focus(NamedTuple):
 
     def covers(self, targets: FloatArray) -> np.ndarray:
         """Return which targets, a column each, lie among the counts and sizes in focus."""
-        inside = (targets.T >= self.low) & (targets.T <= self.high)
+        inside = (self.low <= targets.T) & (self.high >= targets.T)
         found: np.ndarray = inside.all(axis=1)
         return found
 
@@ -182,7 +183,12 @@ class SizedHistory:
             focal = self.predict(ratios.counts, size)
             assert focal is not None
             other = self._complete_seconds(ratios.counts, np.array([size])) / focal
-        return plain * ratios.factors(counts, size, other)
+        ends = ratios.counts[-2:]
+        if len(ends) < 2 or counts.max() <= ends[1]:
+            return plain * ratios.factors(counts, size, other)
+        plain = np.concatenate([plain, self.predict(ends, size)])
+        found = plain * ratios.factors(np.concatenate([counts, ends]), size, other)
+        return as_steep_as_measured(found[:-2], counts, ends, found[-2:])
 
     def _compared(self) -> SizedRatios:
         """Return the ratios of the runs to the fit to all runs."""

@@ -85,6 +85,40 @@ def believed(
     return found
 
 
+@njit(cache=True)
+def as_steep_as_measured(
+    seconds: FloatArray, counts: IntArray, ends: IntArray, at_ends: FloatArray
+) -> FloatArray:
+    """Return beliefs that fall beyond the largest measured count no faster than evidence allows.
+
+    Work n·t(n) grows there by at least as much a processor as between the two largest
+    measured counts, and never falls: where speedup bends down it goes on bending.
+
+    Parameters
+    ----------
+    seconds : numpy.ndarray of float, shape (n,)
+    counts : numpy.ndarray of int, shape (n,)
+    ends : numpy.ndarray of int, shape (2,), ascending
+        The two largest measured counts.
+    at_ends : numpy.ndarray of float, shape (2,), seconds
+        What is believed there.
+
+    Examples
+    --------
+    >>> ends, at_ends = np.array([4, 8]), np.array([32.0, 20.0])
+    >>> as_steep_as_measured(np.array([20.0, 10.0]), np.array([8, 16]), ends, at_ends).tolist()
+    [20.0, 14.0]
+    """
+    work = ends * at_ends
+    a_processor = max((work[1] - work[0]) / (ends[1] - ends[0]), 0.0)
+    found = seconds.copy()
+    for i in range(counts.size):
+        if counts[i] > ends[1]:
+            least = work[1] + a_processor * (counts[i] - ends[1])
+            found[i] = max(found[i], least / counts[i])
+    return found
+
+
 class MeasuredCounts:
     """The runs kept at each processor count, as logarithms, and a model's residuals there.
 
