@@ -117,7 +117,7 @@ class Silent(ToyEstimate):
         return observation.runtime > 1
 
 
-def test_the_inner_predictor_learns_as_it_would_alone():
+def test_the_wrapped_predictor_learns_as_it_would_alone():
     mended = Repaired(Silent(), counts=[4, 8])
     assert (mended.learns, mended.calibration) == (True, 5)
     with pytest.raises(NotFittedError, match="before bind_truth"):
