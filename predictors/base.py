@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -126,11 +127,31 @@ class Observation:
 
 
 class Explanation(NamedTuple):
-    """Where a belief came from: a row of ``predictions.parquet``."""
+    """Where a belief came from: a row of ``predictions.parquet``.
+
+    Attributes
+    ----------
+    method : str
+    observations : int
+        Runs that it rests on.
+    reliability : str
+        The predictor's grade of it, empty where nothing is to be said.
+    code : str
+        Of the remark that makes it unusable; may be empty for milder grades,
+        whose remarks nobody reads in the loop.
+    runs_at_count : int
+        Runs kept at that very count.
+    mean_at_count : float, seconds
+        Their geometric mean, brought to this job's size and to the load it
+        would meet; NaN without runs.
+    """
 
     method: str
     observations: int
     reliability: str
+    code: str = ""
+    runs_at_count: int = 0
+    mean_at_count: float = nan
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, Remark
 from predictors.consensus_calibration import RANGES, RULE
 from predictors.consensus_members import LINE, Members, fit_members
 from predictors.consensus_rule import (
@@ -20,6 +20,8 @@ from predictors.error_memory import ErrorMemory
 from predictors.errors import NotFittedError, PredictorError
 from predictors.loglog_predictor import checked_names, target_rows
 from predictors.loglog_remarks import constant_remarks
+from predictors.measured import moved_range
+from predictors.observations import checked_targets
 from predictors.remarks import (
     check_level,
     data_remarks,
@@ -28,7 +30,7 @@ from predictors.remarks import (
     measure_between,
     refuse_unusable,
 )
-from predictors.training_runs import OPTIONAL_INPUT, runs_from_frame
+from predictors.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
 
 BETWEEN = "between"
 WIDE = 2.0  # a range whose ends differ by more than this factor, squared, is wide
@@ -129,7 +131,29 @@ class Consensus:
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
         if strict:
             refuse_unusable(self.reliability(nprocs, **inputs))
+        return self._kept(log_q, log_inputs)[0].reshape(shape)
+
+    def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
+        """Return the plain consensus, which need not keep to what was measured.
+
+        It is for those who correct it by a layer of their own.
+        """
+        log_q, log_inputs, shape = self._rows(nprocs, inputs)
         return _seconds(self._consensus(log_q, log_inputs)[0]).reshape(shape)
+
+    @property
+    def declines_after_(self) -> float | None:
+        """The fastest measured count, where those beyond it decline; else None.
+
+        Remarks on counts beyond it have the code ``declining``.
+        """
+        evidence = self._fitted().evidence
+        return None if evidence is None else evidence.declines_after
+
+    def declining(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts lie beyond `declines_after_`: their grade has the code ``declining``."""
+        targets, evidence = checked_targets(nprocs), self._fitted().evidence
+        return np.zeros(targets.shape, bool) if evidence is None else evidence.declining(targets)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
@@ -140,6 +164,7 @@ class Consensus:
         middle, scale = self._consensus(log_q, log_inputs)
         low, high = self.ranges.ends(level)
         ends = (_seconds(middle + low * scale), _seconds(middle + high * scale))
+        ends = moved_range(*self._kept(log_q, log_inputs), *ends)
         return ends[0].reshape(shape), ends[1].reshape(shape)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
@@ -164,10 +189,28 @@ class Consensus:
     def _rows(
         self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+        runs = self._fitted().runs
+        return target_rows(runs.inputs, runs.constants, nprocs, inputs)
+
+    def _fitted(self) -> Members:
         if not hasattr(self, "members_"):
             raise NotFittedError("Consensus was asked before fit")
-        runs = self.members_.runs
-        return target_rows(runs.inputs, runs.constants, nprocs, inputs)
+        return self.members_
+
+    def _kept(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return answers that keep to what was measured, and the plain ones, seconds.
+
+        Where inputs vary, both are the same.
+        """
+        evidence = self.members_.evidence
+        if evidence is None:
+            plain = _seconds(self._consensus(log_q, log_inputs)[0])
+            return plain, plain
+
+        def seconds_of(counts: FloatArray) -> FloatArray:
+            return _seconds(self._consensus(np.log2(counts), np.empty((counts.size, 0)))[0])
+
+        return evidence.answers(counts_of(log_q), seconds_of)
 
     def _factors(self) -> dict[str, float]:
         """Return what past errors say of each method's weight; empty without a memory."""
@@ -190,13 +233,14 @@ class Consensus:
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return ln seconds and the scale of their error at each target."""
-        members, weights = self.members_, self._weights(log_q)
+        members = self.members_
         counts = np.log2(members.curve.nprocs)
         end = np.clip(log_q, counts[0], counts[-1])
         both = members.log_seconds(
             np.concatenate([log_q, end]), np.concatenate([log_inputs, log_inputs])
         )
         voices, at_end = both[:, : log_q.size], both[:, log_q.size :]
+        weights = self._weights(log_q)
         between = np.full((1, log_q.size), self.rule.weights[BETWEEN])
         middle = weighted_median(
             np.vstack([at_end, members.between(end, log_inputs)]), np.vstack([weights, between])
@@ -221,7 +265,7 @@ class Consensus:
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
-        members, targets = self.members_, np.exp2(log_q)
+        members, targets = self.members_, counts_of(log_q)
         remarks = data_remarks(members.curve)
         remarks += few_remark(members.curve, 3, "a consensus of all its methods")
         remarks += far_remarks(members.curve, targets)
@@ -232,6 +276,10 @@ class Consensus:
                 "time is taken as proportional to size"
             )
             remarks.append(Remark("warning", "inputs_not_told_apart", text))
+        if members.evidence is not None:
+            ordinary = ~members.evidence.declining(targets)
+            remarks += members.evidence.remarks(np.unique(targets))
+            log_q, log_inputs = log_q[ordinary], log_inputs[ordinary]
         return remarks + self._range_remarks(log_q, log_inputs)
 
     def _range_remarks(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
@@ -241,7 +289,7 @@ class Consensus:
         factors = np.exp(np.minimum(0.5 * (high - low) * scale, 300.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
-        for target, factor in dict(zip(np.exp2(log_q).tolist(), factors, strict=True)).items():
+        for target, factor in dict(zip(counts_of(log_q).tolist(), factors, strict=True)).items():
             if factor > WIDE:
                 text = (
                     f"the methods and past errors leave a factor of {factor:.2g} either way "

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike
 
 from predictors.adept import Adept
 from predictors.amdahl import Amdahl
-from predictors.base import FloatArray, Grade, Remark
+from predictors.base import FloatArray
 from predictors.errors import PredictorError
 from predictors.focused import FocusedRegression
 from predictors.loglog import LogLogModel
+from predictors.measured import Evidence
 from predictors.model_choice import choose_model
 from predictors.observations import ObservedCurve, observed_curve
-from predictors.training_runs import TrainingRuns, runs_from_arrays
+from predictors.training_runs import TrainingRuns, counts_of, runs_from_arrays
 from predictors.usl import UniversalScalability
 
 LINE = "linear"
-MOST_GRADED = 4
 FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
 SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
 
@@ -56,13 +56,6 @@ class InputScaling:
         return change
 
 
-def worst_grade(remarks: Sequence[Remark], target: float) -> Grade:
-    """Return the worst grade among the remarks that concern a target."""
-    order: tuple[Grade, ...] = ("note", "warning", "unusable")
-    about = [order.index(r.grade) for r in remarks if r.target is None or r.target == target]
-    return order[max(about, default=0)]
-
-
 NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
 
 
@@ -80,7 +73,9 @@ class Members:
         What was fitted, with the inputs that varied and those that did not.
     scaling : InputScaling
     adept : Adept
-        For its remarks: the one method whose grades have been shown to go with errors.
+        For its grades: the one method whose grades have been shown to go with errors.
+    evidence : Evidence or None
+        What answers keep to; None where inputs vary, and no count was measured as such.
     """
 
     methods: Mapping[str, LogSeconds]
@@ -88,23 +83,20 @@ class Members:
     runs: TrainingRuns
     scaling: InputScaling
     adept: Adept
+    evidence: Evidence | None
 
     def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
         return np.array([method(log_q, log_inputs) for method in self.methods.values()])
 
-    def adept_grades(self, log_q: FloatArray) -> list[Grade]:
-        """Return the worst grade of ADEPT's remarks on each target.
+    def adept_grades(self, log_q: FloatArray) -> list[str]:
+        """Return the worst grade of ADEPT's remarks on each target, empty without any.
 
-        Of many targets four are judged, and the others take the nearest one's.
+        It costs little where the targets are among those predicted last.
         """
         known, place = np.unique(log_q, return_inverse=True)
-        picks = np.unique(np.linspace(0, known.size - 1, MOST_GRADED).round().astype(int))
-        judged = np.exp2(known[picks])
-        remarks = self.adept.reliability(judged)
-        grades = [worst_grade(remarks, target) for target in judged.tolist()]
-        nearest = np.abs(known[:, None] - known[picks]).argmin(axis=1)
-        return [grades[k] for k in nearest[place].tolist()]
+        grades = self.adept.grades(counts_of(known))
+        return [grades[k] for k in place.tolist()]
 
     def between(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds on the straight lines (in logs) between measured counts."""
@@ -115,7 +107,7 @@ class Members:
 def _on_curve(model: Amdahl | UniversalScalability | Adept, scaling: InputScaling) -> LogSeconds:
     def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         known, place = np.unique(log_q, return_inverse=True)
-        seconds: FloatArray = np.log(model.predict(np.exp2(known)))[place]
+        seconds: FloatArray = np.log(model.predict_model(counts_of(known)))[place]
         return seconds + scaling.shift(log_inputs)
 
     return log_seconds
@@ -188,7 +180,7 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
         fit = line.parts[0].fit
         scaling = InputScaling(reference, fit.coefficients[2:], float(np.log(2.0) * fit.spread))
     scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
-    return _assemble(runs, runs, observed_curve(np.exp2(runs.log_q), scaled), scaling)
+    return _assemble(runs, runs, observed_curve(counts_of(runs.log_q), scaled), scaling)
 
 
 def _assemble(
@@ -207,4 +199,5 @@ def _assemble(
             methods[form] = _regression(complete)
             if form == LINE and runs.inputs:
                 methods["focused"] = _focused(runs, complete)
-    return Members(methods, curve, runs, scaling, adept)
+    evidence = None if runs.inputs else Evidence(curve)
+    return Members(methods, curve, runs, scaling, adept, evidence)

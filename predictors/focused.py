@@ -198,6 +198,7 @@ class FocusedRegression(LogLogPredictor):
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
+        self._given = runs
         region, weights = self._region(runs)
         if not region.rows.all():
             runs = without_constants(runs.take(region.rows))

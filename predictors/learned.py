@@ -12,10 +12,8 @@ from predictors.base import Explanation, FloatArray, IntArray, Observation, Rema
 from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
-from predictors.remarks import worst_grade
-from predictors.residuals import MeasuredCounts
-
-_KEPT_RUNS = 16
+from predictors.remarks import UNUSABLE, gravest
+from predictors.residuals import KEPT_RUNS, MeasuredCounts
 
 
 class CurveModel(Protocol):
@@ -25,8 +23,8 @@ class CurveModel(Protocol):
         """Learn from runs, an entry a run."""
         ...
 
-    def predict(self, nprocs: ArrayLike) -> FloatArray:
-        """Return runtimes, finite and positive."""
+    def predict_model(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, finite and positive."""
         ...
 
     def reliability(self, nprocs: ArrayLike) -> list[Remark]:
@@ -73,9 +71,10 @@ class History:
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
-        self._measured = MeasuredCounts(_KEPT_RUNS)
+        self._measured = MeasuredCounts()
         self._is_compared = False
         self._grades: dict[int, str] = {}
+        self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self.number = 0
 
@@ -85,12 +84,17 @@ class History:
         return len(self._runs)
 
     def add(self, nprocs: int, runtime: float) -> bool:
-        """Add a run; True if what was last predicted no longer stands."""
+        """Add a run; True if what was last predicted no longer stands.
+
+        One that took no time tells nothing.
+        """
+        if not runtime > 0.0:
+            return False
         self.number += 1
         is_new = nprocs not in self._runs
         runs = self._runs.setdefault(nprocs, [])
         runs.append(runtime)
-        if len(runs) > _KEPT_RUNS:
+        if len(runs) > KEPT_RUNS:
             del runs[0]
         self._measured.add(nprocs, runtime)
         self._merged.pop(nprocs, None)
@@ -123,25 +127,40 @@ class History:
         targets = np.array(sorted(self._asked))
         if targets[-1] >= self._predicted.size:
             self._predicted = np.full(2 * targets[-1] + 1, np.nan)
-        self._predicted[targets] = model.predict(targets)
+        self._predicted[targets] = model.predict_model(targets)
         self._measured.compare(self._predicted)
         self._is_compared = True
 
-    def grade(self, nprocs: int) -> str:
-        """Return the worst grade of the remarks about a count, empty without any."""
-        found = self._grades.get(nprocs)
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
+        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        grade, code = self.judge(nprocs)
+        runs = self._measured.number(nprocs)
+        mean = self._measured.mean(nprocs) * size
+        return Explanation(method, self.number, grade, code, runs, mean)
+
+    def judge(self, nprocs: int) -> tuple[str, str]:
+        """Return grade and code of the worst remark about a count, empty without any.
+
+        A fast model's remarks are made, for the code, where its grade is ``unusable`` alone.
+        """
+        found = self._judged.get(nprocs)
         if found is None:
-            model = self._fitted()
-            if self._is_fast:
-                self._asked.add(nprocs)
-                targets = sorted(self._asked)
-                grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
-                self._grades = dict(zip(targets, grades, strict=True))
-                found = self._grades[nprocs]
-            else:
-                found = worst_grade(model.reliability(np.array([nprocs])))
-                self._grades[nprocs] = found
+            grade = self._grade(nprocs) if self._is_fast else UNUSABLE
+            found = grade, ""
+            if grade == UNUSABLE:
+                found = gravest(self._fitted().reliability(np.array([nprocs])))
+            self._judged[nprocs] = found
         return found
+
+    def _grade(self, nprocs: int) -> str:
+        """Return a fast model's grade of a count; it grades all counts asked for at once."""
+        if nprocs not in self._grades:
+            model = self._fitted()
+            self._asked.add(nprocs)
+            targets = sorted(self._asked)
+            grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
+            self._grades = dict(zip(targets, grades, strict=True))
+        return self._grades[nprocs]
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
@@ -156,7 +175,7 @@ class History:
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
             self._is_compared = False
-            self._grades = {}
+            self._grades, self._judged = {}, {}
             self._wanted.clear()
         return self._model
 
@@ -188,8 +207,9 @@ class CurvePerApplication:
         Such as `predictors.Adept`.
     method : str
         Its name in ``predictions.parquet``.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     min_counts : int
@@ -217,12 +237,12 @@ class CurvePerApplication:
         self,
         model: CurveModel,
         method: str,
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         min_counts: int = 3,
         tolerance: float = 0.02,
     ) -> None:
-        if calibration < 0:
+        if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
         if min_counts < 1:
             raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
@@ -261,7 +281,8 @@ class CurvePerApplication:
         history = self._history(job)
         if history is None:
             return Explanation("requested_time", 0, "")
-        return Explanation(self.method, history.number, history.grade(nprocs))
+        size = self._pools.size[job]
+        return history.explain(self.method, nprocs, 1.0 if isnan(size) else size)
 
     def wanted(self, job: int, nprocs: int) -> int | None:
         """Return the count that should be measured next to predict better at a count.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, Remark
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.loglog import LogLogModel
 from predictors.loglog_remarks import (
@@ -16,9 +16,11 @@ from predictors.loglog_remarks import (
     size_remarks,
     superlinear_remarks,
 )
+from predictors.measured import Evidence, moved_range
 from predictors.model_choice import Choice
+from predictors.observations import checked_targets, observed_curve
 from predictors.remarks import check_level, refuse_unusable, worst_grade
-from predictors.training_runs import TrainingRuns
+from predictors.training_runs import TrainingRuns, counts_of
 
 
 def checked_names(inputs: Sequence[str]) -> tuple[str, ...]:
@@ -89,6 +91,9 @@ def target_rows(
 class LogLogPredictor:
     """Predictions of a fitted log-log model; subclasses fit it.
 
+    Where no input varies, answers keep to what was measured (`predictors.measured`);
+    `predict_model` is the plain formula. With inputs the formula is the answer.
+
     Attributes
     ----------
     choice_ : Choice
@@ -100,10 +105,12 @@ class LogLogPredictor:
     inputs: tuple[str, ...]
     choice_: Choice
     runs_: TrainingRuns
+    _given: TrainingRuns
 
     def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
         self.inputs = checked_names(inputs)
         self._found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
+        self._found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))
@@ -173,7 +180,47 @@ class LogLogPredictor:
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
         if strict:
             refuse_unusable(self.reliability(nprocs, **inputs))
+        return self._kept(log_q, log_inputs)[0].reshape(shape)
+
+    def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
+        """Return the plain formula's runtimes, which need not keep to what was measured."""
+        log_q, log_inputs, shape = self._rows(nprocs, inputs)
         return self.model_.seconds(log_q, log_inputs).reshape(shape)
+
+    @property
+    def declines_after_(self) -> float | None:
+        """The fastest measured count, where those beyond it decline; else None.
+
+        Remarks on counts beyond it have the code ``declining``. None where inputs vary.
+        """
+        evidence = self._evidence()
+        return None if evidence is None else evidence.declines_after
+
+    def declining(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts lie beyond `declines_after_`: their grade has the code ``declining``."""
+        targets, evidence = checked_targets(nprocs), self._evidence()
+        return np.zeros(targets.shape, bool) if evidence is None else evidence.declining(targets)
+
+    def _evidence(self) -> Evidence | None:
+        """Return what answers keep to, worked out once a fit; None where inputs vary."""
+        if self._found_evidence is None or self._found_evidence[0] is not self.model_:
+            given, found = self._given, None
+            if not given.inputs:
+                found = Evidence(observed_curve(counts_of(given.log_q), given.runtime))
+            self._found_evidence = self.model_, found
+        return self._found_evidence[1]
+
+    def _kept(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return answers that keep to what was measured, and the formula's, seconds."""
+        evidence = self._evidence()
+        if evidence is None:
+            plain = self.model_.seconds(log_q, log_inputs)
+            return plain, plain
+
+        def seconds_of(counts: FloatArray) -> FloatArray:
+            return self.model_.seconds(np.log2(counts), np.empty((counts.size, 0)))
+
+        return evidence.answers(counts_of(log_q), seconds_of)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
@@ -181,7 +228,8 @@ class LogLogPredictor:
         """Return the ends of the prediction interval of a new run, in seconds."""
         check_level(level)
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        low, high = self.model_.interval(log_q, log_inputs, level)
+        ends = self.model_.interval(log_q, log_inputs, level)
+        low, high = moved_range(*self._kept(log_q, log_inputs), *ends)
         return low.reshape(shape), high.reshape(shape)
 
     def _superlinear(self) -> list[Remark]:
@@ -202,7 +250,17 @@ class LogLogPredictor:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
-        return remarks + range_remarks(self.model_, log_q, log_inputs)
+        evidence = self._evidence()
+        if evidence is None:
+            return remarks + range_remarks(self.model_, log_q, log_inputs)
+        counts = np.log2(evidence.curve.nprocs)
+        measured = counts.item(0), counts.item(-1)
+        targets = np.unique(counts_of(log_q))
+        return (
+            remarks
+            + range_remarks(self.model_, log_q, log_inputs, measured)
+            + evidence.remarks(targets)
+        )
 
     def _size_rows(
         self, seconds: ArrayLike, nprocs: ArrayLike, others: Mapping[str, ArrayLike]

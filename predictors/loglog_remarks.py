@@ -21,7 +21,7 @@ from predictors.loglog_kernels import (
 )
 from predictors.model_choice import FORMS, SPLITTING, Choice, Form, Split, name_collinear
 from predictors.remarks import FAR_FACTOR, measure_between
-from predictors.training_runs import TrainingRuns
+from predictors.training_runs import TrainingRuns, counts_of
 
 FAR_INPUT = 4.0
 FALLING_WORK = 0.05
@@ -182,18 +182,32 @@ def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> boo
     return False
 
 
-def range_remarks(model: LogLogModel, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
-    """Say which targets lie far outside the training range."""
+def range_remarks(
+    model: LogLogModel,
+    log_q: FloatArray,
+    log_inputs: FloatArray,
+    measured: tuple[float, float] | None = None,
+) -> list[Remark]:
+    """Say which targets lie far outside the training range.
+
+    Parameters
+    ----------
+    log_q : numpy.ndarray, shape (t,)
+    log_inputs : numpy.ndarray, shape (t, k)
+    measured : tuple of float, optional
+        log2 of the smallest and largest count measured, where the fit left some out.
+    """
     remarks = []
-    largest, smallest = model.high[0], model.low[0]
+    smallest, largest = measured or (model.low[0], model.high[0])
     out = np.maximum(log_q - largest, smallest - log_q)
     far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
     for target in far:
         factor = 2.0 ** max(target - largest, smallest - target)
         end = largest if target > largest else smallest
-        text = f"{2**target:g} processors is {factor:.3g} times beyond the training runs"
-        measure = measure_between(2.0**end, 2.0**target)
-        remarks.append(Remark("warning", "far", text, measure, float(2**target)))
+        count = counts_of(target).item()
+        text = f"{count:g} processors is {factor:.3g} times beyond the training runs"
+        measure = measure_between(2.0**end, count)
+        remarks.append(Remark("warning", "far", text, measure, count))
     for k, name in enumerate(model.inputs):
         beyond = np.maximum(
             log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +28,15 @@ class ObservedCurve:
         Mean of the runs kept at each count.
     repeats : numpy.ndarray of int, shape (m,)
         Runs kept at each count.
+    shortest, longest : numpy.ndarray of float, shape (m,), seconds
+        Of the runs kept at each count.
     scatter : float
         Relative standard deviation of a single run, pooled over the repeated
         counts; 0 without repeats.
     scatter_freedom : int
         Degrees of freedom behind `scatter`.
+    log_scatter : float
+        The same standard deviation of ln runtime.
     dropped : tuple of (float, float)
         Processor count and runtime of each run left out as an outlier.
     ignored : tuple of str
@@ -42,8 +46,11 @@ class ObservedCurve:
     nprocs: FloatArray
     runtime: FloatArray
     repeats: IntArray
+    shortest: FloatArray
+    longest: FloatArray
     scatter: float = 0.0
     scatter_freedom: int = 0
+    log_scatter: float = 0.0
     dropped: tuple[tuple[float, float], ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -73,7 +80,7 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     distinct = np.ones(len(counts), bool)
     distinct[1:] = counts[1:] > counts[:-1]
     if distinct.all():
-        return ObservedCurve(counts, times, np.ones(len(counts), np.int64))
+        return ObservedCurve(counts, times, np.ones(len(counts), np.int64), times, times)
     return _merged(counts, times, np.flatnonzero(distinct))
 
 
@@ -90,12 +97,19 @@ class Merged(NamedTuple):
         Sum of their squared relative deviations from the mean.
     dropped : tuple of float
         Runtimes left out as outliers, seconds.
+    shortest, longest : float
+        Seconds, of the runs kept.
+    log_squares : float
+        Sum of the squared deviations of ln runtime from their mean.
     """
 
     mean: float
     repeats: int
     squares: float
     dropped: tuple[float, ...]
+    shortest: float
+    longest: float
+    log_squares: float
 
 
 def merge_repeats(runtimes: Iterable[float]) -> Merged:
@@ -105,7 +119,7 @@ def merge_repeats(runtimes: Iterable[float]) -> Merged:
 
     Examples
     --------
-    >>> merge_repeats([50, 51, 49, 500])[::3]
+    >>> merge_repeats([50, 51, 49, 500])[:4:3]
     (50.0, (500,))
     """
     kept, dropped = sorted(runtimes), []
@@ -118,7 +132,12 @@ def merge_repeats(runtimes: Iterable[float]) -> Merged:
             kept = [time for time in kept if abs(time - middle) <= limit]
     mean = sum(kept) / len(kept)
     squares = sum((time / mean - 1.0) ** 2 for time in kept)
-    return Merged(mean, len(kept), squares, tuple(dropped))
+    log_squares = 0.0
+    if len(kept) > 1:
+        logs = [log(time) for time in kept]
+        log_mean = sum(logs) / len(logs)
+        log_squares = sum((value - log_mean) ** 2 for value in logs)
+    return Merged(mean, len(kept), squares, tuple(dropped), kept[0], kept[-1], log_squares)
 
 
 def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
@@ -128,12 +147,16 @@ def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
     repeats = np.array([part.repeats for part in parts])
     freedom = int(repeats.sum()) - len(parts)
     squares = sum(part.squares for part in parts)
+    log_squares = sum(part.log_squares for part in parts)
     return ObservedCurve(
         np.array(counts, float),
         np.array([part.mean for part in parts]),
         repeats,
+        np.array([part.shortest for part in parts]),
+        np.array([part.longest for part in parts]),
         sqrt(squares / freedom) if freedom else 0.0,
         freedom,
+        sqrt(log_squares / freedom) if freedom else 0.0,
         tuple((float(n), time) for n in counts for time in merged[n].dropped),
     )
 
@@ -256,7 +279,22 @@ def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> Observed
     relative = times / means[group] - 1.0
     freedom = len(times) - len(starts)
     scatter = float(np.sqrt(relative @ relative / freedom)) if freedom else 0.0
-    return ObservedCurve(counts[starts], means, repeats, scatter, freedom, dropped)
+    logs = np.log(times)
+    spread = logs - (np.bincount(group, logs) / repeats)[group]
+    log_scatter = float(np.sqrt(spread @ spread / freedom)) if freedom else 0.0
+    ends = np.cumsum(repeats)
+    shortest, longest = times[ends - repeats], times[ends - 1]
+    return ObservedCurve(
+        counts[starts],
+        means,
+        repeats,
+        shortest,
+        longest,
+        scatter,
+        freedom,
+        log_scatter,
+        dropped,
+    )
 
 
 def _outlying(

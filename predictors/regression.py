@@ -99,7 +99,7 @@ class LogLogRegression(LogLogPredictor):
         return self
 
     def _set(self, choice: Choice, runs: TrainingRuns) -> None:
-        self.choice_, self.runs_ = choice, runs
+        self.choice_, self.runs_, self._given = choice, runs, runs
         self._validation: Validation | None = None
         self._validated = False
 

@@ -13,6 +13,10 @@ FAR_FACTOR = 4.0
 """A target this many times beyond the observations is far."""
 HIGH_ERROR = 0.10
 """A relative fitting error that is high (ADEPT paper, section IX)."""
+UNUSABLE = "unusable"
+"""The worst grade."""
+DECLINING = "declining"
+"""Code of the remarks on counts beyond the fastest of a declining end."""
 _SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 
 
@@ -24,6 +28,16 @@ def worse(one: str, other: str) -> str:
 def worst_grade(remarks: Iterable[Remark]) -> str:
     """Return the worst grade of some remarks, empty without any."""
     return reduce(worse, (remark.grade for remark in remarks), "")
+
+
+def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
+    """Return grade and code of the worst remark; both empty without any.
+
+    Of equally bad ones `DECLINING` comes last: rules may make light of it, of others not.
+    """
+    ranked = ((_SEVERITY[r.grade], r.code != DECLINING, r) for r in remarks)
+    worst = max(ranked, key=lambda one: one[:2], default=None)
+    return ("", "") if worst is None else (worst[2].grade, worst[2].code)
 
 
 def check_level(level: float) -> None:

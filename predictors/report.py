@@ -1,6 +1,7 @@
 """What a user with a few runs wants to know, computed from any fitted predictor."""
 
 from dataclasses import asdict, dataclass
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ class Report:
         Count with the best balance of speedup and efficiency, S(n)^2/n.
     at_efficiency : dict
         Largest count for each efficiency in `EFFICIENCIES`.
+    declines_after : float or None
+        The fastest measured count, where those beyond it decline: knee and counts for
+        an efficiency end there.
     remarks : tuple of Remark
     measure_next : int or None
     """
@@ -67,6 +71,7 @@ class Report:
     parameters: dict[str, float]
     knee: float | None
     at_efficiency: dict[str, float | None]
+    declines_after: float | None
     remarks: tuple[Remark, ...]
     measure_next: int | None
 
@@ -118,7 +123,8 @@ def build_report(
             targets, predicted, low, high, _grades(remarks, targets), strict=True
         )
     )
-    counts = _fine(max(4.0 * float(observed.max()), float(targets.max())))
+    end = getattr(model, "declines_after_", None)
+    counts = _fine(end or max(4.0 * float(observed.max()), float(targets.max())))
     speedup = float(one) / model.predict(counts)
     return Report(
         method,
@@ -126,8 +132,9 @@ def build_report(
         rows,
         measured,
         _parameters(model),
-        _knee(model, counts, speedup),
-        {f"{least:g}": _at_efficiency(model, counts, speedup, least) for least in EFFICIENCIES},
+        _knee(model, counts, speedup, end),
+        {f"{e:g}": _at_efficiency(model, counts, speedup, e, end) for e in EFFICIENCIES},
+        end,
         remarks,
         _next(remarks, float(observed.max())),
     )
@@ -140,7 +147,7 @@ def _grades(remarks: tuple[Remark, ...], targets: FloatArray) -> list[str]:
         worst = [
             _ORDER.index(remark.grade)
             for remark in remarks
-            if remark.target is None or remark.target == target
+            if remark.target is None or isclose(remark.target, target)
         ]
         grades.append(_ORDER[max(worst)] if worst and max(worst) > 0 else "good")
     return grades
@@ -162,16 +169,18 @@ def _fine(top: float) -> FloatArray:
     return np.unique(np.rint(spaced))
 
 
-def _knee(model: Predictor, counts: FloatArray, speedup: FloatArray) -> float | None:
+def _knee(
+    model: Predictor, counts: FloatArray, speedup: FloatArray, end: float | None
+) -> float | None:
     curve = getattr(model, "curve", None)
     if curve is not None:
         return float(curve().knee)
     best = int(np.argmax(speedup**2 / counts))
-    return None if best == len(counts) - 1 else float(counts[best])
+    return end if best == len(counts) - 1 else float(counts[best])
 
 
 def _at_efficiency(
-    model: Predictor, counts: FloatArray, speedup: FloatArray, least: float
+    model: Predictor, counts: FloatArray, speedup: FloatArray, least: float, end: float | None
 ) -> float | None:
     """Return the largest count with an efficiency, None if it is beyond all counts tried."""
     curve = getattr(model, "curve", None)
@@ -179,8 +188,10 @@ def _at_efficiency(
         most = float(curve().largest_at_efficiency(least))
         return most if np.isfinite(most) else None
     enough = np.flatnonzero(speedup / counts >= least)
-    if not len(enough) or enough[-1] == len(counts) - 1:
+    if not len(enough):
         return None
+    if enough[-1] == len(counts) - 1:
+        return end
     return float(counts[enough[-1]])
 
 

@@ -103,6 +103,19 @@ class TrainingRuns:
         )
 
 
+def counts_of(log_q: FloatArray) -> FloatArray:
+    """Return processor counts from their log2, whole ones without the rounding error.
+
+    Examples
+    --------
+    >>> counts_of(np.log2([3.0, 5.5, 100.0])).tolist()
+    [3.0, 5.5, 100.0]
+    """
+    counts = np.exp2(log_q)
+    whole = np.rint(counts)
+    return np.asarray(np.where(np.abs(counts - whole) <= 1e-9 * whole, whole, counts), float)
+
+
 def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
     """Return `values` as a float array, or say which row is not above `minimum`.
 

@@ -1,32 +1,16 @@
 """The universal scalability law as a reference: contention and coherency."""
 
-from typing import Self
-
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
-from predictors.errors import NotFittedError
-from predictors.observations import (
-    ObservedCurve,
-    checked_targets,
-    observed_curve,
-    observed_frame,
-    refuse_inputs,
-)
+from predictors.curve_estimator import CurveEstimator
+from predictors.measured import Evidence
+from predictors.observations import ObservedCurve
 from predictors.relative_fit import RelativeFit, fit_nonnegative, fit_range
-from predictors.remarks import (
-    check_level,
-    data_remarks,
-    far_remarks,
-    few_remark,
-    misfit_remark,
-    refuse_unusable,
-)
+from predictors.remarks import data_remarks, far_remarks, few_remark, misfit_remark
 
 
-class UniversalScalability:
+class UniversalScalability(CurveEstimator):
     """T(n) = T(1) (1 + contention (n-1) + coherency n (n-1)) / n, after Gunther.
 
     In seconds it is p/n + q + c n, which least squares on relative errors finds
@@ -41,6 +25,8 @@ class UniversalScalability:
     contention_, coherency_ : float
     curve_ : ObservedCurve
         The observations as used.
+    declines_after_ : float or None
+        The fastest measured count, where those beyond it decline.
 
     Examples
     --------
@@ -52,56 +38,28 @@ class UniversalScalability:
     (0.05, 0.001)
     """
 
-    curve_: ObservedCurve
     serial_time_: float
     contention_: float
     coherency_: float
     _fit: RelativeFit
 
-    def fit(self, observations: pd.DataFrame) -> Self:
-        """Fit to columns ``nprocs`` and ``runtime``; see `observed_frame` for errors."""
-        return self._learn(observed_frame(observations))
+    def _learn(self, curve: ObservedCurve) -> None:
+        self.curve_, self._evidence = curve, Evidence(curve)
+        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
+        coefficients = self._fit.coefficients
+        coherency = float(coefficients[2]) if len(coefficients) > 2 else 0.0
+        self.serial_time_ = float(coefficients.sum())
+        self.contention_ = (float(coefficients[1:2].sum()) + coherency) / self.serial_time_
+        self.coherency_ = coherency / self.serial_time_
 
-    def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
-        """Fit to arrays; see `observed_curve` for errors."""
-        return self._learn(observed_curve(nprocs, runtime))
+    def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        predicted = self._design(targets) @ self._fit.coefficients
+        return np.asarray(np.maximum(predicted, np.finfo(float).tiny), float)
 
-    def predict(
-        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
-    ) -> FloatArray:
-        """Return runtimes in seconds, shape of `nprocs`.
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        PredictorError
-            For a count below 1, or inputs other than `nprocs`.
-        UndeterminedError
-            With ``strict=True`` for a target graded ``unusable``.
-        """
-        refuse_inputs("UniversalScalability", inputs)
-        targets = self._targets(nprocs)
-        if strict:
-            refuse_unusable(self.reliability(targets))
-        predicted = self._design(targets.ravel()) @ self._fit.coefficients
-        return np.asarray(np.maximum(predicted, np.finfo(float).tiny), float).reshape(targets.shape)
-
-    def predict_range(
-        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of a prediction range that holds `level` of new runs."""
-        check_level(level)
-        refuse_inputs("UniversalScalability", inputs)
-        predicted = self.predict(nprocs)
-        flat = self._targets(nprocs).ravel()
-        low, high = fit_range(self._fit, self._design(flat), predicted.ravel(), level)
-        return low.reshape(predicted.shape), high.reshape(predicted.shape)
-
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
-        """Say how far to trust the predictions."""
-        refuse_inputs("UniversalScalability", inputs)
-        targets = self._targets(nprocs)
+    def _remarks(self, targets: FloatArray) -> list[Remark]:
         return [
             *data_remarks(self.curve_),
             *few_remark(self.curve_, 4, "the universal scalability law with a check"),
@@ -109,21 +67,6 @@ class UniversalScalability:
             *far_remarks(self.curve_, targets),
         ]
 
-    def _learn(self, curve: ObservedCurve) -> Self:
-        self.curve_ = curve
-        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
-        coefficients = self._fit.coefficients
-        coherency = float(coefficients[2]) if len(coefficients) > 2 else 0.0
-        self.serial_time_ = float(coefficients.sum())
-        self.contention_ = (float(coefficients[1:2].sum()) + coherency) / self.serial_time_
-        self.coherency_ = coherency / self.serial_time_
-        return self
-
     def _design(self, nprocs: FloatArray) -> FloatArray:
         columns = [1.0 / nprocs, np.ones_like(nprocs), nprocs]
         return np.stack(columns[: len(self.curve_.nprocs)], axis=1)
-
-    def _targets(self, nprocs: ArrayLike) -> FloatArray:
-        if not hasattr(self, "curve_"):
-            raise NotFittedError("UniversalScalability was asked before fit")
-        return checked_targets(nprocs)

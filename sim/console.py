@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sim.given import given_line
 from sim.job_metrics import Figures
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_mape", "prediction error, mean", PERCENT, -1),
         Row("prediction_median_error", "prediction error, median", PERCENT, -1),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
+        Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
     ),
 )  # fmt: skip
 
@@ -296,6 +298,17 @@ def notes(run: Figures) -> list[str]:
     return lines
 
 
+def given_notes(run: Figures, baseline: Figures | None) -> list[str]:
+    """Return what the predictors of a run and its baseline were given, where summaries say it."""
+    own = given_line(run)
+    if own is None:
+        return []
+    lines = [f"The predictor was given: {own}."]
+    if baseline is not None and run.get("given_charged") and not baseline.get("given_runs"):
+        lines.append("The baseline needs no such runs and replays none: their cost is the run's.")
+    return lines
+
+
 def print_results(
     console: Console,
     run: Figures,
@@ -316,7 +329,7 @@ def print_results(
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     console.print(result_table(run, baseline, names=names))
-    for line in [*notes(run), *reasons(run)]:
+    for line in [*given_notes(run, baseline), *notes(run), *reasons(run)]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")

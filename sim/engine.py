@@ -407,7 +407,8 @@ class Engine:
         said = belief if view.past_errors is None else view.belief_at(job, processors)
         if self._restates:
             said = self._restate(run, belief, said)
-        self.log.start(run, said, self.predictor.explain(job, processors) if self._learns else None)
+        explanation = self.view.explain(job, processors) if self._learns else None
+        self.log.start(run, said, explanation, job not in self.view.undecided)
         if cost:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:

@@ -97,6 +97,18 @@ def recovery_columns(records: Records) -> pd.DataFrame:
     return pd.DataFrame(columns | {"reason": pd.Series(paid.reason, dtype="str")})
 
 
+def recorded_columns(trace: Trace) -> pd.DataFrame:
+    """Return when the log says that each job started; no column where it says it of none.
+
+    Where submit times are scaled, a job's recorded wait follows its scaled submit.
+    """
+    jobs = trace.jobs
+    if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
+        return pd.DataFrame(index=jobs.index)
+    start = jobs["submit_time"] + jobs["recorded_wait_time"]
+    return pd.DataFrame({"recorded_start_time": start.where(jobs["recorded_wait_time"] >= 0)})
+
+
 def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
     jobs = trace.jobs
@@ -127,7 +139,7 @@ def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFra
             "restarts": records.restarts,
         }
     )
-    frame = pd.concat([frame, recovery_columns(records)], axis=1)
+    frame = pd.concat([frame, recovery_columns(records), recorded_columns(trace)], axis=1)
     if (np.diff(records.submit_time) < 0).any():  # feedback can change the order
         return frame.sort_values("submit_time", kind="stable", ignore_index=True)
     return frame
@@ -187,6 +199,7 @@ def _actual(truth: GroundTruth, records: Records) -> FloatArray:
 def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
     asked = records.consultations
+    measured = asked.runs_at_count > 0
     return pd.DataFrame(
         {
             "job_id": trace.jobs["job_id"].to_numpy()[asked.job],
@@ -199,6 +212,8 @@ def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.
             "method": pd.Series(asked.method, dtype="str"),
             "observations": asked.observations,
             "reliability": pd.Series(asked.reliability, dtype="str"),
+            "runs_at_count": pd.Series(asked.runs_at_count, dtype="Int64").where(measured),
+            "mean_at_count": np.where(measured, asked.mean_at_count, np.nan),
         }
     )
 

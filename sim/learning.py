@@ -16,6 +16,10 @@ FITTED_OBSERVATIONS = 2
 """Fewest observations behind a belief that is read off a fitted curve."""
 PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
 """Methods whose beliefs are not read off a fitted curve."""
+MEASURED_RUNS = 3
+"""Fewest runs at a count that a belief there is compared with."""
+OFF = np.log(1.25)
+"""A belief that is further from their geometric mean, as a logarithm, is off."""
 SEEN_COUNTS = 3
 """Distinct processor counts after which an application counts as seen."""
 
@@ -48,6 +52,34 @@ def error_figures(predictions: pd.DataFrame) -> Figures:
         "prediction_over_share": float(over.mean()) if some else None,
         "prediction_mean_under_error": mean(error[under]),
         "prediction_mean_over_error": mean(error[over]),
+    }
+
+
+def belief_figures(predictions: pd.DataFrame) -> Figures:
+    """Return how far beliefs were from runs at the very count they are about.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame
+        Columns of ``predictions.parquet``.
+
+    Notes
+    -----
+    Counted are beliefs read off a fitted curve at counts with three or more runs;
+    off is more than a factor of 1.25 from their geometric mean. The share of the
+    area is that of the processor-seconds of those among them that completed.
+    """
+    runs = predictions["runs_at_count"].fillna(0).to_numpy(np.int64)
+    plain = predictions["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
+    there = predictions[(runs >= MEASURED_RUNS) & ~plain]
+    ratio = np.log(there["predicted"].to_numpy() / there["mean_at_count"].to_numpy())
+    off = np.abs(ratio) > OFF * (1 + 1e-12)
+    area = (there["nprocs"] * there["actual"]).fillna(0.0).to_numpy()
+    total = float(area.sum())
+    return {
+        "beliefs_at_measured_counts": len(there),
+        "share_beliefs_off": float(off.mean()) if len(there) else None,
+        "area_share_beliefs_off": float(area[off].sum()) / total if total > 0 else None,
     }
 
 
@@ -122,15 +154,16 @@ def learning_figures(
     """Return how much there was to learn, over the job indices `counted`.
 
     A start is decided on a fitted curve if its belief rests on at least two
-    observations and its method is none of the plain ones; the share is of all
-    started runs, whether a predictor was asked or not.
+    observations, its method is none of the plain ones, and no rule left the request
+    standing although there was a curve; the share is of all started runs, whether a
+    predictor was asked or not.
     """
     asked = records.consultations
     _, uses = np.unique(truth.application[counted], return_counts=True)
     plain = np.fromiter((m in PLAIN_METHODS for m in asked.method), np.bool_, len(asked.method))
     ours = np.zeros(len(records.submit_time), np.bool_)
     ours[counted] = True
-    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain
+    fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
     runs = int((records.restarts[counted] + 1).sum())
     assumed = truth.serial_time_assumed[counted]
     return {

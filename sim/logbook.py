@@ -29,6 +29,7 @@ class Logbook:
         self._status = ["waiting"] * jobs
         self._runs: list[tuple[int, int, float, int, float]] = []
         self._explanations: list[Explanation] = []
+        self._decided: list[bool] = []
         self._stretches: list[tuple[int, float, int, Ranges]] = []
         self._stretch_end: list[float] = []
 
@@ -36,14 +37,20 @@ class Logbook:
         """Say whether a job runs or has run."""
         return self._status[job] != "waiting"
 
-    def start(self, run: Run, belief: float, explanation: Explanation | None) -> None:
-        """Note that a run begins; None leaves the explanation to the end."""
+    def start(
+        self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
+    ) -> None:
+        """Note that a run begins; None leaves the explanation to the end.
+
+        `decided` is false where a rule left the request standing whatever the curve says.
+        """
         job, now, processors = run.job, run.start, run.processors
         if self._first_start[job] is None:
             self._first_start[job] = now
         self._status[job] = "running"
         place = self._last_run[job] = len(self._runs)
         self._runs.append((job, run.number, now, processors, belief))
+        self._decided.append(decided)
         if explanation is not None:
             self._explanations.append(explanation)
         run.stretch = len(self._stretches)
@@ -117,6 +124,9 @@ class Logbook:
                 method=[e.method for e in explanations],
                 reliability=[e.reliability for e in explanations],
                 observations=np.array([e.observations for e in explanations], np.int64),
+                runs_at_count=np.array([e.runs_at_count for e in explanations], np.int64),
+                mean_at_count=np.array([e.mean_at_count for e in explanations], np.float64),
+                decided=np.array(self._decided, np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size), **counters},

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, Inquisitive, IntArray, RuntimePredictor, VisibleJobs
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    Inquisitive,
+    IntArray,
+    RuntimePredictor,
+    VisibleJobs,
+)
 from predictors.load_aware import NeedsLoad, Parts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
@@ -26,6 +33,32 @@ class Support(NamedTuple):
 
 
 NOTHING_SEEN = Support(0, 0, 0)
+
+
+class Request(NamedTuple):
+    """What a running job asks for, by its own predictions.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    kind : str
+        ``processors`` or ``walltime``.
+    processors : int
+        The count that it wants; for walltime the one that it holds.
+    until : float
+        For walltime: when it wants to be killed, instead of at its limit, seconds.
+    time : float
+        When it first asked, seconds.
+    """
+
+    job: int
+    kind: str
+    processors: int
+    until: float
+    time: float
+
+
 Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
@@ -123,6 +156,11 @@ class View:
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
     requested_processors : list of int
+    requests : dict of (int, str) to Request
+        What running jobs ask for, by job and kind, in the order of asking; a request
+        that is neither granted nor refused stands.
+    answers : bool
+        Whether the policy answers requests; if not, they are refused.
     luck : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
     malleable : list of bool
@@ -138,6 +176,8 @@ class View:
         What beliefs are stretched by, where the policy wants that.
     change_cost : callable
         What the policy says that a change costs: two counts to seconds.
+    undecided : set of int
+        Jobs whose request stands whatever a curve says: a rule would not go by it.
     scales_requests : bool
         Whether a malleable job without a curve is believed to need its requested
         processor-seconds on any count, instead of its requested time.
@@ -171,6 +211,8 @@ class View:
         self.idle: Callable[[], Ranges] = _nothing
         self.health: Callable[[int, float], FloatArray] | None = None
         self.revised: set[int] = set()
+        self.requests: dict[tuple[int, str], Request] = {}
+        self.answers = False
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
         self.requested_time: list[float] = jobs.requested_time.tolist()
@@ -182,6 +224,7 @@ class View:
         self.load: LoadOutlook | None = None
         self.past_errors: PastErrors | None = None
         self.change_cost: Callable[[int, int], float] = _free_of_charge
+        self.undecided: set[int] = set()
         self.scales_requests = False
         self.queries = 0
         self._predictor = predictor
@@ -334,9 +377,17 @@ class View:
         """Return which counts of the job's application the predictor has seen."""
         return self._seen.get(self.application[job], NOTHING_SEEN)
 
-    def reliability(self, job: int, processors: int) -> str:
-        """Return how the predictor grades its own belief."""
-        return self._predictor.explain(job, processors).reliability
+    def explain(self, job: int, processors: int) -> Explanation:
+        """Return what the predictor's belief rests on, for what is left of the job."""
+        found = self._predictor.explain(job, processors)
+        if job in self.left:
+            found = found._replace(mean_at_count=found.mean_at_count * self.left[job])
+        return found
+
+    def reliability(self, job: int, processors: int) -> tuple[str, str]:
+        """Return how the predictor grades its own belief, and the code of why."""
+        found = self._predictor.explain(job, processors)
+        return found.reliability, found.code
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""

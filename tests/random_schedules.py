@@ -213,6 +213,9 @@ def _consultations(asked, truth, rng) -> Consultations:
         ["adept" if rng.random() < 0.7 else "user_estimate" for _ in asked],
         ["ok" for _ in asked],
         rng.integers(0, 6, len(asked)),
+        rng.integers(0, 6, len(asked)),
+        truth.runtimes_at(job, nprocs) * np.exp(rng.normal(0, 0.3, len(asked))),
+        rng.random(len(asked)) < 0.8,
         np.array([a[3] for a in asked], bool),
     )
 

@@ -1,6 +1,7 @@
 """One fitted Downey instance with a unit of time."""
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,8 @@ class DowneyCurve:
         Average parallelism and its variance.
     serial_time : float
         Runtime on one processor, seconds.
+    declines_after : float
+        Count beyond which measured runtimes rise: what is useful ends there.
 
     Examples
     --------
@@ -30,6 +33,7 @@ class DowneyCurve:
     A: float
     sigma: float
     serial_time: float
+    declines_after: float = inf
 
     def runtime(self, nprocs: ArrayLike) -> FloatArray:
         """Return seconds at each count."""
@@ -42,13 +46,14 @@ class DowneyCurve:
     @property
     def largest_useful(self) -> float:
         """Count beyond which nothing is gained, real-valued."""
-        return float(downey.largest_useful(self.A, self.sigma))
+        return min(float(downey.largest_useful(self.A, self.sigma)), self.declines_after)
 
     @property
     def knee(self) -> float:
         """Processor working set: the count that maximises S(n)^2/n, real-valued."""
-        return float(downey.knee(self.A, self.sigma))
+        return min(float(downey.knee(self.A, self.sigma)), self.declines_after)
 
     def largest_at_efficiency(self, least: float) -> float:
         """Return the largest count, real-valued, with at least this efficiency."""
-        return float(downey.largest_at_efficiency(least, self.A, self.sigma))
+        largest = float(downey.largest_at_efficiency(least, self.A, self.sigma))
+        return min(largest, self.declines_after)

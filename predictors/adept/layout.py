@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from predictors.adept.anomalies import AnomalousPoint, Metric, find_anomalies
-from predictors.adept.patterns import Feasible, declining_start, special_family
+from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
 from predictors.adept.weights import anomaly_factor
 from predictors.base import FloatArray, IntArray
+from predictors.measured import RISE, Evidence, decline_start
 from predictors.observations import ObservedCurve
 
 _LEAST = 3
@@ -33,9 +34,10 @@ class Layout:
     starts : tuple of int
         Index of the first observation of each phase.
     points : tuple of AnomalousPoint
-    shortest : int
-        Index of the shortest runtime before a rising end; the last index if
-        runtimes do not rise at the end.
+    start : int or None
+        Index of the fastest count if the counts beyond it decline.
+    rises : bool
+        Whether runtimes end higher than their shortest without being a decline.
     feasible : Feasible
         Counts that the application runs on.
     special : str or None
@@ -46,14 +48,20 @@ class Layout:
     kept_weight: FloatArray
     starts: tuple[int, ...]
     points: tuple[AnomalousPoint, ...]
-    shortest: int
+    start: int | None
+    rises: bool
     feasible: Feasible
     special: str | None
 
-    @property
-    def rising(self) -> int:
-        """Number of observations at the end over which the runtime rises."""
-        return len(self.used) - 1 - self.shortest
+    def evidence(self, curve: ObservedCurve) -> Evidence:
+        """Return what answers keep to: all but anomalous points.
+
+        Counts outside a family that was found say nothing of the counts beside them.
+        """
+        exempt = [point.place for point in self.points]
+        if self.special is None:
+            return Evidence(curve, exempt)
+        return Evidence(curve, exempt, np.flatnonzero(~self.feasible.holds(curve.nprocs)).tolist())
 
     def phase_of(self, nprocs: FloatArray, targets: FloatArray) -> IntArray:
         """Return the phase of the observation nearest to each target, ties to the larger count."""
@@ -68,14 +76,17 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
     """Look for special counts, a declining end, anomalous points and steps, in this order."""
     n, t = curve.nprocs, curve.runtime
     used = np.ones(len(n), bool)
-    shortest = declining_start(n, t)
+    start = decline_start(curve)
+    rises = start is None and bool(t[-1] > (1.0 + RISE) * t.min())
     special = None if feasible.restricts else special_family(n, t)
     if special is not None:
         chosen = Feasible(special)
         used = chosen.holds(n)
-        return Layout(used, np.ones(len(n)), (0,), (), shortest, chosen, special)
-    if len(n) - 1 - shortest >= 2 and shortest + 1 >= _LEAST:
-        used[shortest + 1 :] = False
+        if start is not None and used[: start + 1].any():
+            used[start + 1 :] = False
+        return Layout(used, np.ones(len(n)), (0,), (), start, rises, chosen, special)
+    if start is not None:
+        used[start + 1 :] = False
     findings = find_anomalies(n[used], t[used], metric)
     weight = np.ones(len(n))
     for point in findings.points:
@@ -84,13 +95,12 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
         weight = np.maximum(weight, _UNCHECKED)
     if findings.points and (weight[used] > 0.0).sum() < _LEAST:
         weight = np.maximum(weight, _LAST_RESORT)
-    return Layout(used, weight, findings.starts, findings.points, shortest, feasible, None)
+    return Layout(used, weight, findings.starts, findings.points, start, rises, feasible, None)
 
 
 def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
     """Return some of the observations as a curve of their own."""
     if kept.all():
         return curve
-    return replace(
-        curve, nprocs=curve.nprocs[kept], runtime=curve.runtime[kept], repeats=curve.repeats[kept]
-    )
+    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
+    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})

@@ -1,11 +1,11 @@
 """The ADEPT predictor."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
@@ -15,24 +15,25 @@ from predictors.adept.envelope import Envelope
 from predictors.adept.layout import Layout, part_of, read_layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
-from predictors.adept.reliability import curve_remarks, phase_remarks, target_remarks
+from predictors.adept.reliability import (
+    curve_remarks,
+    phase_remarks,
+    phase_target_remarks,
+    point_remarks,
+)
 from predictors.adept.search import BoolArray, Scale
 from predictors.adept.severity import (
     GRADES,
     curve_severity,
+    decline_severities,
     phase_severity,
+    point_severities,
     target_severities,
 )
 from predictors.base import FloatArray, IntArray, Remark
-from predictors.errors import NotFittedError, PredictorError
-from predictors.observations import (
-    ObservedCurve,
-    checked_targets,
-    observed_curve,
-    observed_frame,
-    refuse_inputs,
-)
-from predictors.remarks import check_level, refuse_unusable
+from predictors.curve_estimator import CurveEstimator
+from predictors.errors import PredictorError
+from predictors.observations import ObservedCurve
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
@@ -41,7 +42,7 @@ _BETWEEN = 0.10
 curves, file by file on the other files (docs/adept.md)."""
 
 
-class Adept:
+class Adept(CurveEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
     Parameters
@@ -80,8 +81,8 @@ class Adept:
     anomalies_ : tuple of AnomalousPoint
     phases_ : tuple of (float, float)
         First and last observed count of each phase.
-    declining_from_ : float or None
-        Count with the shortest runtime where runtimes rise beyond it.
+    declines_after_ : float or None
+        The fastest measured count, where those beyond it decline.
     feasible_ : Feasible
         Counts the application runs on, given or found.
 
@@ -102,7 +103,6 @@ class Adept:
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    curve_: ObservedCurve
     _layout: Layout
     _phases: tuple[Phase, ...]
     _last: tuple[dict[float, int], Answers] | None
@@ -129,67 +129,11 @@ class Adept:
         self.floor, self.allowed = floor, allowed
         self._feasible = Feasible(allowed)
 
-    def fit(self, observations: pd.DataFrame) -> Self:
-        """Fit to columns ``nprocs`` and ``runtime``; see `observed_frame` for errors."""
-        return self._learn(observed_frame(observations))
-
-    def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
-        """Fit to arrays, without the cost of a frame; see `observed_curve` for errors."""
-        return self._learn(observed_curve(nprocs, runtime))
-
-    def fit_observed(self, curve: ObservedCurve) -> Self:
-        """Fit to runs that are already checked and merged."""
-        return self._learn(curve)
-
-    def predict(
-        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
-    ) -> FloatArray:
-        """Return runtimes in seconds, shape of `nprocs`.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        PredictorError
-            For a count below 1, or inputs other than `nprocs`.
-        UndeterminedError
-            With ``strict=True`` for a target graded ``unusable``.
-        """
-        refuse_inputs("Adept", inputs)
-        targets = self._targets(nprocs)
-        if strict:
-            refuse_unusable(self.reliability(targets))
-        return self._answers(targets.ravel()).predicted.reshape(targets.shape)
-
-    def predict_range(
-        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of what indistinguishable instances say, widened by the noise.
-
-        Off the observations the noise grows with the distance to the nearest, twice
-        as fast beyond them as between them. Where no noise was found, the range is
-        that of the instances alone.
-        """
-        check_level(level)
-        refuse_inputs("Adept", inputs)
-        targets = self._targets(nprocs)
-        answers = self._answers(targets.ravel())
-        wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets.ravel()), 50.0))
-        low, high = answers.low / wider, answers.high * wider
-        return low.reshape(targets.shape), high.reshape(targets.shape)
-
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
-        """Say how far to trust the predictions, and where to measure next.
-
-        Remarks with a target are about that one, others about the whole curve.
-        """
-        refuse_inputs("Adept", inputs)
-        return self._remarks(np.unique(self._targets(nprocs)), advise=True)
-
     def grades(self, nprocs: ArrayLike) -> list[str]:
         """Return the worst grade of the remarks about each count, empty without any.
 
-        It costs little where the counts are those predicted last.
+        It costs little where the counts are those predicted last. A grade where
+        `declining` holds has the code ``declining``.
         """
         targets = self._targets(nprocs).ravel()
         answers = self._answers(targets)
@@ -198,8 +142,17 @@ class Adept:
             own, asked = (answers, targets)
             if len(self._phases) > 1:
                 own, asked = answers.rows(places), targets[places]
-            severity = target_severities(phase, own, asked, self._layout.feasible)
+            severity = target_severities(phase, own, asked)
             found[places] = np.maximum(severity, phase_severity(phase))
+        found = np.maximum(
+            found, point_severities(self.curve_, self._layout, self._evidence, targets)
+        )
+        if self._evidence.declines_after is not None:
+            found = np.where(
+                self._evidence.declining(targets),
+                decline_severities(self._evidence, targets),
+                found,
+            )
         general = curve_severity(self.curve_, self._layout)
         return [GRADES[place] for place in np.maximum(found, general).tolist()]
 
@@ -210,14 +163,17 @@ class Adept:
         """
         last = float(self._targets(self.curve_.nprocs[-1] if nprocs is None else nprocs))
         place = int(self._layout.phase_of(self.curve_.nprocs, np.array([last]))[0])
-        return self._phases[place].fitted
+        fitted, end = self._phases[place].fitted, self.declines_after_
+        return fitted if end is None else replace(fitted, declines_after=end)
 
     def speedup(self, nprocs: ArrayLike) -> FloatArray:
         """Return T(1)/T(n), T(1) measured or else by the target's own instance."""
         targets = self._targets(nprocs)
-        answers = self._answers(targets.ravel())
-        serial = self.curve_.runtime[0] if self.serial_measured_ else answers.serial_time
-        return np.asarray(serial / answers.predicted, float).reshape(targets.shape)
+        seconds = self.predict(targets)
+        if self.serial_measured_:
+            return np.asarray(self.curve_.runtime[0] / seconds, float)
+        serial = self._answers(targets.ravel()).serial_time.reshape(targets.shape)
+        return np.asarray(serial / seconds, float)
 
     def efficiency(self, nprocs: ArrayLike) -> FloatArray:
         """Return the speedup over the processor count."""
@@ -272,18 +228,12 @@ class Adept:
         return tuple((float(p.curve.nprocs[0]), float(p.curve.nprocs[-1])) for p in self._phases)
 
     @property
-    def declining_from_(self) -> float | None:
-        """Count with the shortest runtime, where runtimes rise beyond it."""
-        self._targets(1.0)
-        return float(self.curve_.nprocs[self._layout.shortest]) if self._layout.rising else None
-
-    @property
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
         self._targets(1.0)
         return self._layout.feasible
 
-    def _learn(self, curve: ObservedCurve) -> Self:
+    def _learn(self, curve: ObservedCurve) -> None:
         if self.scale == "serial" and curve.nprocs[0] != 1.0:
             raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
         layout = read_layout(curve, self._feasible, self.metric)
@@ -291,22 +241,33 @@ class Adept:
         options = FitOptions(self.q, self.search, self.scale, floor)
         self._phases = tuple(_phases(curve, layout, options))
         self.curve_, self._layout, self._last = curve, layout, None
-        return self
+        self._evidence = layout.evidence(curve)
 
-    def _remarks(self, targets: FloatArray, advise: bool) -> list[Remark]:
-        """Return what is to be said about distinct targets, with or without what to measure."""
-        found = curve_remarks(self.curve_, self._layout)
+    def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        return self._answers(targets).predicted
+
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of what indistinguishable instances say, widened by the noise.
+
+        Off the observations the noise grows with the distance to the nearest, twice
+        as fast beyond them as between them. Where no noise was found, the range is
+        that of the instances alone.
+        """
         answers = self._answers(targets)
-        for phase, places in self._by_phase(targets):
-            found += phase_remarks(phase, self._layout.feasible)
-            own = answers.rows(places)
-            found += target_remarks(phase, own, targets[places], self._layout, advise)
-        return found
+        wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0))
+        return answers.low / wider, answers.high * wider
 
-    def _targets(self, nprocs: ArrayLike) -> FloatArray:
-        if not hasattr(self, "curve_"):
-            raise NotFittedError("Adept was asked before fit")
-        return checked_targets(nprocs)
+    def _remarks(self, targets: FloatArray) -> list[Remark]:
+        """Say it of distinct targets; in a declining end the model is not what answers."""
+        found = curve_remarks(self.curve_, self._layout)
+        ordinary = targets[~self._evidence.declining(targets)]
+        answers = self._answers(targets).rows(np.arange(len(ordinary)))
+        for phase, places in self._by_phase(ordinary):
+            found += phase_remarks(phase)
+            found += phase_target_remarks(
+                phase, answers.rows(places), ordinary[places], self._layout.feasible
+            )
+        return found + point_remarks(self.curve_, self._layout, self._evidence, ordinary)
 
     def _phase_places(self, targets: FloatArray) -> IntArray:
         return self._layout.phase_of(self.curve_.nprocs, targets)

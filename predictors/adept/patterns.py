@@ -1,4 +1,4 @@
-"""Declining ends, and applications made to run on certain processor counts."""
+"""Applications made to run on certain processor counts."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -11,8 +11,6 @@ from predictors.amdahl import Amdahl
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
 
-RISE = 0.03
-"""A runtime that grows by more than this over the last counts is declining scalability."""
 _SPECIAL_LEAST = 9
 _SPECIAL_MEMBERS = 3
 _SPECIAL_SHARE = 2.0 / 3.0
@@ -102,20 +100,6 @@ class Feasible:
         return int(min(count for count in fitting if count >= first))
 
 
-def declining_start(nprocs: FloatArray, runtime: FloatArray) -> int:
-    """Return the index of the shortest runtime before a declining end, or the last index.
-
-    The end is declining if the runtime rises at every step over the last one or
-    more counts, by more than 3 % in all.
-    """
-    start = len(runtime) - 1
-    while start > 0 and runtime[start] > runtime[start - 1]:
-        start -= 1
-    if runtime[-1] <= (1.0 + RISE) * runtime[start]:
-        return len(runtime) - 1
-    return start
-
-
 def special_family(nprocs: FloatArray, runtime: FloatArray) -> str | None:
     """Return the name of the family of counts that the application is optimised for.
 
@@ -138,7 +122,7 @@ def special_family(nprocs: FloatArray, runtime: FloatArray) -> str | None:
             continue
         others = Amdahl().fit_arrays(nprocs[~member], runtime[~member])
         inside = member & (nprocs >= nprocs[~member][0]) & (nprocs <= nprocs[~member][-1])
-        faster = runtime < others.predict(nprocs) * (1.0 - SENSITIVITY)
+        faster = runtime < others.predict_model(nprocs) * (1.0 - SENSITIVITY)
         share = float(faster[inside].mean()) if inside.sum() >= 2 else 0.0
         if share > best_share or (best is None and share >= _SPECIAL_SHARE):
             best, best_share = name, share

@@ -6,6 +6,7 @@ from predictors.adept.layout import Layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, Remark
+from predictors.measured import Evidence
 from predictors.observations import ObservedCurve
 from predictors.remarks import data_remarks, far_remarks, few_remark
 
@@ -50,7 +51,7 @@ def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
     return found + _superlinear(curve) + _end_remarks(curve, layout)
 
 
-def phase_remarks(phase: Phase, feasible: Feasible) -> list[Remark]:
+def phase_remarks(phase: Phase) -> list[Remark]:
     """Say how well the observations of a phase are met and determine its curve."""
     found = few_remark(phase.curve, 3, "Downey's curve")
     residuals = phase.residuals * (phase.kept_weight > 0.0)
@@ -63,21 +64,37 @@ def phase_remarks(phase: Phase, feasible: Feasible) -> list[Remark]:
     return found
 
 
-def target_remarks(
-    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout, advise: bool = True
+def phase_target_remarks(
+    phase: Phase, answers: Answers, targets: FloatArray, feasible: Feasible
 ) -> list[Remark]:
-    """Say what stands against each target; `answers` are those of `targets`.
-
-    Without `advise`, remarks do not say what to measure, which takes longest to find.
-    """
-    found = far_remarks(phase.curve, targets)
-    advice = measure_next(phase, layout.feasible) if advise else None
+    """Say what the instances leave open at each target; `answers` are those of `targets`."""
+    found = []
+    advice = measure_next(phase, feasible)
     for place, target in enumerate(targets):
         found += _open_remarks(phase, answers, place, float(target), advice)
+    return found
+
+
+def point_remarks(
+    curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
+) -> list[Remark]:
+    """Say which targets are far, infeasible or measured off the trend; not of declining ends."""
+    found = far_remarks(curve, targets)
+    anomalous = {point.nprocs: point for point in layout.points}
+    believed = layout.special is not None
+    for target in targets.tolist():
         if not layout.feasible.holds(target):
-            count = layout.feasible.at_least(float(target))
+            measured = believed and bool(evidence.measured(np.array([target]))[0])
+            count = layout.feasible.at_least(target)
             text = f"{target:g} is none of {layout.feasible.name}"
-            found.append(Remark("unusable", "infeasible", text, count, float(target)))
+            grade: Grade = "warning" if measured else "unusable"
+            found.append(Remark(grade, "infeasible", text, count, target))
+        if target in anomalous:
+            text = (
+                f"the runtime measured on {target:g} is off the trend of the others, and the "
+                "trend is what answers there"
+            )
+            found.append(Remark("warning", "anomalous_point", text, round(target), target))
     return found
 
 
@@ -159,14 +176,11 @@ def _superlinear(curve: ObservedCurve) -> list[Remark]:
 
 
 def _end_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
-    if layout.rising == 0:
+    if not layout.rises:
         return []
-    best = float(curve.nprocs[layout.shortest])
-    if layout.rising == 1:
-        text = (
-            f"the runtime on {curve.nprocs[-1]:g} is longer than on {best:g}; a single rising "
-            "point may be an outlier or the start of a decline"
-        )
-        return [Remark("warning", "rising_end", text, round(2.0 * float(curve.nprocs[-1])))]
-    text = f"the runtime rises beyond {best:g} processors, which no Downey curve follows"
-    return [Remark("warning", "declining", text)]
+    best = float(curve.nprocs[int(curve.runtime.argmin())])
+    text = (
+        f"the runtime on {curve.nprocs[-1]:g} is longer than on {best:g}, which may be scatter, "
+        "an outlier or the start of a decline"
+    )
+    return [Remark("warning", "rising_end", text, round(2.0 * float(curve.nprocs[-1])))]

@@ -7,7 +7,6 @@ are numbers here: a place in `GRADES`, which are in order of severity.
 import numpy as np
 
 from predictors.adept.layout import Layout
-from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
 from predictors.adept.reliability import (
     ALIKE,
@@ -19,6 +18,7 @@ from predictors.adept.reliability import (
     VERY_HIGH_ERROR,
 )
 from predictors.base import FloatArray, IntArray
+from predictors.measured import Evidence
 from predictors.observations import ObservedCurve
 from predictors.remarks import FAR_FACTOR
 
@@ -29,7 +29,7 @@ _FEWEST = 3
 
 def curve_severity(curve: ObservedCurve, layout: Layout) -> int:
     """Grade what `reliability.curve_remarks` says."""
-    if layout.rising:
+    if layout.rises:
         return WARNING
     work = curve.nprocs * curve.runtime
     noted = (
@@ -53,10 +53,8 @@ def phase_severity(phase: Phase) -> int:
     return NOTE if worst > HIGH_ERROR else NOTHING
 
 
-def target_severities(
-    phase: Phase, answers: Answers, targets: FloatArray, feasible: Feasible
-) -> IntArray:
-    """Grade what `reliability.target_remarks` says of each target.
+def target_severities(phase: Phase, answers: Answers, targets: FloatArray) -> IntArray:
+    """Grade what `reliability.phase_target_remarks` says of each target.
 
     Parameters
     ----------
@@ -64,18 +62,36 @@ def target_severities(
     answers : Answers
         Those of `targets`.
     targets : numpy.ndarray of float, shape (t,)
-    feasible : Feasible
     """
-    first, last = float(phase.curve.nprocs[0]), float(phase.curve.nprocs[-1])
-    far = (targets > FAR_FACTOR * last) | (targets < first / FAR_FACTOR)
-    severity = np.where(far, WARNING, NOTHING)
     if len(phase.curve.nprocs) == 1:
-        severity = np.where(targets == first, severity, UNUSABLE)
+        severity = np.where(targets == phase.curve.nprocs[0], NOTHING, UNUSABLE)
     else:
-        severity = np.maximum(severity, _openness(phase, answers, targets))
-    if feasible.restricts:
-        severity = np.where(feasible.holds(targets), severity, UNUSABLE)
+        severity = _openness(phase, answers, targets)
     return np.asarray(severity, np.int64)
+
+
+def point_severities(
+    curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
+) -> IntArray:
+    """Grade what `reliability.point_remarks` says of each target."""
+    far = (targets > FAR_FACTOR * curve.nprocs[-1]) | (targets < curve.nprocs[0] / FAR_FACTOR)
+    severity = np.where(far, WARNING, NOTHING)
+    if layout.feasible.restricts:
+        believed = evidence.measured(targets) & (layout.special is not None)
+        outside = np.where(believed, WARNING, UNUSABLE)
+        severity = np.where(layout.feasible.holds(targets), severity, outside)
+    for point in layout.points:
+        severity[targets == point.nprocs] = np.maximum(severity[targets == point.nprocs], WARNING)
+    return np.asarray(severity, np.int64)
+
+
+def decline_severities(evidence: Evidence, targets: FloatArray) -> IntArray:
+    """Grade what `Evidence.remarks` says of each target."""
+    return np.where(
+        evidence.declining(targets),
+        np.where(evidence.measured(targets), WARNING, UNUSABLE),
+        NOTHING,
+    )
 
 
 def _openness(phase: Phase, answers: Answers, targets: FloatArray) -> IntArray:

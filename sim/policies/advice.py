@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.remarks import DECLINING, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.view import View
 
@@ -134,7 +135,8 @@ class Advice:
         the request stands.
     distrust : bool
         Whether the request stands where the predictor itself calls its belief
-        at the request unusable.
+        at the request unusable; but not where that is because runtimes rise
+        beyond a smaller count: such a job is molded down to the fastest.
     """
 
     repair: Repair = "fitted"
@@ -163,6 +165,14 @@ class Advice:
         counts : numpy.ndarray of int, shape (n,), ascending
             Feasible counts.
         """
+        reading = self._read(job, view, counts)
+        if reading is None:
+            view.undecided.add(job)
+        else:
+            view.undecided.discard(job)
+        return reading
+
+    def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         if view.fitted:
             counts = self._within_reach(job, view, counts)
             if counts.size == 0:
@@ -192,4 +202,5 @@ class Advice:
         return kept
 
     def _is_unusable(self, job: int, view: View) -> bool:
-        return view.reliability(job, view.requested_processors[job]) == "unusable"
+        grade, code = view.reliability(job, view.requested_processors[job])
+        return grade == UNUSABLE and code != DECLINING

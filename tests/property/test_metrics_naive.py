@@ -162,7 +162,9 @@ def test_figures_of_learning(spec):
                 counts |= shown(other)
         seen += len(counts) >= 3
     rows = range(len(asked.job))
-    fitted = sum(asked.method[i] == "adept" and asked.observations[i] >= 2 for i in rows)
+    fitted = sum(
+        asked.method[i] == "adept" and asked.observations[i] >= 2 and asked.decided[i] for i in rows
+    )
     assert got["share_seen_at_three_counts"] == pytest.approx(seen / n)
     assert got["share_fitted_starts"] == pytest.approx(fitted / sum(records.restarts + 1))
     assert got["applications"] == len(set(truth.application.tolist()))

@@ -5,7 +5,7 @@ import pytest
 
 from predictors import Adept, UndeterminedError, downey
 from predictors.adept.anomalies import find_anomalies
-from predictors.adept.patterns import FAMILIES, Feasible, declining_start, special_family
+from predictors.adept.patterns import FAMILIES, Feasible, special_family
 
 DOUBLINGS = 2.0 ** np.arange(1, 9)
 TENS = np.arange(10.0, 130, 10)
@@ -120,10 +120,12 @@ def test_a_declining_end_is_left_out_and_said():
     n = np.array([1.0, 2, 4, 8, 16, 32])
     t = np.array([100.0, 52, 28, 17, 20, 27])
     model = Adept().fit_arrays(n, t)
-    assert model.declining_from_ == 8
-    assert "declining" in codes(model, 64)
+    assert model.declines_after_ == 8
+    assert "declining" not in codes(model, [1, 3, 8])
     assert model.predict(8).item() == pytest.approx(17, rel=0.1)
-    assert {r.grade for r in model.reliability(64) if r.code == "declining"} == {"warning"}
+    np.testing.assert_allclose(model.predict([16, 32]), [20, 27], rtol=1e-9)
+    assert {r.grade for r in model.reliability([16, 32]) if r.code == "declining"} == {"warning"}
+    assert {r.grade for r in model.reliability([24, 64]) if r.code == "declining"} == {"unusable"}
 
 
 def test_a_single_rising_point_is_uncertain():
@@ -132,9 +134,13 @@ def test_a_single_rising_point_is_uncertain():
     assert "declining" not in codes(model, 16)
 
 
-def test_a_flat_end_does_not_decline():
-    n = np.arange(1.0, 9)
-    assert declining_start(n, np.array([8, 4, 3, 2, 2.01, 2.02, 2.03, 2.04])) == 7
+def test_a_rise_within_the_scatter_is_no_decline_but_uncertain():
+    n, falling = np.array([1.0, 2, 4, 8, 16]), [100.0, 52, 28]
+    model = Adept().fit_arrays(n, [*falling, 30, 34])
+    assert model.declines_after_ is None
+    assert "rising_end" in codes(model, 16)
+    twice = Adept().fit_arrays([*n, 1], [*falling, 30, 34, 101])
+    assert twice.declines_after_ == 4
 
 
 def test_at_least_three_points_keep_weight():

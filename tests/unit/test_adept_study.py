@@ -54,6 +54,7 @@ def test_the_study_runs_without_measured_curves():
 
 @pytest.mark.parametrize("distance", ["near", "far"])
 def test_grades_separate_on_measured_curves(scaling, distance):
+    """Where a rising end is warned of, the answer follows what was measured there."""
     curves = read_curves(scaling)
     asked = [case for k in (3, 4) for case in cases(curves, k) if case.distance == distance]
     errors, warned, _ = graded(asked)
@@ -62,4 +63,4 @@ def test_grades_separate_on_measured_curves(scaling, distance):
     without, warning = (
         weighted_quantile(errors[kind], weights[kind], 0.5) for kind in (~warned, warned)
     )
-    assert without <= 0.6 * warning
+    assert 1.5 * without <= warning <= {"near": 0.3, "far": 0.55}[distance]

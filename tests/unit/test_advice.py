@@ -12,6 +12,7 @@ from sim.engine import Engine
 from sim.machine import Dedicated
 from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.batches import Batches, BatchScheduler
 from sim.policies.load import Load
@@ -24,6 +25,7 @@ class Fitted:
 
     learns = True
     grade = ""
+    code = ""
 
     def __init__(self, curve):
         self._curve = curve
@@ -38,7 +40,7 @@ class Fitted:
         return False
 
     def explain(self, job, nprocs):
-        return Explanation("fitted", 3, self.grade)
+        return Explanation("fitted", 3, self.grade, self.code)
 
 
 def view_of(curve, learns=True, seen=(1, 2, 4)):
@@ -148,6 +150,33 @@ def test_too_few_runs_or_an_unusable_belief_leave_the_request():
     predictor.grade = "unusable"
     assert Advice(observations=2).read(0, view, view.counts(0)) is None
     assert Advice(observations=2, distrust=False).read(0, view, view.counts(0)) is not None
+
+
+def rising(n):
+    """Fastest on 2 of the 3 processors that the job asks for."""
+    return {1: 20.0, 2: 11.0}.get(n, 12.0 + n)
+
+
+def test_a_job_whose_request_declines_is_molded_down_to_the_fastest_count():
+    view, predictor = view_of(rising)
+    predictor.grade, predictor.code = "unusable", "declining"
+    reading = Advice().read(0, view, view.counts(0))
+    assert reading.counts.tolist() == [1, 2]
+    assert view.requested_processors[0] == 3
+    predictor.code = "undetermined"
+    assert Advice().read(0, view, view.counts(0)) is None
+
+
+def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
+    view, predictor = view_of(bent)
+    counts = view.counts(0)
+    for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
+        predictor.grade = grade
+        assert (Advice().read(0, view, counts) is not None) == decided
+        assert (0 not in view.undecided) == decided
+    predictor.grade = ""
+    assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3
+    assert 0 in view.undecided
 
 
 def test_counts_are_rounded_down_but_not_below_the_first():

@@ -41,7 +41,10 @@ def small():
         np.array([15.0, 25.0, 30.0, 3.0]),
         ["adept"] * 4,
         ["ok"] * 4,
-        np.array([0, 2, 1, 3]),
+        np.array([0, 2, 3, 3]),
+        np.array([0, 3, 4, 3]),
+        np.array([np.nan, 20.0, 30.0, 4.0]),
+        np.array([True, True, False, True]),
         np.array([False, True, True, True]),
     )
     records = Records(
@@ -102,7 +105,9 @@ def test_timeline_has_a_row_a_change():
 def test_predictions_have_actuals_of_completed_last_runs():
     predictions = small().tables.predictions
     columns = "job_id time application nprocs size predicted actual method observations reliability"
-    assert list(predictions.columns) == columns.split()
+    assert list(predictions.columns) == [*columns.split(), "runs_at_count", "mean_at_count"]
+    assert predictions["runs_at_count"].isna().tolist() == [True, False, False, False]
+    assert predictions["mean_at_count"].fillna(-1).tolist() == [-1, 20.0, 30.0, 4.0]
     assert predictions["actual"].fillna(-1).tolist() == [-1, 20.0, -1, 4.0]
 
 
@@ -129,7 +134,10 @@ def test_summary_of_a_hand_worked_schedule():
         "prediction_mape": (5 / 20 + 1 / 4) / 2,
         "prediction_over_share": 0.5,
         "prediction_under_share": 0.5,
-        "share_fitted_starts": 2 / 4,
+        "share_fitted_starts": 2 / 4,  # job 12 kept its request, whatever its curve says
+        "beliefs_at_measured_counts": 3,
+        "share_beliefs_off": 1 / 3,  # 3 s where three runs took 4; 25 for 20 is no more than 1.25
+        "area_share_beliefs_off": 4 * 4 / (4 * 4 + 2 * 20),
         "restarts": 1,
         "reallocations": 0,
         "killed_jobs": 1,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors.amdahl import Amdahl
-from predictors.base import Observation, VisibleJobs
+from predictors.base import Explanation, Observation, VisibleJobs
 from predictors.learned import CurvePerApplication
 
 
@@ -82,7 +82,7 @@ def test_runs_correct_the_standing_fit_at_and_between_their_counts(learned) -> N
     counts = np.array([1, 2, 4, 8, 16, 32])
     for nprocs, runtime in ((1, 100.0), (4, 25.0), (16, 30.0)):
         learned.observe(seen(0, nprocs, runtime))
-    plain = Amdahl().fit_arrays([1, 4, 16], [100.0, 25.0, 30.0]).predict(counts)
+    plain = Amdahl().fit_arrays([1, 4, 16], [100.0, 25.0, 30.0]).predict_model(counts)
     share = {1: 2 / 3, 2: 0.8, 4: 8 / 9, 8: 16 / 17}
     for runs in (1, 2, 4, 8):
         found = np.log(learned.curve(0, counts) / plain)
@@ -99,12 +99,22 @@ def test_runs_correct_the_standing_fit_at_and_between_their_counts(learned) -> N
 
 def test_says_where_a_belief_comes_from(learned) -> None:
     learned.attach(visible([0]))
-    assert learned.explain(0, 4) == ("requested_time", 0, "")
+    assert learned.explain(0, 4) == Explanation("requested_time", 0, "")
     for nprocs, runtime in ((1, 100.0), (4, 40.0)):
         learned.observe(seen(0, nprocs, runtime))
-    method, observations, grade = learned.explain(0, 64)
-    assert (method, observations) == ("amdahl", 2)
-    assert grade in ("warning", "unusable")
+    method, observations, grade, code, runs, mean = learned.explain(0, 64)
+    assert (method, observations, grade, code) == ("amdahl", 2, "warning", "few_points")
+    assert runs == 0
+    assert np.isnan(mean)
+
+
+def test_says_what_the_runs_at_a_count_took_at_the_size_of_the_job(learned) -> None:
+    learned.attach(visible([0], size=[10.0]))
+    for nprocs, runtime, size in ((1, 100.0, 10.0), (4, 8.0, 2.0), (4, 36.0, 8.0)):
+        learned.observe(seen(0, nprocs, runtime, size=size))
+    said = learned.explain(0, 4)
+    assert said.runs_at_count == 2
+    assert said.mean_at_count == pytest.approx(10 * np.sqrt(4.0 * 4.5))
 
 
 def test_attach_forgets(learned) -> None:

@@ -42,6 +42,7 @@ class SmallestTurnaround:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
         if view.luck[job] >= self.adopters:
+            view.undecided.add(job)
             return request
         counts = tried(job, view, self.counts)
         if counts.size == 1:

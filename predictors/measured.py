@@ -1,0 +1,239 @@
+"""What a model's answers owe to the measurements: they keep to them, and stop at a decline.
+
+One layer for every model of one curve. At a measured count an answer lies between
+min/s and max s of the runs there, with s = exp(2 d) and d the standard deviation of
+ln runtime over repeats; between measured counts the correction that this takes is
+interpolated linearly in ln n; outside them there is none. Where the measured counts
+end in a decline, they are believed there and nothing is claimed beside them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import log
+
+import numpy as np
+
+from predictors.base import BoolArray, FloatArray, IntArray, Remark
+from predictors.observations import ObservedCurve
+from predictors.remarks import DECLINING
+
+LEAST_SCATTER = 0.02
+"""Standard deviation of ln runtime that repeats are taken to have at least."""
+UNKNOWN_SCATTER = 0.10
+"""The same where nothing repeats."""
+RISE = 0.03
+"""A runtime that ends more than this above the shortest is rising, whatever the scatter."""
+_SAME = 1e-9
+"""Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
+_LARGEST = 700.0
+
+SecondsOf = Callable[[FloatArray], FloatArray]
+
+
+def scatter_reach(curve: ObservedCurve) -> float:
+    """Return ln s = 2 d: how far outside its runs an answer may lie, either way.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> [scatter_reach(observed_curve(counts, [10, 10])) for counts in ([1, 2], [1, 1])]
+    [0.2, 0.04]
+    """
+    if not curve.scatter_freedom:
+        return 2.0 * UNKNOWN_SCATTER
+    return 2.0 * max(curve.log_scatter, LEAST_SCATTER)
+
+
+def decline_start(curve: ObservedCurve) -> int | None:
+    """Return the index of the fastest count if the counts beyond it decline, else None.
+
+    They do where two or more are slower than it, the last by more than 3 % and by
+    more than s.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 13, 15]))
+    1
+    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 12, 13])) is None  # within s = 1.22
+    True
+    """
+    fastest = int(curve.runtime.argmin())
+    beyond = curve.runtime[fastest + 1 :]
+    if len(beyond) < 2:
+        return None
+    shortest = curve.runtime.item(fastest)
+    rise = log(beyond.item(-1)) - log(shortest)
+    if rise <= max(log(1.0 + RISE), scatter_reach(curve)):
+        return None
+    return fastest if np.count_nonzero(beyond > shortest) >= 2 else None
+
+
+class Evidence:
+    """The measured counts of a curve, as answers keep to them.
+
+    Parameters
+    ----------
+    curve : ObservedCurve
+    exempt : sequence of int
+        Places in the curve of points that answers need not keep to: anomalous ones.
+    alone : sequence of int
+        Places of points that answers keep to at their own counts and not beside them:
+        counts that an application made for other ones is slow on.
+
+    Attributes
+    ----------
+    declines_after : float or None
+        The fastest count, where the counts beyond it decline.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> evidence = Evidence(observed_curve([1, 2, 4], [10.0, 8.0, 7.0]))
+    >>> counts = np.array([1.0, 2.0, 4.0, 8.0])
+    >>> evidence.answers(counts, lambda n: 10.0 / n)[0].round(2).tolist()
+    [10.0, 6.55, 5.73, 1.25]
+    """
+
+    def __init__(
+        self, curve: ObservedCurve, exempt: Sequence[int] = (), alone: Sequence[int] = ()
+    ) -> None:
+        self.curve = curve
+        self._exempt, self._alone = exempt, alone
+        self.start = decline_start(curve)
+        self.declines_after = None if self.start is None else curve.nprocs.item(self.start)
+
+    def declining(self, nprocs: FloatArray) -> BoolArray:
+        """Say which counts lie beyond the fastest one of a declining end."""
+        if self.declines_after is None:
+            return np.zeros(nprocs.shape, bool)
+        return np.asarray(nprocs > self.declines_after * (1.0 + _SAME), bool)
+
+    def measured(self, nprocs: FloatArray) -> BoolArray:
+        """Say which counts were measured."""
+        known = self.curve.nprocs
+        place = np.searchsorted(known, nprocs * (1.0 + _SAME), "right") - 1
+        near = known[np.maximum(place, 0)]
+        return np.asarray(np.abs(near - nprocs) <= _SAME * nprocs, bool)
+
+    def answers(self, targets: FloatArray, seconds_of: SecondsOf) -> tuple[FloatArray, FloatArray]:
+        """Return answers that keep to the measurements, and the model's own.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        seconds_of : callable
+            From counts to what the model says, seconds. It is asked once, for the
+            targets and the measured counts next to them.
+        """
+        known, *_ = self._knots
+        place = np.searchsorted(known, targets * (1.0 + _SAME), "right") - 1
+        inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
+        if not inside.any():
+            model = seconds_of(targets)
+            return self._not_below(model, targets), model
+        left = place[inside]
+        at = np.abs(known[left] - targets[inside]) <= _SAME * known[left]
+        right = np.where(at, left, left + 1)
+        beside = np.unique(np.concatenate([left, right]))
+        asked, back = np.unique(np.concatenate([targets, known[beside]]), return_inverse=True)
+        said = seconds_of(asked)[back]
+        model = said[: len(targets)]
+        residual = np.zeros(len(known))
+        residual[beside] = self._residuals(beside, said[len(targets) :])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.log(targets[inside] / known[left]) / np.log(known[right] / known[left])
+        share = np.where(at, 0.0, share)
+        correction = (1.0 - share) * residual[left] + share * residual[right]
+        kept = model.copy()
+        kept[inside] = _moved(model[inside], correction)
+        return self._not_below(self._at_lone(kept, targets), targets), model
+
+    def remarks(self, targets: FloatArray) -> list[Remark]:
+        """Say which distinct targets lie in or beyond a declining end."""
+        out = targets[self.declining(targets)]
+        if self.declines_after is None or not len(out):
+            return []
+        curve, start = self.curve, self.start
+        assert start is not None
+        text = (
+            f"the runtime rises beyond {self.declines_after:g} processors, from "
+            f"{curve.runtime[start]:.4g} s there to {curve.runtime[-1]:.4g} s on "
+            f"{curve.nprocs[-1]:g}: "
+        )
+        found = []
+        for target, is_measured in zip(out.tolist(), self.measured(out).tolist(), strict=True):
+            if is_measured:
+                own = text + "beyond it the measured runtimes are repeated"
+                found.append(Remark("warning", DECLINING, own, None, target))
+            else:
+                own = text + "beyond it nothing but the measured counts is predicted"
+                found.append(Remark("unusable", DECLINING, own, None, target))
+        return found
+
+    @cached_property
+    def _knots(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Counts that answers keep to, with the least and greatest ln runtime of an answer."""
+        low, high = self._bounds
+        if not (self._exempt or self._alone):
+            return self.curve.nprocs, low, high
+        held = np.ones(len(low), bool)
+        held[[*self._exempt, *self._alone]] = False
+        return self.curve.nprocs[held], low[held], high[held]
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Least and greatest ln runtime of an answer at each measured count."""
+        curve = self.curve
+        reach = scatter_reach(curve) * (1.0 - _SAME)
+        low, high = np.log(curve.shortest) - reach, np.log(curve.longest) + reach
+        if self.start is not None:
+            low[self.start + 1 :] = high[self.start + 1 :] = np.log(curve.runtime[self.start + 1 :])
+        return low, high
+
+    def _residuals(self, places: IntArray, model: FloatArray) -> FloatArray:
+        """Return how far ln of the model must move at some of the measured counts."""
+        _, low, high = self._knots
+        said = np.log(model)
+        return np.asarray(np.clip(said, low[places], high[places]) - said, float)
+
+    def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
+        """Keep answers at the lone points to these."""
+        low, high = self._bounds
+        for place in self._alone:
+            count = self.curve.nprocs[place]
+            here = np.abs(targets - count) <= _SAME * count
+            seconds[here] = np.clip(seconds[here], np.exp(low[place]), np.exp(high[place]))
+        return seconds
+
+    def _not_below(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
+        """Hold answers in a declining end at the shortest runtime, past it at the last."""
+        declining = self.declining(targets)
+        if self.start is None or not declining.any():
+            return seconds
+        runtime = self.curve.runtime
+        past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
+        least = np.where(past, runtime[-1], runtime[self.start])
+        return np.where(declining, np.maximum(seconds, least), seconds)
+
+
+def moved_range(
+    kept: FloatArray, model: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a model's range, moved as its answers were; seconds.
+
+    Parameters
+    ----------
+    kept, model : numpy.ndarray of float, shape (t,), seconds
+        What `Evidence.answers` returns.
+    low, high : numpy.ndarray of float, shape (t,), seconds
+        Ends of the model's range around its own answers.
+    """
+    change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
+    return np.minimum(_moved(low, change), kept), np.maximum(_moved(high, change), kept)
+
+
+def _moved(seconds: FloatArray, change: FloatArray) -> FloatArray:
+    """Return seconds with their logarithms moved, finite and positive; the same by nought."""
+    moved = np.exp(np.clip(np.log(seconds) + change, -_LARGEST, _LARGEST))
+    return np.asarray(np.where(change == 0.0, seconds, moved), float)
