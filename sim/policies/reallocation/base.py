@@ -225,9 +225,10 @@ class ReallocatingScheduler:
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
         view = self.view
-        queue = getattr(self.inner, "queue", None)
-        for place in () if queue is None else queue.places().tolist():
-            yield queue.processors.item(place)
+        if isinstance(self.inner, QueueKeeper):
+            queue = self.inner.queue
+            for place in queue.places().tolist():
+                yield queue.processors.item(place)
         late = [] if self._deferral is None else self._deferral.jobs
         for job in [*late, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
