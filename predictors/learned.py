@@ -13,9 +13,7 @@ from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
 from predictors.remarks import UNUSABLE, gravest
-from predictors.residuals import MeasuredCounts
-
-_KEPT_RUNS = 16
+from predictors.residuals import KEPT_RUNS, MeasuredCounts
 
 
 class CurveModel(Protocol):
@@ -73,7 +71,7 @@ class History:
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
-        self._measured = MeasuredCounts(_KEPT_RUNS)
+        self._measured = MeasuredCounts()
         self._is_compared = False
         self._grades: dict[int, str] = {}
         self._judged: dict[int, tuple[str, str]] = {}
@@ -86,12 +84,17 @@ class History:
         return len(self._runs)
 
     def add(self, nprocs: int, runtime: float) -> bool:
-        """Add a run; True if what was last predicted no longer stands."""
+        """Add a run; True if what was last predicted no longer stands.
+
+        One that took no time tells nothing.
+        """
+        if not runtime > 0.0:
+            return False
         self.number += 1
         is_new = nprocs not in self._runs
         runs = self._runs.setdefault(nprocs, [])
         runs.append(runtime)
-        if len(runs) > _KEPT_RUNS:
+        if len(runs) > KEPT_RUNS:
             del runs[0]
         self._measured.add(nprocs, runtime)
         self._merged.pop(nprocs, None)

@@ -26,15 +26,13 @@ applications, sizes known within 10 %, three free calibration runs.
 """
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +64,6 @@ REFERENCES = ("easy user_estimate", "sa_easy oracle")
 """What others are compared with, job by job."""
 COMPARED = ("predictors", "causes")
 """Parts in which they are."""
-SPARE = 1.4
-"""Lines cut from a log for each job wanted: some are cancelled before they start."""
 KEPT = (
     *("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "utilization"),
     *("system_efficiency", "prediction_mape", "prediction_median_error", "saturated", "jobs"),
@@ -136,7 +132,6 @@ class Place:
     curves: str
     jobs: int
     log: Path | None = None
-    windows: list[Path] = field(default_factory=list)
     load: float = LOAD
     more: tuple[str, ...] = ()
 
@@ -144,15 +139,15 @@ class Place:
     def name(self) -> str:
         """Name all that a simulation hangs on besides its case and replication."""
         source = self.workload if self.log is None else self.log.name
-        windows = f"{len(self.windows)} windows of " if self.windows else ""
+        windows = "windows of " if self.log is not None else ""
         parts = (source, f"load {self.load}", f"{windows}{self.jobs} jobs", *self.more)
         return ", ".join(parts)
 
-    def overrides(self, case: Case, replication: int) -> list[str]:
+    def overrides(self, case: Case) -> list[str]:
         """Return the overrides that say what is replayed."""
         given = [f"workload.jobs={self.jobs}", "baseline=null", f"workload.load={self.load}"]
         if self.log is not None:
-            given += ["workload=swf", f"workload.path={self.windows[replication]}"]
+            given += ["workload=swf", f"workload.path={self.log}"]
         given += GIVEN
         if case.truth == "measured":
             given += [
@@ -161,22 +156,6 @@ class Place:
                 "moldability.first_count_max=1",
             ]
         return [*given, *self.more, *case.jobs]
-
-
-def cut(log: Path, folder: Path, number: int, jobs: int) -> list[Path]:
-    """Cut windows of a log, evenly spread over it, and return their files."""
-    with gzip.open(log, "rt", encoding="utf-8") if log.suffix == ".gz" else log.open() as lines:
-        everything = list(lines)
-    head = [line for line in everything if line.startswith(";")]
-    body = [line for line in everything if not line.startswith(";")]
-    size = int(SPARE * jobs)
-    step = max((len(body) - size) // max(number - 1, 1), 1)
-    found = []
-    for window in range(number):
-        path = folder / f"window-{window}.swf"
-        path.write_text("".join(head + body[window * step : window * step + size]), "utf-8")
-        found.append(path)
-    return found
 
 
 def yardsticks(part: str, truth: str, *jobs: str) -> Iterator[Case]:
@@ -342,7 +321,7 @@ class Study:
         name = f"{case.policy} {case.predictor}"
         if done and not (case.part in COMPARED and name in REFERENCES):
             return
-        config = composed(*self.place.overrides(case, replication), *case.trust())
+        config = composed(*self.place.overrides(case), *case.trust())
         scene = self._scene(case, replication, config)
         if case.charged and not case.learns:
             scene = with_runs(scene)
@@ -407,13 +386,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     if (asked.workload == "log") != (asked.log is not None):
         parser.error("--log goes with the workload log, and it alone")
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # each window names its dropped jobs
-        windows = cut(asked.log, Path(folder), asked.replications, asked.jobs) if asked.log else []
         place = Place(
-            asked.workload, asked.curves, asked.jobs, asked.log, windows, asked.load,
-            tuple(asked.set),
-        )  # fmt: skip
+            asked.workload, asked.curves, asked.jobs, asked.log, asked.load, tuple(asked.set)
+        )
         study = Study(place, asked.out)
         for part in asked.parts:
             if part == "as_recorded" and not asked.log:

@@ -122,7 +122,9 @@ def charge(
             "preceding_job": -1,
             "think_time": -1.0,
         }
-    ).astype(trace.jobs.dtypes.to_dict())
+    )
+    rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # what logs say of jobs alone
+    rows = rows.astype(trace.jobs.dtypes.to_dict())
     jobs = pd.concat([rows, trace.jobs], ignore_index=True)
     models = {
         name: np.concatenate([np.zeros(number, values.dtype), values])

@@ -97,6 +97,18 @@ def recovery_columns(records: Records) -> pd.DataFrame:
     return pd.DataFrame(columns | {"reason": pd.Series(paid.reason, dtype="str")})
 
 
+def recorded_columns(trace: Trace) -> pd.DataFrame:
+    """Return when the log says that each job started; no column where it says it of none.
+
+    Where submit times are scaled, a job's recorded wait follows its scaled submit.
+    """
+    jobs = trace.jobs
+    if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
+        return pd.DataFrame(index=jobs.index)
+    start = jobs["submit_time"] + jobs["recorded_wait_time"]
+    return pd.DataFrame({"recorded_start_time": start.where(jobs["recorded_wait_time"] >= 0)})
+
+
 def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
     jobs = trace.jobs
@@ -127,7 +139,7 @@ def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFra
             "restarts": records.restarts,
         }
     )
-    frame = pd.concat([frame, recovery_columns(records)], axis=1)
+    frame = pd.concat([frame, recovery_columns(records), recorded_columns(trace)], axis=1)
     if (np.diff(records.submit_time) < 0).any():  # feedback can change the order
         return frame.sort_values("submit_time", kind="stable", ignore_index=True)
     return frame

@@ -7,7 +7,7 @@ that takes the same time on `factor` times the processors.
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2
 
 import numpy as np
@@ -245,7 +245,8 @@ def _runs(truth: Truth, rows: IntArray, counts: IntArray, runtimes: FloatArray) 
 
 def _traced(trace: Trace, jobs: pd.DataFrame, processors: int) -> Trace:
     """Return the trace with other jobs on another machine; models drew the old sizes."""
-    return Trace(**{**trace.__dict__, "jobs": jobs, "processors": processors, "models": {}})
+    why = "growth lets jobs grow with the machine"
+    return replace(trace, jobs=jobs, processors=processors, models={}, altered=why)
 
 
 def size_figures(sizes: pd.DataFrame | None) -> Mapping[str, object]:

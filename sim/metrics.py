@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, Observation
+from sim.asking_metrics import asking_figures
 from sim.bounds import bound_figures, over_bounds
-from sim.frames import completed, held_area
-from sim.job_metrics import Figures, job_figures
+from sim.frames import BOUND_SECONDS, completed, held_area
+from sim.job_metrics import Figures, job_figures, mean
 from sim.learning import belief_figures, error_figures, learning_figures
 from sim.machine_metrics import machine_figures, stability
 from sim.outcome import Outcome
@@ -78,6 +79,7 @@ def whole_figures(run: Outcome) -> Figures:
         "reallocations": len(records.stretches.job) - runs,
         **machine_figures(run.state, records.processors, begin, end),
         **recovery_figures(records),
+        **asking_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
         **_loads(run, records.processors),
     }
@@ -101,6 +103,29 @@ def _cleaning(run: Outcome) -> Figures:
         **{f"dropped_jobs_{slug(reason)}": count for reason, count in dropped.items()},
         "repaired_values": sum(repaired.values()),
         **{f"repaired_values_{slug(reason)}": count for reason, count in repaired.items()},
+    }
+
+
+def recorded_figures(run: Outcome) -> Figures:
+    """Return what the log says of its jobs' waits, over those of which it says it.
+
+    ``recorded_times_kept`` tells whether submits are the log's own too, so that
+    the run's figures answer to them; nothing on logs without waits.
+    """
+    jobs = run.trace.jobs[run.counted]
+    kept = run.trace.altered is None
+    if "recorded_wait_time" in jobs:
+        jobs = jobs[jobs["recorded_wait_time"] >= 0]
+    if "recorded_wait_time" not in jobs or jobs.empty:
+        return {} if kept else {"recorded_times_kept": False}
+    wait, runtime = (jobs[k].to_numpy() for k in ("recorded_wait_time", "reference_runtime"))
+    response = wait + runtime
+    bounded = np.maximum(1.0, response / np.maximum(runtime, BOUND_SECONDS))
+    return {
+        "recorded_times_kept": kept,
+        "recorded_mean_wait_time": mean(wait),
+        "recorded_mean_response_time": mean(response),
+        "recorded_mean_bounded_slowdown": mean(bounded),
     }
 
 
@@ -209,6 +234,7 @@ def summarise(
             learning_figures(run.truth, run.records, calibration, counted),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
+            recorded_figures(run),
             steady_figures(run, trim or Trim()),
             run.records.counters,
             more or {},

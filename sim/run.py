@@ -16,6 +16,7 @@ from rich.console import Console
 from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
 from sim.artefacts import (
+    REQUESTS,
     SIZES,
     Artefacts,
     mean_summary,
@@ -24,6 +25,7 @@ from sim.artefacts import (
     write_run,
     write_table,
 )
+from sim.asking_metrics import requests_frame
 from sim.build import accepted, build
 from sim.calibration import CalibrationRun, charge, observations, plan_calibration, runs_before
 from sim.engine import Watcher, simulate
@@ -280,8 +282,10 @@ class Show:
 def write_more(
     folder: Path, run: Outcome, names: Sequence[str], sizes: pd.DataFrame | None
 ) -> None:
-    """Write the formats of other tools, and the sizes that should keep the jobs' times."""
+    """Write the formats of other tools, the sizes that should keep times, and what jobs asked."""
     write_formats(folder, run=run, names=names)
+    if run.records.requests is not None:
+        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
     if sizes is not None:
         write_table(sizes, folder / SIZES)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from workloads.base import Trace
 from workloads.errors import WorkloadError
 from workloads.fetching import Expected, Progress, cache_folder, fetch
+from workloads.identity import Identity
 from workloads.logs import LogReplay
 from workloads.streams import Streams
 from workloads.swf import read_swf
@@ -184,7 +185,7 @@ class ArchiveWorkload:
     ----------
     name : str
         One of `LOGS`, such as ``SDSC-SP2``.
-    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         As for `LogReplay`.
     cache, url
         As for `fetch_log`.
@@ -210,6 +211,7 @@ class ArchiveWorkload:
         cleaning: Mapping[str, str] | None = None,
         estimate_factor: float = 5.0,
         estimate_limit: float | None = None,
+        identity: Identity = "auto",
         cache: str | os.PathLike[str] | None = None,
         url: str | None = None,
     ) -> None:
@@ -222,7 +224,7 @@ class ArchiveWorkload:
         self.cache = cache
         self.url = url
         self.replay = LogReplay(
-            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         )
 
     def trace(self, streams: Streams, processors: int | None = None) -> Trace:

@@ -29,6 +29,13 @@ COLUMNS: Mapping[str, type] = {
 }
 """The columns of a job table with their types; times in seconds."""
 
+LOGGED: Mapping[str, type] = {
+    "recorded_wait_time": np.float64,  # s, -1 where unknown
+    "application": np.int64,  # which application it is by the log's identity, from 0
+    "request_class": np.int64,  # which popular requested time it asks for, -1 where unknown
+}
+"""Columns that only job tables of logs have."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -37,7 +44,8 @@ class Trace:
     Attributes
     ----------
     jobs : pandas.DataFrame
-        One row a job, columns and types as in `COLUMNS`, index 0..N-1.
+        One row a job, columns and types as in `COLUMNS`, those of logs also as
+        in `LOGGED`, index 0..N-1.
     processors : int or None
         Size of the machine that the trace names, if it names one.
     source : str
@@ -55,6 +63,11 @@ class Trace:
         Whether dependent jobs wait for their predecessors.
     epoch : float or None
         Unix time of instant 0 of the trace's clock, where the trace says it.
+    identity : str or None
+        What jobs of one application have in common in the log, such as ``user``.
+    altered : str or None
+        Why submit times are not those that a log recorded, such as
+        "workload.load=0.8 scales them"; None where they are.
     """
 
     jobs: pd.DataFrame
@@ -66,6 +79,8 @@ class Trace:
     models: Mapping[str, np.ndarray] = field(default_factory=dict)
     feedback: bool = False
     epoch: float | None = None
+    identity: str | None = None
+    altered: str | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -174,7 +189,7 @@ class Splitting(Protocol):
 
 
 def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
-    """Return the table with the columns of `COLUMNS` alone, or refuse it.
+    """Return the table with the columns of `COLUMNS` and `LOGGED` alone, or refuse it.
 
     Raises
     ------
@@ -187,7 +202,9 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     missing = [name for name in COLUMNS if name not in jobs.columns]
     if missing:
         raise WorkloadError(f"{source}: the job table lacks {', '.join(missing)}")
-    table = jobs[list(COLUMNS)].astype(dict(COLUMNS)).reset_index(drop=True)
+    logged = {name: kind for name, kind in LOGGED.items() if name in jobs.columns}
+    types = {**COLUMNS, **logged}
+    table = jobs[list(types)].astype(types).reset_index(drop=True)
     rules = {
         "submit_time must be finite": np.isfinite(table["submit_time"]),
         "requested_processors must be at least 1": table["requested_processors"] >= 1,

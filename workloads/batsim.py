@@ -19,6 +19,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
+from workloads.identity import Identity
 from workloads.limits import is_number
 from workloads.logs import LogReplay
 from workloads.streams import Streams
@@ -247,7 +248,7 @@ class BatsimWorkload:
         The JSON file, plain or gzip-compressed.
     speed, communication
         As for `read_batsim`.
-    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         As for `LogReplay`.
 
     Raises
@@ -273,6 +274,7 @@ class BatsimWorkload:
         cleaning: Mapping[str, str] | None = None,
         estimate_factor: float = 5.0,
         estimate_limit: float | None = None,
+        identity: Identity = "auto",
     ) -> None:
         if path is None or not str(path):
             raise WorkloadError(
@@ -284,7 +286,7 @@ class BatsimWorkload:
         self.speed = speed
         self.communication: Communication = communication
         self.replay = LogReplay(
-            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         )
 
     def trace(self, streams: Streams, processors: int | None = None) -> Trace:

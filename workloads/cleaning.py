@@ -1,7 +1,8 @@
 """From the records of a log to jobs that can run: named rules, each counted and configurable."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,8 @@ class Rule:
         What is wrong, in words that follow "job 17".
     actions : tuple of str
         What may be done about it, the default first: ``skip`` leaves the job
-        out, ``repair`` fills or changes a value, ``keep`` does nothing,
-        ``error`` refuses the log.
+        out, ``keep`` does nothing, ``error`` refuses the log; the others, such
+        as ``repair``, fill or change a value.
     repair : str
         What a repair puts in its place.
     """
@@ -55,8 +56,11 @@ RULES: Mapping[str, Rule] = {
         "has a fractional number of processors", ("repair", "skip", "error"), "rounded up"
     ),
     "missing_requested_time": Rule(
-        "has no positive requested time", ("repair", "skip", "error"), "the runtime"
+        "has no positive requested time",
+        ("model", "exact", "skip", "error"),
+        "a model of estimates",
     ),
+    "missing_wait": Rule("has no recorded wait", ("keep", "skip", "error")),
     "out_of_order": Rule(
         "was submitted before a job above it", ("repair", "error"), "sorted by submit time"
     ),
@@ -66,6 +70,11 @@ RULES: Mapping[str, Rule] = {
 }
 """The rules in the order in which they are applied; a job that is left out counts once."""
 
+SPELLINGS: Mapping[tuple[str, str], str] = {("missing_requested_time", "repair"): "exact"}
+"""Actions of former versions and what they are called now."""
+
+_LEAVES_OUT = ("skip", "error")
+
 
 @dataclass(frozen=True)
 class Cleaned:
@@ -74,9 +83,11 @@ class Cleaned:
     Attributes
     ----------
     jobs : pandas.DataFrame
-        Columns of `workloads.base.COLUMNS`, in submit order.
+        Columns of `workloads.base.COLUMNS` and ``recorded_wait_time`` (s, -1
+        where unknown), in submit order. ``requested_time`` is NaN where it is
+        missing and to be modelled.
     processors : int or None
-        The header's machine, else the widest job; None for no jobs.
+        The header's machine, else the widest job of the log; None for no jobs.
     dropped, repaired : mapping of str to int
         Counts by rule, of the lines up to the last job taken; only rules that
         found something.
@@ -103,6 +114,7 @@ def check_actions(actions: Mapping[str, str] | None) -> dict[str, str]:
             raise WorkloadError(
                 f"workload.cleaning.{name}: no such rule; rules are {', '.join(RULES)}"
             )
+        action = SPELLINGS.get((name, action), action)
         if action not in RULES[name].actions:
             raise WorkloadError(
                 f"workload.cleaning.{name}={action}: allowed are {', '.join(RULES[name].actions)}"
@@ -143,6 +155,84 @@ def clean(
     >>> clean(log).repaired
     {'missing_allocation': 1, 'missing_requested_time': 1}
     """
+    return screen(log, processors, actions).take(0, limit)
+
+
+@dataclass(frozen=True)
+class Screened:
+    """The records of a log in submit order, each with what is wrong with it.
+
+    Attributes
+    ----------
+    log : SwfLog
+    records : pandas.DataFrame
+        The 18 fields, ``job_id`` and ``name`` (-1 where unknown).
+    reason : numpy.ndarray of str, shape (records,)
+        Why a record is left out; empty for those that can run.
+    defects : mapping of str to numpy.ndarray of bool, shape (records,)
+        Which records break each rule.
+    chosen : mapping of str to str
+        The action of every rule.
+    """
+
+    log: SwfLog
+    records: pd.DataFrame
+    reason: np.ndarray
+    defects: Mapping[str, BoolArray]
+    chosen: Mapping[str, str]
+
+    @cached_property
+    def usable(self) -> IntArray:
+        """Rows of the records that can run."""
+        return np.flatnonzero(self.reason == "")
+
+    def said(self) -> pd.DataFrame:
+        """Return what `workloads.identity` looks at, of all records that can run."""
+        records = self.records.iloc[self.usable]
+        asked = records["requested_time"].to_numpy(float)
+        return pd.DataFrame(
+            {
+                "run_time": records["run_time"].to_numpy(float),
+                "user": records["user"].to_numpy(np.int64),
+                "executable": records["executable"].to_numpy(np.int64),
+                "name": records["name"].to_numpy(np.int64),
+                "requested_processors": np.ceil(_width(records)).astype(np.int64),
+                "requested_time": np.where(asked > 0, asked, np.nan),
+            }
+        )
+
+    def take(self, first: int, jobs: int | None) -> Cleaned:
+        """Return so many jobs that can run, from the first-th (from 0) on; None takes the rest.
+
+        Only lines after the last job before them, and up to the last of them,
+        are looked at.
+
+        Raises
+        ------
+        WorkloadError
+            If a record among them breaks a rule whose action is ``error``.
+        """
+        taken = self.usable[first:][:jobs]
+        begin = int(self.usable[first - 1]) + 1 if first else 0
+        end = int(taken[-1]) + 1 if jobs is not None and len(taken) == jobs else len(self.records)
+        records = self.records.iloc[begin:end].reset_index(drop=True)
+        defects = {name: found[begin:end] for name, found in self.defects.items()}
+        reason = self.reason[begin:end].copy()
+        return replace(
+            _assemble(self.log, records, reason, defects, self.chosen), processors=self.machine
+        )
+
+    @cached_property
+    def machine(self) -> int | None:
+        """The header's machine, else the widest job of the log, None without jobs."""
+        widest = np.ceil(_width(self.records.iloc[self.usable])).max(initial=0.0)
+        return self.log.machine_size() or int(widest) or None
+
+
+def screen(
+    log: SwfLog, processors: int | None = None, actions: Mapping[str, str] | None = None
+) -> Screened:
+    """Find what is wrong with each record of a log; parameters as for `clean`."""
     chosen = check_actions(actions)
     late = _is_late(log.jobs["submit_time"].to_numpy(float))
     order = np.argsort(log.jobs["submit_time"].to_numpy(float), kind="stable")
@@ -150,16 +240,12 @@ def clean(
     machine = log.machine_size() if processors is None else processors
     defects = _defects(records, machine) | {"out_of_order": late[order]}
     records["job_id"] = _fresh_numbers(records["job_number"], defects["repeated_number"])
+    records["name"] = -1 if log.names is None else log.names[order]
     reason = np.full(len(records), "", dtype=object)
     for name in RULES:
-        if chosen[name] in ("skip", "error") and name in defects:
+        if chosen[name] in _LEAVES_OUT and name in defects:
             reason[defects[name] & (reason == "")] = name
-    taken = np.flatnonzero(reason == "")[:limit]
-    if limit is not None and len(taken) == limit:
-        end = int(taken[-1]) + 1
-        records, reason = records.iloc[:end], reason[:end]
-        defects = {name: found[:end] for name, found in defects.items()}
-    return _assemble(log, records, reason, defects, chosen)
+    return Screened(log, records, reason, defects, chosen)
 
 
 def _assemble(
@@ -179,12 +265,11 @@ def _assemble(
     repaired = {
         name: int((defects[name] & kept).sum())
         for name in RULES
-        if chosen[name] == "repair" and (defects[name] & kept).any()
+        if chosen[name] not in (*_LEAVES_OUT, "keep") and (defects[name] & kept).any()
     }
     dropped = {name: int((reason == name).sum()) for name in RULES if (reason == name).any()}
-    jobs = _job_table(records[kept], {name: found[kept] for name, found in defects.items()})
-    size = log.machine_size() or (int(jobs["requested_processors"].max()) if len(jobs) else None)
-    return Cleaned(jobs, size, dropped, repaired)
+    jobs = _job_table(records[kept], {name: found[kept] for name, found in defects.items()}, chosen)
+    return Cleaned(jobs, None, dropped, repaired)
 
 
 def _is_late(submit: FloatArray) -> BoolArray:
@@ -227,6 +312,7 @@ def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]
         "missing_allocation": (allocated <= 0) & (width > 0),
         "fractional_processors": (width > 0) & (width % 1 != 0),
         "missing_requested_time": records["requested_time"].to_numpy(float) <= 0,
+        "missing_wait": records["wait_time"].to_numpy(float) < 0,
     }
 
 
@@ -253,24 +339,29 @@ def _refuse(log: SwfLog, records: pd.DataFrame, name: str, found: BoolArray) -> 
     )
 
 
-def _job_table(records: pd.DataFrame, defects: Mapping[str, BoolArray]) -> pd.DataFrame:
+def _job_table(
+    records: pd.DataFrame, defects: Mapping[str, BoolArray], chosen: Mapping[str, str]
+) -> pd.DataFrame:
     """Return the columns of a job table with every repair applied."""
     predecessor = records["preceding_job"].to_numpy(np.int64)
     followed = (predecessor > 0) & ~defects["absent_predecessor"]
     runtime = records["run_time"].to_numpy(float)
     runtime = np.where(defects["zero_runtime"], 1.0, runtime)
     requested_time = records["requested_time"].to_numpy(float)
+    instead = runtime if chosen["missing_requested_time"] == "exact" else np.nan
+    wait = records["wait_time"].to_numpy(float)
     return pd.DataFrame(
         {
             "job_id": records["job_id"].to_numpy(np.int64),
             "submit_time": records["submit_time"].to_numpy(float),
             "requested_processors": np.ceil(_width(records)).astype(np.int64),
             "reference_runtime": runtime,
-            "requested_time": np.where(requested_time > 0, requested_time, runtime),
+            "requested_time": np.where(requested_time > 0, requested_time, instead),
             "user": records["user"].to_numpy(np.int64),
             "executable": records["executable"].to_numpy(np.int64),
             "preceding_job": np.where(followed, predecessor, -1),
             "think_time": records["think_time"].to_numpy(float),
+            "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
         }
     )
 

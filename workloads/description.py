@@ -113,16 +113,23 @@ def _sizes(width: IntArray, machine: int) -> dict[str, Figure]:
 def _runtimes(jobs: pd.DataFrame) -> dict[str, Figure]:
     runtime = jobs["reference_runtime"].to_numpy(float)
     asked = jobs["requested_time"].to_numpy(float)
+    known = np.isfinite(asked)
     rank = pd.DataFrame({"width": jobs["requested_processors"], "runtime": runtime}).rank()
     varied = (rank.nunique() > 1).all()
     return {
         **_spread(runtime),
-        "median_requested_time": float(np.median(asked)),
-        "median_requested_over_runtime": float(np.median(asked / runtime)),
-        "share_longer_than_requested": float((runtime > asked).mean()),
-        "distinct_requested_times": len(np.unique(asked)),
+        "median_requested_time": _median(asked[known]),
+        "median_requested_over_runtime": _median((asked / runtime)[known]),
+        "share_longer_than_requested": float((runtime > asked)[known].mean())
+        if known.any()
+        else None,
+        "distinct_requested_times": len(np.unique(asked[known])),
         "rank_correlation_with_size": float(rank.corr().to_numpy()[0, 1]) if varied else None,
     }
+
+
+def _median(values: FloatArray) -> Figure:
+    return float(np.median(values)) if len(values) else None
 
 
 def daily_load(jobs: pd.DataFrame, machine: int) -> tuple[FloatArray, FloatArray]:
@@ -173,7 +180,7 @@ def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
     Similar jobs have one user, size and requested time. Executable numbers stay out:
     in many logs nearly every job has one of its own.
     """
-    groups = jobs.groupby(list(ALIKE), sort=False)
+    groups = jobs.fillna({"requested_time": -1.0}).groupby(list(ALIKE), sort=False)
     earlier = groups.cumcount().to_numpy()
     before = groups["reference_runtime"].shift(1).to_numpy(float)
     seen = earlier > 0

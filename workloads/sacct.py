@@ -19,6 +19,7 @@ import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
+from workloads.identity import Identity
 from workloads.logs import LogReplay
 from workloads.streams import Streams
 from workloads.swf import FIELDS, Comment, SwfLog
@@ -81,8 +82,9 @@ def read_sacct(
     chosen = _choose_columns(table, unit, file)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
     jobs = _told_apart(_fields(table, chosen, zone, unit, file), table[chosen["job"]])
+    names = _stems(table)
     comments = (Comment(0, f"; Note: times are seconds since 1970, read as {timezone}"),)
-    return SwfLog(jobs, comments, file.name, hashlib.sha256(stored).hexdigest())
+    return SwfLog(jobs, comments, file.name, hashlib.sha256(stored).hexdigest(), names)
 
 
 def _zone(name: str) -> datetime.tzinfo:
@@ -282,6 +284,15 @@ def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
     return cells.map(order).fillna(-1).to_numpy(float)
 
 
+def _stems(table: pd.DataFrame) -> np.ndarray | None:
+    """Return a number for each job name without its digits: ``run_017`` and ``run_18`` are one."""
+    if "JobName" not in table.columns:
+        return None
+    stems = table["JobName"].str.replace(r"\d+", "#", regex=True)
+    known = ~stems.str.fullmatch("#?")
+    return np.where(known, pd.factorize(stems)[0], -1)
+
+
 def _whole(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64) if (values % 1 == 0).all() else values
 
@@ -297,7 +308,7 @@ class SacctWorkload:
         Of times without an offset.
     unit : str
         What a processor is: ``cpus`` or ``nodes``.
-    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+    jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         As for `LogReplay`.
 
     Raises
@@ -326,6 +337,7 @@ such as Europe/Berlin or UTC
         cleaning: Mapping[str, str] | None = None,
         estimate_factor: float = 5.0,
         estimate_limit: float | None = None,
+        identity: Identity = "auto",
     ) -> None:
         if path is None or not str(path):
             raise WorkloadError(
@@ -337,7 +349,7 @@ such as Europe/Berlin or UTC
         self.timezone = timezone
         self.unit = unit
         self.replay = LogReplay(
-            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit
+            jobs, load, estimates, feedback, cleaning, estimate_factor, estimate_limit, identity
         )
 
     def trace(self, streams: Streams, processors: int | None = None) -> Trace:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from workloads.base import IntArray
 from workloads.errors import WorkloadError
 from workloads.swf_text import FIELDS, format_rows, pack, parse_rows, unpack
 
@@ -60,6 +61,9 @@ class SwfLog:
         Name of the file, without its folder.
     checksum : str or None
         SHA-256 of the file as stored.
+    names : numpy.ndarray of int, shape (jobs,), or None
+        A number for what is left of each job's name without its numbers, -1
+        where it has none; None for logs without names.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class SwfLog:
     comments: tuple[Comment, ...] = ()
     source: str = "log"
     checksum: str | None = None
+    names: IntArray | None = None
 
     def __post_init__(self) -> None:
         if tuple(self.jobs.columns) != FIELDS:

@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
 from workloads.ground_truth import Truth
+from workloads.identity import labels_by
 from workloads.options import TRUTH_KEYS, TruthOptions
 from workloads.repetition import pick_applications, zipf_shares
 from workloads.scales import Recorded, Scales, draw_repeated_scales, draw_single_scales
@@ -104,19 +106,16 @@ def _draw_shapes(
     if "A" in trace.models:
         return _model_shapes(trace, family, rng, processors)
     if options.applications == "log":
-        application = _logged_applications(trace.jobs["executable"].to_numpy(np.int64))
+        application = _logged_applications(trace.jobs)
         return family.draw(rng, int(application.max()) + 1, processors), application
     return family.draw(rng, int(options.applications), processors), None
 
 
-def _logged_applications(executable: IntArray) -> IntArray:
-    """Return compact indices of executable numbers; each job without one is an application."""
-    known = executable >= 0
-    labels, index = np.unique(executable[known], return_inverse=True)
-    application = np.empty(len(executable), np.int64)
-    application[known] = index
-    application[~known] = len(labels) + np.arange(np.count_nonzero(~known))
-    return application
+def _logged_applications(jobs: pd.DataFrame) -> IntArray:
+    """Return the log's applications, by executable where it has not said; numbered from 0."""
+    if "application" not in jobs:
+        return labels_by(jobs, "executable")
+    return np.unique(jobs["application"], return_inverse=True)[1].astype(np.int64)
 
 
 def _model_shapes(

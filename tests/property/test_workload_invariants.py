@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from workloads.base import check_jobs
 from workloads.cleaning import clean
 from workloads.load import offered_load, scale_load
+from workloads.logs import LogReplay
+from workloads.streams import Streams
 from workloads.swf import FIELDS, SwfLog
 from workloads.tsafrir import generate_histogram, tsafrir_estimates
 
@@ -34,12 +36,14 @@ def odd_logs(draw: st.DrawFn) -> SwfLog:
 @given(log=odd_logs(), machine=st.sampled_from([None, 16]), limit=st.sampled_from([None, 1, 5]))
 @settings(max_examples=150, deadline=None)
 def test_no_record_is_lost_and_all_that_stay_can_run(log, machine, limit):
-    cleaned = clean(log, machine, limit=limit)
-    jobs = check_jobs(cleaned.jobs, "odd")
-    whole = clean(log, machine)
+    cleaned, whole = clean(log, machine, limit=limit), clean(log, machine)
+    filled = {"requested_time": 1.0}  # missing ones wait for a model
+    jobs = check_jobs(cleaned.jobs.fillna(filled), "odd")
     assert len(whole.jobs) + sum(whole.dropped.values()) == len(log.jobs)
     assert len(jobs) == min(len(whole.jobs), len(whole.jobs) if limit is None else limit)
-    pd.testing.assert_frame_equal(jobs, check_jobs(whole.jobs, "odd").iloc[: len(jobs)])
+    pd.testing.assert_frame_equal(
+        jobs, check_jobs(whole.jobs.fillna(filled), "odd").iloc[: len(jobs)]
+    )
     assert all(cleaned.dropped.get(name, 0) <= count for name, count in whole.dropped.items())
     assert jobs["job_id"].is_unique
     if machine:
@@ -47,6 +51,20 @@ def test_no_record_is_lost_and_all_that_stay_can_run(log, machine, limit):
     place = {job: row for row, job in enumerate(jobs["job_id"])}
     for row, job in enumerate(jobs["preceding_job"]):
         assert job == -1 or place[job] < row
+
+
+@given(log=odd_logs(), jobs=st.sampled_from([None, 1, 2]), replication=st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_every_replication_of_an_odd_log_is_a_table_of_jobs(log, jobs, replication):
+    usable = len(clean(log).jobs)
+    assume(usable)
+    trace = LogReplay(jobs=jobs).apply(log, Streams(1, replication), None)
+    assert len(trace.jobs) == min(usable, jobs or usable)
+    assert (trace.jobs["requested_time"] > 0).all()
+    assert trace.jobs["job_id"].is_unique
+    assert trace.processors == clean(log).processors
+    left = usable // len(trace.jobs)
+    assert (trace.altered is None) == (replication < left)
 
 
 @given(

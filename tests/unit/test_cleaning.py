@@ -3,7 +3,7 @@ import pytest
 from swf_samples import UNKNOWN
 
 from workloads.base import COLUMNS
-from workloads.cleaning import RULES, clean
+from workloads.cleaning import RULES, clean, screen
 from workloads.errors import WorkloadError
 from workloads.swf import Comment, SwfLog
 
@@ -66,7 +66,8 @@ def test_values_are_filled_and_counted():
             {"requested_time": 0, "run_time": 33},
             {"allocated_processors": 2.5},
             {},
-        )
+        ),
+        actions={"missing_requested_time": "exact"},
     )
     assert cleaned.jobs["requested_processors"].tolist() == [6, 4, 3, 4]
     assert cleaned.jobs["requested_time"].tolist() == [60, 33, 100, 100]
@@ -76,8 +77,40 @@ def test_values_are_filled_and_counted():
         "missing_requested_time": 2,
     }
     assert cleaned.dropped == {}
-    assert list(cleaned.jobs.columns) == list(COLUMNS)
+    assert list(cleaned.jobs.columns) == [*COLUMNS, "recorded_wait_time"]
     assert cleaned.jobs["user"].tolist() == [7, 7, 7, 7]
+
+
+def test_missing_requested_times_wait_for_a_model_and_are_counted():
+    cleaned = clean(log_of({"requested_time": -1}, {}))
+    assert cleaned.jobs["requested_time"].isna().tolist() == [True, False]
+    assert cleaned.repaired == {"missing_requested_time": 1}
+
+
+def test_missing_waits_stay_unless_told_otherwise():
+    log = log_of({"wait_time": 30}, {"wait_time": -1}, {"wait_time": 0})
+    assert clean(log).jobs["recorded_wait_time"].tolist() == [30, -1, 0]
+    assert clean(log, actions={"missing_wait": "skip"}).dropped == {"missing_wait": 1}
+    with pytest.raises(WorkloadError, match=r"job 2 has no recorded wait; workload.cleaning.mis"):
+        clean(log, actions={"missing_wait": "error"})
+
+
+def test_a_part_of_the_log_counts_its_own_lines():
+    log = log_of({"run_time": -1}, {}, {"run_time": 0}, {}, {"run_time": 0}, {"run_time": -1}, {})
+    screened = screen(log)
+    second, rest = screened.take(1, 1), screened.take(2, None)
+    assert (second.jobs["job_id"].tolist(), second.dropped) == ([4], {"zero_runtime": 1})
+    assert rest.jobs["job_id"].tolist() == [7]
+    assert rest.dropped == {"zero_runtime": 1, "unknown_runtime": 1}
+    later = screen(log, actions={"unknown_runtime": "error"})
+    assert later.take(1, 1).jobs["job_id"].tolist() == [4]
+    with pytest.raises(WorkloadError, match="job 6 has a negative runtime"):
+        later.take(2, None)
+
+
+def test_a_part_of_a_log_has_the_machine_of_the_whole():
+    log = log_of({"allocated_processors": 8}, {"allocated_processors": 64})
+    assert clean(log, limit=1).processors == 64
 
 
 def test_repairs_can_be_drops():
@@ -93,7 +126,8 @@ def test_the_allocation_counts_before_the_request():
 
 
 def test_zero_runtimes_can_become_a_second():
-    cleaned = clean(log_of({"run_time": 0, "requested_time": -1}), None, {"zero_runtime": "repair"})
+    actions = {"zero_runtime": "repair", "missing_requested_time": "repair"}
+    cleaned = clean(log_of({"run_time": 0, "requested_time": -1}), None, actions)
     assert cleaned.jobs["reference_runtime"].tolist() == [1.0]
     assert cleaned.jobs["requested_time"].tolist() == [1.0]
     assert cleaned.repaired == {"zero_runtime": 1, "missing_requested_time": 1}

@@ -91,6 +91,113 @@ def test_recorded_estimates_stand_even_below_the_runtime(path):
     assert capped["requested_time"].tolist() == [70, 70, 40]
 
 
+def times_log(folder, *requested, **more):
+    lines = [
+        job_line(job_number=i, submit_time=i, run_time=600 * i, requested_time=asked, **more)
+        for i, asked in enumerate(requested, start=1)
+    ]
+    return write_log(folder, *lines, name="times.swf")
+
+
+def test_missing_requested_times_are_modelled_up_to_the_logs_largest(tmp_path):
+    path = times_log(tmp_path, 7200, -1, 14400, -1, 0)
+    trace = SwfWorkload(path).trace(STREAMS)
+    asked, runtime = (trace.jobs[k].to_numpy() for k in ("requested_time", "reference_runtime"))
+    assert asked[[0, 2]].tolist() == [7200, 14400]
+    assert (asked >= runtime).all()
+    assert asked.max() <= 14400
+    assert (asked[[1, 3, 4]] != runtime[[1, 3, 4]]).any()
+    assert trace.repaired == {"missing_requested_time": 3}
+    other = SwfWorkload(path).trace(Streams(seed=2)).jobs["requested_time"]
+    assert other[[0, 2]].tolist() == [7200, 14400]
+    assert not other.equals(trace.jobs["requested_time"])
+
+
+def test_a_log_without_requested_times_has_the_usual_limit_above_its_longest_runtime(tmp_path):
+    path = times_log(tmp_path, *[-1] * 150)  # up to 25 hours
+    asked = SwfWorkload(path).trace(STREAMS).jobs["requested_time"]
+    assert asked.max() == 36 * 3600
+    part = SwfWorkload(path, jobs=20).trace(STREAMS).jobs["requested_time"]
+    assert part.max() == 36 * 3600  # of the log, not of its part
+
+
+@pytest.mark.parametrize("action", ["exact", "repair"])
+def test_missing_requested_times_can_be_the_runtimes(tmp_path, action):
+    path = times_log(tmp_path, 7200, -1)
+    trace = SwfWorkload(path, cleaning={"missing_requested_time": action}).trace(STREAMS)
+    assert trace.jobs["requested_time"].tolist() == [7200, 1200]
+    assert trace.repaired == {"missing_requested_time": 1}
+
+
+def test_estimates_that_are_drawn_anew_fill_nothing(tmp_path):
+    path = times_log(tmp_path, 7200, -1)
+    trace = SwfWorkload(path, estimates="exact").trace(STREAMS)
+    assert trace.repaired == {}
+    assert trace.jobs["request_class"].tolist() == [-1, -1]
+
+
+def test_nobody_foresees_runtimes_on_logs_without_requested_times(traces):
+    jobs = SwfWorkload(traces / "NASA-iPSC-1993-3.1-cln.swf.gz").trace(STREAMS).jobs
+    assert (jobs["requested_time"] == jobs["reference_runtime"]).mean() < 0.01
+    assert (jobs["requested_time"] / jobs["reference_runtime"]).median() > 2
+
+
+def test_recorded_waits_are_carried(tmp_path):
+    lines = [job_line(job_number=i, submit_time=i, wait_time=w) for i, w in ((1, 5), (2, -1))]
+    jobs = SwfWorkload(write_log(tmp_path, *lines)).trace(STREAMS).jobs
+    assert jobs["recorded_wait_time"].tolist() == [5, -1]
+
+
+def weeks_log(folder, jobs=70, hours=6.0):
+    """Return a log of a job every `hours`, in which job i waits i seconds and runs 100 + i."""
+    lines = [
+        job_line(
+            job_number=i,
+            submit_time=round(3600 * hours * i),
+            run_time=100 + i,
+            wait_time=i,
+            user=i % 2,
+        )
+        for i in range(1, jobs + 1)
+    ]
+    return write_log(folder, *lines, name="weeks.swf")
+
+
+def test_replications_take_windows_far_apart_the_first_first(tmp_path):
+    path = weeks_log(tmp_path)
+    workload = SwfWorkload(path, jobs=16)
+    firsts = [workload.trace(Streams(1, k)).jobs["job_id"].tolist() for k in range(4)]
+    begins = [1, 33, 17, 49]
+    assert firsts == [list(range(begin, begin + 16)) for begin in begins]
+    third = workload.trace(Streams(5, 2))
+    assert third.jobs["submit_time"].tolist() == [3600 * 6 * i for i in range(17, 33)]
+    assert third.jobs["recorded_wait_time"].tolist() == list(range(17, 33))
+    assert third.altered is None
+
+
+@pytest.mark.parametrize(("jobs", "replication"), [(None, 1), (16, 12)])
+def test_without_a_window_left_weeks_are_drawn_again_and_it_is_said(
+    tmp_path, caplog, jobs, replication
+):
+    workload = SwfWorkload(weeks_log(tmp_path, 200), jobs=jobs)
+    with caplog.at_level(logging.WARNING):
+        trace = workload.trace(Streams(1, replication))
+    assert len(trace.jobs) == (jobs or 200)
+    assert (trace.jobs["recorded_wait_time"] == -1).all()
+    assert trace.altered == (
+        f"replication {replication} draws weeks of the log again, as no window is left"
+    )
+    assert trace.altered in caplog.text
+    other = workload.trace(Streams(2, replication)).jobs["reference_runtime"]
+    assert not other.equals(trace.jobs["reference_runtime"])
+
+
+def test_the_identity_of_a_part_is_that_of_the_log(tmp_path):
+    part = SwfWorkload(weeks_log(tmp_path), jobs=4).trace(STREAMS)
+    assert part.identity == "user"
+    assert part.jobs["application"].tolist() == [0, 1, 0, 1]
+
+
 def test_feedback_is_carried_and_refuses_a_load(path):
     trace = SwfWorkload(path, feedback=True).trace(STREAMS)
     assert trace.feedback

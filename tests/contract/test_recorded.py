@@ -1,0 +1,75 @@
+"""What a log says of its own schedule stands beside every run on it."""
+
+import json
+
+import pandas as pd
+import pytest
+from swf_samples import job_line, write_log
+
+QUIET = ("predictor=user_estimate", "hydra.run.dir=run")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Four jobs on 8 processors; the first ran alone though the second would have fitted."""
+    rows = [(0, 0, 100, 4), (10, 90, 50, 4), (20, 5, 8, 2), (30, -1, 40, 2)]
+    lines = [
+        job_line(
+            job_number=i,
+            submit_time=submit,
+            wait_time=wait,
+            run_time=runtime,
+            allocated_processors=width,
+            requested_time=200,
+            user=1,
+        )
+        for i, (submit, wait, runtime, width) in enumerate(rows, start=1)
+    ]
+    return write_log(tmp_path, "; MaxProcs: 8", *lines)
+
+
+def run(command, log, *more):
+    ended = command("workload=swf", f"workload.path={log}", "policy=easy", *QUIET, *more)
+    assert ended.status == 0, ended.err
+    summary = json.loads((log.parent / "run/summary.json").read_text())
+    return ended, summary, pd.read_parquet(log.parent / "run/jobs.parquet")
+
+
+def test_recorded_waits_stand_in_the_table_of_jobs_and_in_the_summary(command, log):
+    _, summary, jobs = run(command, log)
+    assert jobs["recorded_start_time"].iloc[:3].tolist() == [0, 100, 25]
+    assert jobs["recorded_start_time"].isna().tolist() == [False, False, False, True]
+    waits, runtimes = [0, 90, 5], [100, 50, 8]
+    responses = [wait + runtime for wait, runtime in zip(waits, runtimes, strict=True)]
+    assert summary["recorded_mean_wait_time"] == pytest.approx(sum(waits) / 3)
+    assert summary["recorded_mean_response_time"] == pytest.approx(sum(responses) / 3)
+    slowdowns = [1.0, 140 / 50, 13 / 10]
+    assert summary["recorded_mean_bounded_slowdown"] == pytest.approx(sum(slowdowns) / 3)
+    assert summary["recorded_times_kept"] is True
+    assert (
+        json.loads((log.parent / "run/baseline/summary.json").read_text()).items()
+        >= {key: value for key, value in summary.items() if key.startswith("recorded_")}.items()
+    )
+
+
+def test_other_submits_are_not_the_logs_times(command, log):
+    _, summary, jobs = run(command, log, "workload.load=0.5")
+    assert summary["recorded_times_kept"] is False
+    assert summary["recorded_mean_wait_time"] == pytest.approx(95 / 3)
+    waits = jobs["recorded_start_time"] - jobs["submit_time"]
+    assert waits.iloc[:3].tolist() == pytest.approx([0, 90, 5])
+
+
+def test_charged_runs_have_no_recorded_start(command, log):
+    more = ("predictor=adept", "predictor.calibration=2", "predictor.charge=true")
+    _, summary, jobs = run(command, log, *more)
+    assert (jobs["job_id"] < 0).sum() >= 2
+    assert jobs.loc[jobs["job_id"] < 0, "recorded_start_time"].isna().all()
+    assert summary["recorded_mean_wait_time"] == pytest.approx(95 / 3)
+
+
+def test_models_record_nothing(command, tmp_path):
+    assert command("workload.jobs=20", "policy=easy", *QUIET).status == 0
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert not [key for key in summary if key.startswith("recorded_")]
+    assert "recorded_start_time" not in pd.read_parquet(tmp_path / "run/jobs.parquet")
