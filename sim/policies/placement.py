@@ -6,7 +6,8 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.decisions import Decision, Start
-from sim.load_outlook import BelievedLinks, LoadOutlook
+from sim.load_outlook import LoadOutlook
+from sim.load_prospect import BelievedLinks
 from sim.policies.base import Scheduler
 from sim.policies.ties import is_less
 from sim.processors import as_ranges
