@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, Remark
-from predictors.observations import ObservedCurve
+from predictors.observations import ObservedCurve, part_of
 from predictors.remarks import DECLINING
 
 LEAST_SCATTER = 0.02
@@ -102,6 +102,11 @@ class Evidence:
         self._exempt, self._alone = exempt, alone
         self.start = decline_start(curve)
         self.declines_after = None if self.start is None else curve.nprocs.item(self.start)
+
+    @cached_property
+    def ordinary(self) -> ObservedCurve:
+        """The measured counts without those that decline."""
+        return part_of(self.curve, ~self.declining(self.curve.nprocs))
 
     def declining(self, nprocs: FloatArray) -> BoolArray:
         """Say which counts lie beyond the fastest one of a declining end."""
