@@ -281,6 +281,7 @@ def artefacts(
                 "seed": config["seed"],
                 "menu": played.menu,
                 **scene.truth.repetition(),
+                **identity_figures(config, scene.trace),
                 **size_figures(scene.sizes),
             },
         ),
@@ -288,6 +289,13 @@ def artefacts(
         export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
         more_figures=scene.figures(outcome),
     )
+
+
+def identity_figures(config: Mapping[str, Any], trace: Trace) -> Figures:
+    """Return what jobs of one application share in a log; nothing where they are invented."""
+    if config["workload"].get("applications") != "log":
+        return {}
+    return {"identity": trace.identity}
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
