@@ -41,6 +41,7 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
+from sim.recorded import RecordedSchedule
 from sim.records import Records
 from sim.recoveries import simulate_recovering
 from sim.replication import replicated, stopping_rule
@@ -191,6 +192,10 @@ def play(
     progress : Progress, optional
     """
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
+    if isinstance(policy, RecordedSchedule):
+        evolves = scene.evolving is not None
+        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
+        return Played(outcome(scene.trace, scene.truth, recorded), [])
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     for part in (predictor, getattr(predictor, "before", None)):
         if isinstance(part, NeedsTruth):
