@@ -13,9 +13,7 @@ from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
 from predictors.remarks import UNUSABLE, gravest
-from predictors.residuals import MeasuredCounts
-
-_KEPT_RUNS = 16
+from predictors.residuals import KEPT_RUNS, MeasuredCounts
 
 
 class CurveModel(Protocol):
@@ -73,7 +71,7 @@ class History:
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
-        self._measured = MeasuredCounts(_KEPT_RUNS)
+        self._measured = MeasuredCounts()
         self._is_compared = False
         self._grades: dict[int, str] = {}
         self._judged: dict[int, tuple[str, str]] = {}
@@ -86,12 +84,17 @@ class History:
         return len(self._runs)
 
     def add(self, nprocs: int, runtime: float) -> bool:
-        """Add a run; True if what was last predicted no longer stands."""
+        """Add a run; True if what was last predicted no longer stands.
+
+        One that took no time tells nothing.
+        """
+        if not runtime > 0.0:
+            return False
         self.number += 1
         is_new = nprocs not in self._runs
         runs = self._runs.setdefault(nprocs, [])
         runs.append(runtime)
-        if len(runs) > _KEPT_RUNS:
+        if len(runs) > KEPT_RUNS:
             del runs[0]
         self._measured.add(nprocs, runtime)
         self._merged.pop(nprocs, None)
@@ -204,8 +207,9 @@ class CurvePerApplication:
         Such as `predictors.Adept`.
     method : str
         Its name in ``predictions.parquet``.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     min_counts : int
@@ -233,12 +237,12 @@ class CurvePerApplication:
         self,
         model: CurveModel,
         method: str,
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         min_counts: int = 3,
         tolerance: float = 0.02,
     ) -> None:
-        if calibration < 0:
+        if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
         if min_counts < 1:
             raise PredictorError(f"min_counts must be at least 1, got {min_counts}")

@@ -293,8 +293,9 @@ class RegressionPerApplication:
     model : LogLogRegression or FocusedRegression
     method : str
         Its name in ``predictions.parquet``.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     growth : float
@@ -318,11 +319,11 @@ class RegressionPerApplication:
         self,
         model: Regression,
         method: str,
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         growth: float = 0.1,
     ) -> None:
-        if calibration < 0:
+        if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
         if not growth >= 0:
             raise PredictorError(f"growth must be at least 0, got {growth}")

@@ -35,6 +35,10 @@ class Parts(NamedTuple):
         """Return the runtimes with these fractions available, seconds."""
         return np.asarray(self.fixed + self.computation / cpu + self.communication / bandwidth)
 
+    def scaled(self, factors: FloatArray) -> "Parts":
+        """Return the parts times a factor a count."""
+        return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
+
 
 class ExpectedLoad(Protocol):
     """What is believed of the load to come."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.observations import ObservedCurve
+from predictors.remarks import DECLINING
 
 LEAST_SCATTER = 0.02
 """Standard deviation of ln runtime that repeats are taken to have at least."""
@@ -22,8 +23,6 @@ UNKNOWN_SCATTER = 0.10
 """The same where nothing repeats."""
 RISE = 0.03
 """A runtime that ends more than this above the shortest is rising, whatever the scatter."""
-DECLINING = "declining"
-"""Code of the remarks on counts beyond the fastest of a declining end."""
 _SAME = 1e-9
 """Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
 _LARGEST = 700.0

@@ -135,7 +135,7 @@ class RationalPolynomial:
         self.fit_: LinearFit = fit_linear(columns, runs.runtime, self.method, self.weights)
         return self
 
-    def predict_parts(self, nprocs: ArrayLike, size: float) -> tuple[FloatArray, ...]:
+    def predict_parts(self, nprocs: ArrayLike, size: float | FloatArray) -> tuple[FloatArray, ...]:
         """Return what no load slows down, computation and communication, in seconds each.
 
         They are those of an idle machine: a runtime is the first, plus the
@@ -144,7 +144,7 @@ class RationalPolynomial:
         Parameters
         ----------
         nprocs : array_like, shape (n,)
-        size : float
+        size : float, or numpy.ndarray of float, shape (n,)
         """
         self._fitted()
         counts = np.asarray(nprocs, float)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from copy import copy
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from predictors.linear_fit import Method, Weights
 from predictors.load_aware import ExpectedLoad, Parts, runtime_under
 from predictors.load_observations import LoadedRuns, LoadForm
 from predictors.rational import RationalPolynomial
+from predictors.residuals import MeasuredCounts
 
 LEAST_SHARE = 1e-3
 MEASURED = {"effective": "effective_{}", "min_avail": "available_{}_at_start"}
@@ -58,6 +59,10 @@ def measured_load(more: Mapping[str, Any], form: LoadForm) -> tuple[float, float
 class LoadedHistory:
     """The runs of one application, and the polynomial fitted to them.
 
+    What is believed is the polynomial as the runs correct it at and between their
+    counts, each brought to the size and the load that are asked about; see
+    `predictors.residuals`.
+
     Parameters
     ----------
     model : RationalPolynomial
@@ -75,13 +80,18 @@ class LoadedHistory:
         self._runs: list[tuple[float, ...]] = []
         self._fitted_at = 0
         self._model: RationalPolynomial | None = None
+        self._measured = MeasuredCounts()
+        self._new: list[tuple[float, ...]] = []
         self.number = 0
         self.counts: set[int] = set()
 
     def add(self, run: tuple[float, ...]) -> bool:
-        """Add a run; True if it is time for a new fit."""
+        """Add a run; True if it is time for a new fit. One that took no time tells nothing."""
+        if not run[1] > 0.0:
+            return False
         self.number += 1
         self.counts.add(int(run[0]))
+        self._new.append(run)
         self._runs.append(run)
         del self._runs[: -self._keep]
         if self.number < self._fitted_at * (1.0 + self._growth):
@@ -92,19 +102,49 @@ class LoadedHistory:
     def model(self) -> RationalPolynomial:
         """Return the fitted polynomial; fit first if need be."""
         if self._model is None:
-            nprocs, runtime, size, cpu, bandwidth, samples = np.array(self._runs).T.copy()
-            runs = LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples.astype(np.int64))
-            self._model = copy(self._prototype).fit_runs(runs)
+            self._model = copy(self._prototype).fit_runs(_as_arrays(self._runs))
             self._fitted_at = self.number
+            self._measured.fill(self._model.runs_.nprocs, self._ratios(self._model.runs_))
+            self._new.clear()
         return self._model
 
     def parts(self, counts: IntArray, size: float) -> Parts:
-        """Return the parts of a job of that size at each count."""
+        """Return the parts of a job of that size at each count, as the runs correct them."""
+        plain = self._plain_parts(counts, size)
+        return plain.scaled(self._compared().factors(counts))
+
+    def measured(self, nprocs: int, size: float) -> tuple[int, Parts]:
+        """Return how many runs are kept at a count, and the parts of a job by their mean."""
+        plain, measured = self._plain_parts(np.array([nprocs]), size), self._compared()
+        return measured.number(nprocs), plain.scaled(np.array([measured.mean(nprocs)]))
+
+    def _plain_parts(self, counts: IntArray, size: float | FloatArray) -> Parts:
         model = self.model()
         fixed, computation, communication = model.predict_parts(counts, size)
         least = LEAST_SHARE * float(model.runs_.runtime.min())
         total = fixed + computation + communication
         return Parts(fixed + np.maximum(least - total, 0.0), computation, communication)
+
+    def _compared(self) -> MeasuredCounts:
+        """Return the ratios of all runs to the standing fit."""
+        self.model()
+        if self._new:
+            ratios = self._ratios(_as_arrays(self._new))
+            for run, ratio in zip(self._new, ratios.tolist(), strict=True):
+                self._measured.add(int(run[0]), ratio)
+            self._new.clear()
+        return self._measured
+
+    def _ratios(self, runs: LoadedRuns) -> FloatArray:
+        """Return what runs took over what the polynomial says of them, under their own load."""
+        said = self._plain_parts(runs.nprocs.astype(np.int64), runs.size)
+        least = LEAST_SHARE * float(self.model().runs_.runtime.min())
+        return np.asarray(runs.runtime / np.maximum(said.under(runs.cpu, runs.bandwidth), least))
+
+
+def _as_arrays(rows: list[tuple[float, ...]]) -> LoadedRuns:
+    nprocs, runtime, size, cpu, bandwidth, samples = np.array(rows).T.copy()
+    return LoadedRuns(nprocs, runtime, size, cpu, bandwidth, samples.astype(np.int64))
 
 
 class RationalPerApplication:
@@ -128,8 +168,9 @@ class RationalPerApplication:
         the run, or the least value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
-    calibration : int
-        Runs per application before the start; 0 learns online alone.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
     min_counts : int
@@ -168,15 +209,15 @@ class RationalPerApplication:
         weights: Weights = "relative",
         load: LoadForm = "min_avg_avail",
         growth: str = "auto",
-        calibration: int = 3,
-        charge: bool = False,
+        calibration: int | None = None,
+        charge: bool = True,
         min_counts: int = 3,
         keep: int = 100,
         refit: float = 0.2,
         applications: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         for name, value, least in (
-            ("calibration", calibration, 0),
+            ("calibration", calibration or 0, 0),
             ("min_counts", min_counts, 1),
             ("keep", keep, 1),
         ):
@@ -246,8 +287,9 @@ class RationalPerApplication:
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of a job at each count, None if too little was seen."""
         parts = self.parts(job, counts)
-        if parts is None:
-            return None
+        return None if parts is None else self._under_expected(parts, counts)
+
+    def _under_expected(self, parts: Parts, counts: IntArray) -> FloatArray:
         expected = self._expected
         if expected is None:
             return parts.under(np.ones(len(counts)), np.ones(len(counts)))
@@ -262,7 +304,11 @@ class RationalPerApplication:
             return Explanation("requested_time", 0, "")
         inside = min(history.counts) <= nprocs <= max(history.counts)
         grade = "" if inside and not history.model().few_ else "warning"
-        return Explanation("rational", history.number, grade)
+        code = "" if not grade else "outside" if not inside else "few_points"
+        size = self._size[job]
+        runs, parts = history.measured(nprocs, 1.0 if isnan(size) else size)
+        mean = self._under_expected(parts, np.array([nprocs])).item() if runs else nan
+        return Explanation("rational", history.number, grade, code, runs, mean)
 
     def _history(self, job: int) -> LoadedHistory | None:
         hidden = isnan(self._size[job])

@@ -16,7 +16,7 @@ HIGH_ERROR = 0.10
 UNUSABLE = "unusable"
 """The worst grade."""
 DECLINING = "declining"
-"""Code of the remark that runtimes rise beyond the fastest count."""
+"""Code of the remarks on counts beyond the fastest of a declining end."""
 _SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 
 

@@ -70,7 +70,7 @@ class Repaired:
         invert: bool = False,
         narrow: int = 8,
         short: float = 3600.0,
-        charge: bool = False,
+        charge: bool = True,
     ) -> None:
         unknown = [name for name in classes if name not in CLASSES]
         if unknown:
@@ -94,9 +94,10 @@ class Repaired:
         return self.inner.learns
 
     @property
-    def calibration(self) -> int:
+    def calibration(self) -> int | None:
         """Calibration runs that the inner predictor asks for."""
-        return int(getattr(self.inner, "calibration", 0))
+        asked: int | None = getattr(self.inner, "calibration", 0)
+        return asked
 
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
         """Take the truth, and pass it on to an inner predictor that holds it too."""

@@ -136,14 +136,15 @@ def variant(study: Study, overrides: Sequence[str]) -> Config:
 def measure(config: Mapping[str, Any], scene: Scene) -> Figures:
     """Return the figures of one run."""
     played = play(config, config, scene).outcome
-    jobs, records = played.tables.jobs, played.records
-    serial = played.truth.serial_time
+    every, records = played.tables.jobs, played.records
+    jobs = every[every["job_id"] >= 0]
+    serial = played.truth.serial_time[played.counted]
     return {
         "response": float(jobs["response_time"].mean()),
         "slowdown": float(jobs["bounded_slowdown"].mean()),
         "makespan": float(records.end_time.max() - records.submit_time.min()),
         "efficiency": float(serial.sum() / jobs["held_area"].sum()),
-        "changes": (len(records.stretches.job) - len(jobs)) / len(jobs),
+        "changes": (len(records.stretches.job) - len(every)) / len(jobs),
         "lost": float(records.counters["reallocation_area"] / jobs["held_area"].sum()),
     }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from scripts.composing import Config, composed, settings
+from sim.given import given_figures
 from sim.metrics import summarise
 from sim.report.answer_tables import answers, verdict
 from sim.report.samples import Group, Sample
@@ -52,7 +53,9 @@ def carry_out(name: str, overrides: Sequence[str], replications: int | None) -> 
             key = jobs_key(setting)
             if key not in scenes:
                 scenes[key] = set_scene(config, replication)
-            summary = summarise(play(config, config, scenes[key]).outcome)
+            played = play(config, config, scenes[key])
+            given = given_figures(config, scenes[key], played)
+            summary = summarise(played.outcome, calibration=played.known, more=given)
             label = f"replication={replication}"
             group.samples.append(Sample(Path(), label, summary | {"seed": config["seed"]}))
     return groups

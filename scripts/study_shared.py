@@ -54,8 +54,9 @@ def responses(policy: str, belief: str, scene: Sequence[str]) -> FloatArray:
     """Return the response time of every job of one run, seconds."""
     overrides = ["experiment=shared_load", f"policy={policy}", f"cluster.belief={belief}", *scene]
     config = composed(*overrides)
-    records = play(config, config, set_scene(config, 0)).outcome.records
-    return np.asarray(records.end_time - records.submit_time, float)
+    ended = play(config, config, set_scene(config, 0)).outcome
+    responses = ended.records.end_time - ended.records.submit_time
+    return np.asarray(responses[ended.counted], float)
 
 
 def interval(values: FloatArray) -> str:

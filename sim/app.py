@@ -57,7 +57,8 @@ def preset(name: str) -> dict[str, Any]:
         raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
     command = HydraConfig.get()
     searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
-    overrides = [f"policy='{name}'", "predictor=user_estimate", *searched]
+    era = command.runtime.choices["defaults_of"]
+    overrides = [f"policy='{name}'", "predictor=user_estimate", f"defaults_of={era}", *searched]
     try:
         parts = hydra.compose(command.job.config_name, overrides=overrides)
     except HydraException as error:

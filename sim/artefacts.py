@@ -20,7 +20,8 @@ SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 SIZES = "sizes.parquet"
-EXPORTS = ("jobs.csv", "schedule.swf", SIZES)
+REQUESTS = "requests.parquet"
+EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
 """What is written where it is asked for."""
 PICTURES = ("cycles.png", "checkpoints.png")
 """Pictures of evolving jobs."""
@@ -38,6 +39,7 @@ UNITS = {
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
             "recorded_start_time",
             *("predicted", "actual", "wanted_time", "time_low", "time_high"),
+            *("wanted_seconds", "answered_time", "denied_time"),
         ),
         "s",
     ),

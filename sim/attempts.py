@@ -201,6 +201,10 @@ class Checkpointing:
         Checkpoint and stop before a walltime limit.
     margin : float
         How many times its prediction a cycle is given before the limit.
+    memory : float or None
+        Cells that the memory of a processor holds; None holds all.
+    paging : float
+        How many times as long a cycle takes whose cells it does not hold.
 
     Raises
     ------
@@ -224,6 +228,8 @@ class Checkpointing:
     window: int | None = 8
     stop_in_time: bool = True
     margin: float = 1.25
+    memory: float | None = None
+    paging: float = 3.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.restart < inf:
@@ -234,6 +240,10 @@ class Checkpointing:
             raise ConfigError(f"margin must be positive, got {self.margin}")
         if self.window is not None and self.window < 1:
             raise ConfigError(f"window must be at least 1, or null for all, got {self.window}")
+        if self.memory is not None and not 0.0 < self.memory < inf:
+            raise ConfigError(f"memory must be positive and finite, or null, got {self.memory}")
+        if not 1.0 <= self.paging < inf:
+            raise ConfigError(f"paging must be at least 1 and finite, got {self.paging}")
 
     def attempt(
         self,
@@ -256,7 +266,8 @@ class Checkpointing:
         run : EvolvingRun
         nprocs : int
         total : float, seconds
-            True runtime of the whole run on so many processors, no checkpoint.
+            True runtime of the whole run on so many processors, no checkpoint and
+            all cells in memory.
         nodes : int
             Nodes that the job holds; their failures add up.
         first : int
@@ -285,12 +296,23 @@ class Checkpointing:
             def plain() -> Layout:
                 cells, none = run.cells_per_processor(nprocs), np.empty(0, np.int64)
                 cost = self.cost.at(cells)
-                ends = run.cumulative(nprocs, total)
+                ends = self._ends(run, nprocs, total)
                 return Layout(CyclePlan(ends, none, cost[none], ends.size), cells, cost)
 
-            return Attempt(plain, first, again, left, total)
+            whole = total if self.memory is None else plain().plan.ends.item(-1)
+            return Attempt(plain, first, again, left, whole)
         layout = self._laid_out(run, nprocs, total, nodes, first, limit, again, clock)
         return Attempt(lambda: layout, first, again, left)
+
+    def _ends(self, run: EvolvingRun, nprocs: int, total: float) -> FloatArray:
+        """Return the end of each cycle, longer where its cells do not fit the memory."""
+        ends = run.cumulative(nprocs, total)
+        if self.memory is None:
+            return ends
+        pages = run.cells_per_processor(nprocs) > self.memory
+        if not pages.any():
+            return ends
+        return np.cumsum(np.diff(ends, prepend=0.0) * np.where(pages, self.paging, 1.0))
 
     def _never(self, nodes: int) -> bool:
         """Say whether no checkpoint is ever due, whatever the cells."""
@@ -310,7 +332,7 @@ class Checkpointing:
         clock: Clock | None,
     ) -> Layout:
         """Lay out an attempt cycle by cycle; see `attempt`."""
-        ends, cells = run.cumulative(nprocs, total), run.cells_per_processor(nprocs)
+        ends, cells = self._ends(run, nprocs, total), run.cells_per_processor(nprocs)
         cost = self.cost.at(cells[first:])
         between = self._between(cost, nodes)
         done = ends[first:] - (ends[first - 1] if first else 0.0)

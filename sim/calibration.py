@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
-from workloads.base import GroundTruth, Trace
+from workloads.base import GroundTruth, TellsOneRuntime, Trace
 from workloads.streams import Streams
+
+USUAL_RUNS = 3
+"""Calibration runs of each application of a model."""
 
 
 class Calibratable(GroundTruth, Protocol):
@@ -39,6 +42,21 @@ class CalibrationRun(NamedTuple):
     def area(self) -> float:
         """Processor-seconds."""
         return self.nprocs * self.runtime
+
+
+def runs_before(asked: int | None, trace: Trace) -> int:
+    """Return how many runs of each application come before the start.
+
+    Parameters
+    ----------
+    asked : int or None
+        ``predictor.calibration``; None takes `USUAL_RUNS` on jobs of a model and
+        none on jobs of a file: nobody measured its applications beforehand.
+    trace : Trace
+    """
+    if asked is not None:
+        return asked
+    return 0 if trace.is_recorded else USUAL_RUNS
 
 
 def plan_calibration(
@@ -115,6 +133,12 @@ def charge(
     return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)
 
 
+def _representatives(truth: GroundTruth, applications: IntArray) -> IntArray:
+    """Return a job index of each application."""
+    present, first = np.unique(truth.application, return_index=True)
+    return first[np.searchsorted(present, applications)]
+
+
 @dataclass(frozen=True)
 class _Joined:
     """Arrays of calibration jobs in front of those of the trace's jobs."""
@@ -155,6 +179,8 @@ class ChargedTruth:
         self.malleable = joined.fill(False, truth.malleable)
         self.min_processors = joined.ints("nprocs", truth.min_processors)
         self.max_processors = joined.ints("nprocs", truth.max_processors)
+        self.shared_shape = getattr(truth, "shared_shape", False)
+        self._like = _representatives(truth, joined.ints("application", truth.application[:0]))
         unknown = np.full(self._first, np.nan)
         self.serial_time = np.concatenate([unknown, truth.serial_time])
         self.serial_time_assumed = joined.fill(False, truth.serial_time_assumed)
@@ -174,12 +200,31 @@ class ChargedTruth:
         runtimes[own] = self._truth.runtimes_at(jobs[own] - self._first, counts[own])
         return runtimes
 
+    def runtime_on(self, job: int, count: int) -> float:
+        """Return T(count) of one job, seconds."""
+        if job < self._first:
+            return float(self._runtime[job])
+        if isinstance(self._truth, TellsOneRuntime):
+            return self._truth.runtime_on(job - self._first, count)
+        return float(self._truth.runtimes(job - self._first, np.array([count]))[0])
+
     def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
-        """Return the share of communication, elementwise; unknown for calibration jobs."""
-        shares = np.full(len(jobs), np.nan)
-        own = jobs >= self._first
-        shares[own] = self._truth.communication_shares(jobs[own] - self._first, counts[own])
-        return shares
+        """Return the share of communication, elementwise.
+
+        A calibration run communicates as much as a job of its application would.
+        """
+        charged = jobs < self._first
+        like = jobs - self._first
+        like[charged] = self._like[jobs[charged]]
+        return self._truth.communication_shares(like, counts)
+
+    def computation_communication(
+        self, job: int, counts: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the seconds of T(n) spent computing and communicating, at each count."""
+        total = self.runtimes(job, counts)
+        share = self.communication_shares(np.full(len(counts), job), counts)
+        return total * (1.0 - share), total * share
 
     def feasible(self, job: int) -> IntArray | None:
         """Return the counts the job can run on; None if all in its range are."""

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.decisions import Decision, Resize, Start
+from sim.decisions import Decision, Grant, Resize, Start
 from sim.engine import Engine
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.patient import PatientScheduler
+from sim.policies.grants import GrantingScheduler
 from sim.policies.molding.menus import OpenQueue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.placement import PlacingScheduler
@@ -46,6 +47,7 @@ class Checker:
         self._area = 0.0
         self._reserved: dict[int, float] = {}
         self._was_paid = False
+        self._may_delay = False
 
     def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a look, and the decisions."""
@@ -56,6 +58,9 @@ class Checker:
         self._check_starts(engine, decisions)
         scheduler = engine.scheduler
         if isinstance(scheduler, PlacingScheduler):
+            scheduler = scheduler.inner
+        if isinstance(scheduler, GrantingScheduler):
+            self._may_delay = not scheduler.rule.harmless
             scheduler = scheduler.inner
         if isinstance(scheduler, EasyScheduler):
             self._check_easy(engine, scheduler, decisions)
@@ -124,10 +129,13 @@ class Checker:
                     f"job {job} starts on {processors}, outside {least} to {largest}",
                 )
             elif isinstance(decision, Resize):
-                self._check_resize(engine, decision)
+                self._check_resize(engine, decision.job, decision.processors)
+            elif isinstance(decision, Grant) and decision.kind == "processors":
+                asked = view.requests[decision.job, decision.kind]
+                self._check_resize(engine, decision.job, asked.processors)
 
-    def _check_resize(self, engine: Engine, decision: Resize) -> None:
-        view, job, processors = engine.view, decision.job, decision.processors
+    def _check_resize(self, engine: Engine, job: int, processors: int) -> None:
+        view = engine.view
         counts = view.special(job)
         least, largest = view.extremes(job)
         feasible = least <= processors <= largest and (counts is None or processors in counts)
@@ -162,7 +170,7 @@ class Checker:
         self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
-        grown = _has_grown(view)
+        grown = _has_grown(view) or (self._may_delay and bool(view.resized))
         reserved = {}
         is_open = isinstance(queue, OpenQueue)
         changes = [(view.now, -view.free)]

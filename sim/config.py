@@ -6,6 +6,7 @@ list every argument of the class they name, and its constructor is the schema.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,9 +65,40 @@ class Config:
     sim: SimConfig = field(default_factory=SimConfig)
 
 
+GIVEN: Mapping[str, tuple[int | None, bool]] = {
+    "usual": (None, True),
+    "charged": (3, True),
+    "free": (3, False),
+    "online": (0, True),
+}
+"""What ``given=`` says of learned predictors: calibration runs, and whether they are charged."""
+FORMERLY = "free"
+"""What it was before there was a choice."""
+
+
 def register() -> None:
-    """Make the schema known to Hydra under the name that ``conf/config.yaml`` lists first."""
-    ConfigStore.instance().store(name="schema", node=Config)
+    """Make the schema known to Hydra under the name that ``conf/config.yaml`` lists first.
+
+    With it come the overlays by which ``given=`` and ``experiment=as_before`` reach
+    the learned predictors, and no others: a file for each would say nothing more.
+    """
+    store = ConfigStore.instance()
+    store.store(name="schema", node=Config)
+    for path in sorted((CONFIG_FOLDER / "predictor").glob("*.yaml")):
+        learned = re.search(r"^charge:", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if learned is None:
+            continue
+        for name, (runs, charge) in GIVEN.items():
+            node = _given(path.stem, runs, charge)
+            store.store(group="given/predictor", name=f"{name}_{path.stem}", node=node)
+            if name == FORMERLY:
+                store.store(group="former/predictor", name=f"before_{path.stem}", node=node)
+
+
+def _given(predictor: str, runs: int | None, charge: bool) -> dict[str, Any]:
+    if predictor == "repaired":  # its runs are those of the predictor that it mends
+        return {"charge": charge, "inner": {"calibration": runs}}
+    return {"charge": charge, "calibration": runs}
 
 
 def _refuse(key: str, value: object, allowed: str) -> None:

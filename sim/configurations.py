@@ -9,6 +9,8 @@ import yaml
 
 from sim.errors import SimError
 
+OVERLAYS = ("hydra/", "given/", "former/")
+"""Groups whose options follow from those of others, or tell nothing of a run."""
 Setting = dict[str, str | int | float | bool | None]
 """Values of configuration keys."""
 
@@ -94,7 +96,7 @@ def read_configuration(run: Path) -> Configuration:
     overrides = _load(folder / "overrides.yaml") or []
     hydra = _load(folder / "hydra.yaml") or {}
     choices = hydra.get("hydra", {}).get("runtime", {}).get("choices", {})
-    own = {k: v for k, v in choices.items() if isinstance(v, str) and not k.startswith("hydra/")}
+    own = {k: v for k, v in choices.items() if isinstance(v, str) and not k.startswith(OVERLAYS)}
     values = flatten(_load(folder / "config.yaml") or {})
     return Configuration(dict(parse_override(str(text)) for text in overrides), own, values)
 

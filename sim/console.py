@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sim.given import given_line
 from sim.job_metrics import Figures
 
 if TYPE_CHECKING:
@@ -302,6 +303,17 @@ def notes(run: Figures) -> list[str]:
     return lines
 
 
+def given_notes(run: Figures, baseline: Figures | None) -> list[str]:
+    """Return what the predictors of a run and its baseline were given, where summaries say it."""
+    own = given_line(run)
+    if own is None:
+        return []
+    lines = [f"The predictor was given: {own}."]
+    if baseline is not None and run.get("given_charged") and not baseline.get("given_runs"):
+        lines.append("The baseline needs no such runs and replays none: their cost is the run's.")
+    return lines
+
+
 def print_results(
     console: Console,
     run: Figures,
@@ -322,7 +334,7 @@ def print_results(
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     console.print(result_table(run, baseline, names=names))
-    for line in [*notes(run), *reasons(run)]:
+    for line in [*given_notes(run, baseline), *notes(run), *reasons(run)]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")

@@ -62,10 +62,46 @@ class Requeue(NamedTuple):
     job: int
 
 
+class Grant(NamedTuple):
+    """Give a running job what it asks for: other processors, or a longer walltime.
+
+    The change begins at the end of the job's cycle under way, so that none is done
+    twice; processors that it gains are its own from now on.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    kind : str
+        Of the request: ``processors`` or ``walltime``.
+    cost : float
+        Seconds without progress, on all processors held from then on.
+    """
+
+    job: int
+    kind: str
+    cost: float = 0.0
+
+
+class Refuse(NamedTuple):
+    """Refuse what a running job asks for; it may ask again.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    kind : str
+        Of the request.
+    """
+
+    job: int
+    kind: str
+
+
 class WakeAt(NamedTuple):
     """Look again at this time, whatever happens until then (seconds)."""
 
     time: float
 
 
-Decision = Start | Resize | Requeue | WakeAt
+Decision = Start | Resize | Requeue | Grant | Refuse | WakeAt

@@ -10,6 +10,7 @@ from predictors.base import IntArray
 from predictors.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.offline_cycles import OfflineCyclePredictor
+from sim.asks import Asks
 from sim.attempts import Checkpointing
 from sim.errors import ConfigError
 from sim.failing import FailingMachine
@@ -35,6 +36,8 @@ class EvolvingScene:
         Benchmarked model of each application of `runs`.
     before : int
         Jobs that stand in the table ahead of those of `runs` (calibration runs).
+    asks : Asks
+        What jobs ask of the scheduler while they run.
     """
 
     runs: EvolvingRuns
@@ -42,6 +45,7 @@ class EvolvingScene:
     offline: tuple[OfflineCyclePredictor, ...] = ()
     resubmit: bool = True
     before: int = 0
+    asks: Asks = field(default_factory=Asks)
 
     def benchmark(self, job: int) -> OfflineCyclePredictor | None:
         """Return the benchmarked model of a job's application, if there is one."""
@@ -111,6 +115,12 @@ class Evolving:
         How many times its prediction a cycle is given before the limit.
     resubmit : bool
         Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
+    memory : float, optional
+        Cells that the memory of a processor holds; all do by default.
+    paging : float
+        How many times as long a cycle takes whose cells it does not hold.
+    asks : Asks
+        What jobs ask of the scheduler while they run; nothing by default.
 
     Raises
     ------
@@ -138,6 +148,9 @@ class Evolving:
     stop_in_time: bool = True
     margin: float = 1.25
     resubmit: bool = True
+    memory: float | None = None
+    paging: float = 3.0
+    asks: Asks = field(default_factory=Asks)
 
     def __post_init__(self) -> None:
         for name, value in (("cost", self.cost), ("cost_per_cell", self.cost_per_cell)):
@@ -147,6 +160,8 @@ class Evolving:
             self.saving(inf)
         except ConfigError as error:
             raise ConfigError(f"evolving.{error}") from error
+        if self.asks.memory and self.memory is None:
+            raise ConfigError("evolving.asks.memory=true: needs evolving.memory, cells a processor")
         self._jobs()
 
     def _jobs(self) -> EvolvingJobs:
@@ -162,6 +177,8 @@ class Evolving:
             window=self.window,
             stop_in_time=self.stop_in_time,
             margin=self.margin,
+            memory=self.memory,
+            paging=self.paging,
         )
 
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
@@ -177,4 +194,4 @@ class Evolving:
         mtbf = machine.mtbf if isinstance(machine, FailingMachine) else inf
         runs = self._jobs().assign(processors, streams)
         models = offline_models(runs, streams)
-        return EvolvingScene(runs, self.saving(mtbf), models, self.resubmit)
+        return EvolvingScene(runs, self.saving(mtbf), models, self.resubmit, asks=self.asks)

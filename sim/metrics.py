@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, Observation
+from sim.asking_metrics import asking_figures
 from sim.bounds import bound_figures, over_bounds
 from sim.frames import BOUND_SECONDS, completed, held_area
 from sim.job_metrics import Figures, job_figures, mean
@@ -78,6 +79,7 @@ def whole_figures(run: Outcome) -> Figures:
         "reallocations": len(records.stretches.job) - runs,
         **machine_figures(run.state, records.processors, begin, end),
         **recovery_figures(records),
+        **asking_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
         **_loads(run, records.processors),
     }

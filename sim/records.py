@@ -87,6 +87,60 @@ class Outages:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a running job asked for, and what became of it.
+
+    Attributes
+    ----------
+    job, run : int
+        Job index, and the number of its run.
+    time : float
+        When it asked, seconds.
+    kind : str
+        ``more`` or ``fewer`` processors, or ``walltime``.
+    held, wanted : int
+        Processors; the same where it asked for walltime.
+    seconds : float
+        How much longer than its limit it asked to run; 0 where it asked for processors.
+    outcome : str
+        ``granted``, ``refused`` or ``withdrawn``: its run ended, or it needed it no more.
+    answered : float
+        When that was, seconds.
+    denied_time : float
+        Seconds that its run would have been spared, by the truth, had it held what
+        it wanted as long as it wanted that; 0 for walltime.
+    """
+
+    job: int
+    run: int
+    time: float
+    kind: str
+    held: int
+    wanted: int
+    seconds: float
+    outcome: str = ""
+    answered: float = 0.0
+    denied_time: float = 0.0
+
+
+@dataclass(frozen=True)
+class Requests:
+    """All that the jobs of a run asked for.
+
+    Attributes
+    ----------
+    asked : tuple of Asked
+        In the order of asking.
+    denied_wait : float
+        Seconds between the ends of runs that were stopped or killed at their limit
+        for want of a longer one, and the starts of the next.
+    """
+
+    asked: tuple[Asked, ...]
+    denied_wait: float
+
+
+@dataclass(frozen=True)
 class Recoveries:
     """What failures, limits and checkpoints cost each job, in processor-seconds.
 
@@ -141,6 +195,8 @@ class Records:
         Size of the machine.
     recoveries : Recoveries or None
         Where nodes may fail or jobs evolve.
+    requests : Requests or None
+        Where jobs may ask for processors or walltime.
     """
 
     submit_time: FloatArray
@@ -156,3 +212,4 @@ class Records:
     counters: Mapping[str, float]
     processors: int
     recoveries: Recoveries | None = None
+    requests: Requests | None = None

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, Observation, RuntimePredictor
+from sim.asking import Asker
 from sim.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
-from sim.decisions import Decision, Requeue
+from sim.decisions import Decision, Grant, Refuse, Requeue
 from sim.engine import Engine, Overrun, Watcher, garbage_later
 from sim.errors import PolicyError
 from sim.evolving import EvolvingScene
 from sim.failing import FailingMachine
 from sim.failures import NodeEvent
+from sim.granting import Granting
 from sim.machine import Dedicated
 from sim.policies.base import Policy
 from sim.processors import count_processors
@@ -131,6 +133,16 @@ class RecoveringEngine(Engine):
         self._renewal: Renewal | None = None
         if evolving is not None and isinstance(predictor, Renews):
             self._renewal = Renewal(predictor, self.work, evolving, self.move_believed_end)
+        self._asker: Asker | None = None
+        self._granting: Granting | None = None
+        if evolving is not None and evolving.asks.any:
+            limit = self.resizer.limit if self._kill else None
+            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self.stir)
+            self._granting = Granting(self, self._asker)
+
+    def stir(self) -> None:
+        """Let the policy look at this instant."""
+        self._stirred = True
 
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
@@ -148,6 +160,7 @@ class RecoveringEngine(Engine):
             records,
             counters={**records.counters, **counters},
             recoveries=self._recoveries(records),
+            requests=None if self._asker is None else self._asker.requests(),
         )
 
     def _recoveries(self, records: Records) -> Recoveries:
@@ -301,8 +314,14 @@ class RecoveringEngine(Engine):
 
     def _let_go(self, run: Run) -> None:
         self._give_back(run)
+        self._follow_no_longer(run)
+
+    def _follow_no_longer(self, run: Run) -> None:
+        """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
         if self._renewal is not None:
             self._renewal.end(run)
+        if self._asker is not None:
+            self._asker.end(run)
 
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
@@ -312,8 +331,9 @@ class RecoveringEngine(Engine):
 
     def _forget(self, run: Run) -> None:
         self.work.drop(run.job)
-        if self._renewal is not None:
-            self._renewal.end(run)
+        self._follow_no_longer(run)
+        if self._asker is not None:
+            self._asker.drop(run.job)
 
     def _end(self, occurrence: Any, status: str = "completed") -> None:
         """Take in the end of a run that nothing interrupted."""
@@ -346,6 +366,8 @@ class RecoveringEngine(Engine):
         run: Run = occurrence.subject
         if self._completions.get(run.job) is not occurrence:
             return
+        if self._asker is not None:
+            self._asker.stopped(run, self.clock._now)
         attempt = self.work.attempt(run.job)
         gained = self.work.over(run, self.clock._now, whole)
         self.events += 1
@@ -367,13 +389,19 @@ class RecoveringEngine(Engine):
         if self._kill:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
+        self.expect_end(run, end, outcome)
+        if self._renewal is not None:
+            self._renewal.begin(run, now)
+        if self._asker is not None:
+            self._asker.begin(run, now)
+        return end
+
+    def expect_end(self, run: Run, end: float, outcome: str) -> None:
+        """Wait for an evolving run to end with this outcome, whatever was waited for before."""
         over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
             outcome, self._cut
         )
-        self._completions[job] = Occurrence(self.clock, end, END, over, run)
-        if self._renewal is not None:
-            self._renewal.begin(run, now)
-        return end
+        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
 
     def _health(self, job: int, after: float) -> FloatArray:
         """Return measured over benchmarked time of a job's cycles since an instant."""
@@ -392,6 +420,7 @@ class RecoveringEngine(Engine):
         if self._stirred and self._renewal is not None:
             self._renewal.look(now)
         super()._instant(now)
+        self.view.resized.clear()
 
     def _expire(self, occurrence: Any) -> None:
         """Ask a job that outlives its belief for its cycles; else double the belief."""
@@ -410,6 +439,9 @@ class RecoveringEngine(Engine):
         super()._expire(occurrence)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
+        if self._granting is not None and isinstance(decision, Grant | Refuse):
+            self._granting.reply(decision, now)
+            return
         if not isinstance(decision, Requeue):
             super()._carry_out(decision, now)
             return
@@ -431,7 +463,6 @@ class RecoveringEngine(Engine):
             self._interrupt(run)
         elif end < self._completions[run.job].time:
             self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
-            if self._renewal is not None:
-                self._renewal.end(run)
+            self._follow_no_longer(run)
             self.move_believed_end(run, end)
             self.view.disturbed = self._stirred = True

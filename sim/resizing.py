@@ -33,7 +33,7 @@ class Resizer:
     def __init__(self, engine: "Engine", limited: bool) -> None:
         self._engine = engine
         self._limited = limited
-        self._spent: dict[int, float] = {}
+        self._spent: dict[tuple[int, int], float] = {}
         self._pause_time = 0.0
         self._pause_area = 0.0
 
@@ -67,6 +67,39 @@ class Resizer:
             raise PolicyError(f"Resize of job index {job} at a cost of {cost} seconds")
         view.free += run.processors - processors
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
+
+    def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
+        """Let a run go on with the processors that it asked for, once its cycle has ended.
+
+        Parameters
+        ----------
+        run : Run
+        processors : int
+        cost, pending : float
+            Seconds without progress, and before that until the cycle ends.
+        now : float
+
+        Raises
+        ------
+        PolicyError
+            If the processors are not to be had.
+        """
+        view = self._engine.view
+        if processors - run.processors > view.free:
+            raise PolicyError(
+                f"Grant of {processors} processors to job index {run.job}, which holds "
+                f"{run.processors}; {view.free} are free"
+            )
+        view.free += run.processors - processors
+        nodes = self._exchange(run, processors, None)
+        self._go_on(run, nodes, processors, cost, now, pending)
+        view.resized.add(run)
+
+    def extend(self, run: Run, until: float) -> None:
+        """Let a run that keeps its processors go on until then before it is killed."""
+        more = (until - self.limit(run)) / self._whole_limit(run.job, run.processors)
+        key = (run.job, run.number)
+        self._spent[key] = self._spent.get(key, 0.0) - more
 
     def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
         """Let a run go on without processors that are lost to it and to everybody else.
@@ -108,27 +141,39 @@ class Resizer:
         view.disturbed = True
         return True
 
-    def _go_on(self, run: Run, nodes: Ranges, processors: int, cost: float, now: float) -> None:
-        """Continue a run on other processors after a pause."""
+    def _go_on(
+        self,
+        run: Run,
+        nodes: Ranges,
+        processors: int,
+        cost: float,
+        now: float,
+        pending: float | None = None,
+    ) -> None:
+        """Continue a run on other processors after a pause, `pending` where that was settled."""
         engine, before = self._engine, run.processors
         seconds = engine.view.seconds_left(run)
-        pending = engine.work.bank(run, now)
+        if pending is None:
+            pending = engine.work.bank(run, now)
+        elif run.resumes <= now:
+            seconds = max(seconds - pending, 0.0)
         pause = cost + pending
         if processors != before:
             seconds *= engine.view.stretch_factor(run.job, before, processors)
         if self._limited:
             spent = (now - run.changed) / self._whole_limit(run.job, before)
-            self._spent[run.job] = self._spent.get(run.job, 0.0) + spent
+            key = (run.job, run.number)
+            self._spent[key] = self._spent.get(key, 0.0) + spent
         self._pause_time += cost
         self._pause_area += pause * processors - pending * before
         run.nodes, run.processors = nodes, processors
         run.changed, run.resumes = now, now + pause
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
-        engine.move_believed_end(run, self._rounded(now + pause + seconds, end, now))
+        engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))
 
     @staticmethod
-    def _rounded(believed: float, end: float, now: float) -> float:
+    def rounded(believed: float, end: float, now: float) -> float:
         """Return the planned end where a belief differs from it by rounding alone.
 
         Else a belief that is right would expire an instant before its job ends.
@@ -193,7 +238,7 @@ class Resizer:
 
         Each stretch uses up the requested time at its own count.
         """
-        left = max(1.0 - self._spent.get(run.job, 0.0), 0.0)
+        left = max(1.0 - self._spent.get((run.job, run.number), 0.0), 0.0)
         return run.changed + left * self._whole_limit(run.job, run.processors)
 
     def _whole_limit(self, job: int, processors: int) -> float:

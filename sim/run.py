@@ -16,6 +16,7 @@ from rich.console import Console
 from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
 from sim.artefacts import (
+    REQUESTS,
     SIZES,
     Artefacts,
     mean_summary,
@@ -24,12 +25,14 @@ from sim.artefacts import (
     write_run,
     write_table,
 )
+from sim.asking_metrics import requests_frame
 from sim.build import accepted, build
-from sim.calibration import CalibrationRun, charge, observations, plan_calibration
+from sim.calibration import CalibrationRun, charge, observations, plan_calibration, runs_before
 from sim.engine import Watcher, simulate
 from sim.evolving import EvolvingScene
 from sim.failing import Failing, FailingMachine
 from sim.formats import check_formats, write_formats
+from sim.given import given_figures
 from sim.growing import Site, size_figures
 from sim.job_metrics import Figures
 from sim.load_calibration import under_load
@@ -164,14 +167,33 @@ class Played:
     ----------
     outcome : Outcome
     known : list of Observation
-        Runs that the predictor knew before the start.
+        Runs that were free of charge.
+    told_truth : bool
+        Whether the predictor holds the true runtimes.
     menu : str or None
         The counts that the policy chose from; None if it chose none by a menu.
     """
 
     outcome: Outcome
     known: list[Observation]
+    told_truth: bool
     menu: str | None = None
+
+    @property
+    def known_area(self) -> float:
+        """Processor-seconds of the runs that were free of charge."""
+        return sum(run.nprocs * run.runtime for run in self.known)
+
+    @property
+    def charged(self) -> int:
+        """Number of runs that were submitted as jobs."""
+        return int((~self.outcome.counted).sum())
+
+    @property
+    def charged_area(self) -> float:
+        """Processor-seconds that these held."""
+        jobs = self.outcome.tables.jobs
+        return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
 def play(
@@ -197,20 +219,22 @@ def play(
         recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
         return Played(outcome(scene.trace, scene.truth, recorded), [])
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
-    for part in (predictor, getattr(predictor, "before", None)):
-        if isinstance(part, NeedsTruth):
-            part.bind_truth(scene.truth.runtimes, scene.streams.key("predictor"))
-    if isinstance(predictor, NeedsTruth) and scene.machine.splits_work:
-        predictor = OracleUnderLoad(predictor, scene.truth)
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
-    if plan and parts["predictor"]["charge"]:
+    if plan and getattr(predictor, "charge", True):
         trace, truth = charge(trace, truth, plan)
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
+    told_truth = False
+    for part in (predictor, getattr(predictor, "before", None)):
+        if isinstance(part, NeedsTruth):
+            part.bind_truth(truth.runtimes, scene.streams.key("predictor"))
+            told_truth = True
+    if isinstance(predictor, NeedsTruth) and scene.machine.splits_work:
+        predictor = OracleUnderLoad(predictor, truth)
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
     replay = scene.simulation(len(trace.jobs) - luck.size)
     records = replay(
@@ -226,12 +250,12 @@ def play(
         sensor_key=scene.streams.key("sensor.efficiency"),
     )
     menu = menu_name(parts["policy"], config["menu"])
-    return Played(outcome(trace, truth, records), known, menu)
+    return Played(outcome(trace, truth, records), known, told_truth, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
     """Return the runs that a learning predictor asks for before the start."""
-    runs = getattr(predictor, "calibration", 0)
+    runs = runs_before(getattr(predictor, "calibration", 0), scene.trace)
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
     return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)
@@ -263,8 +287,10 @@ class Show:
 def write_more(
     folder: Path, run: Outcome, names: Sequence[str], sizes: pd.DataFrame | None
 ) -> None:
-    """Write the formats of other tools, and the sizes that should keep the jobs' times."""
+    """Write the formats of other tools, the sizes that should keep times, and what jobs asked."""
     write_formats(folder, run=run, names=names)
+    if run.records.requests is not None:
+        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
     if sizes is not None:
         write_table(sizes, folder / SIZES)
 
@@ -273,17 +299,18 @@ def artefacts(
     config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
 ) -> Artefacts:
     """Return everything that is written of a finished simulation."""
-    outcome, known = played.outcome, played.known
+    outcome = played.outcome
     return Artefacts(
         tables=outcome.tables,
         figure=schedule_figure(outcome.records, outcome.tables),
         summary=summarise(
             outcome,
             trim=Trim(**config["metrics"]),
-            calibration=known,
-            calibration_area=sum(run.nprocs * run.runtime for run in known),
+            calibration=played.known,
+            calibration_area=played.known_area,
             more={
                 "seed": config["seed"],
+                **given_figures(config, scene, played),
                 "menu": played.menu,
                 **scene.truth.repetition(),
                 **identity_figures(config, scene.trace),

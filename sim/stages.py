@@ -21,6 +21,9 @@ from sim.work import Work
 from workloads.base import GroundTruth, Trace
 from workloads.evolving import EvolvingRun
 
+_INSTANT = 1e-12
+"""Relative distance below which two times are the same."""
+
 
 @dataclass(slots=True)
 class Stage:
@@ -123,30 +126,43 @@ class Stages(Work):
             alone exceeds the limit.
         """
         assert self._scene is not None
-        job, count = run.job, run.processors
+        job = run.job
         stage = self._stages.get(job)
         if stage is None:
             stage = Stage(self._scene.runs.run(job - self._scene.before))
             self._stages[job] = stage
         self._since[job] = now
         saving = self._scene.saving
-        again = stage.reading
-        if again and saving.restart >= limit:
+        if stage.reading and saving.restart >= limit:
             stage.attempt = None
             return now + limit, "unfit"
-        stage.attempt = attempt = saving.attempt(
+        return self._laid_out(run, limit)
+
+    def extend(self, run: Run, until: float) -> tuple[float, str]:
+        """Lay out anew what a run does that may go on until then; return as `begin`.
+
+        What it has done stays as it is: a limit only says where an attempt stops.
+        """
+        return self._laid_out(run, until - self._since[run.job])
+
+    def _laid_out(self, run: Run, limit: float) -> tuple[float, str]:
+        """Lay out a run's attempt within so many seconds since it began; return as `begin`."""
+        assert self._scene is not None
+        job, count, stage = run.job, run.processors, self._stages[run.job]
+        since = self._since[job]
+        stage.attempt = attempt = self._scene.saving.attempt(
             stage.run,
             count,
             self.runtime(job, count),
             self._nodes(run),
             stage.first,
             limit,
-            is_restart=again,
-            clock=self._clock(run, now),
+            is_restart=stage.reading,
+            clock=self._clock(run, since),
         )
-        end = self._machine.completion(now, attempt.wall, run.nodes)
-        if end > now + limit:
-            return now + limit, "killed"
+        end = self._machine.completion(since, attempt.wall, run.nodes)
+        if end > since + limit:
+            return since + limit, "killed"
         return end, attempt.outcome
 
     def _clock(self, run: Run, since: float) -> Clock | None:
@@ -237,14 +253,19 @@ class Stages(Work):
             Seconds of a pause that is still to come.
         """
         job = run.job
-        stage = self._stages.get(job)
-        if stage is None:
+        if job not in self._stages:
             return super().bank(run, now)
         since = self._since[job]
         if now <= since:
             return since - now
+        self._bank_at(run, now, self.account(run, now))
+        return 0.0
+
+    def _bank_at(self, run: Run, now: float, account: Account) -> None:
+        """Settle what a run has done by `now`, and go on from its last finished cycle."""
+        job, stage = run.job, self._stages[run.job]
         assert stage.attempt is not None
-        account, plan = self.account(run, now), stage.attempt.plan
+        plan = stage.attempt.plan
         finished = min(account.finished, stage.run.cycles - 1) - stage.first
         reached = float(plan.ends[finished - 1]) if finished else 0.0
         rate = self._pay(run, now, account, max(account.computed - reached, 0.0))
@@ -257,7 +278,84 @@ class Stages(Work):
         stage.first += finished
         stage.begun = max(stage.first / stage.run.cycles, np.finfo(float).tiny)
         self._since[job] = now
-        return 0.0
+
+    # What a job knows of itself when it asks
+
+    def cycles(self, job: int) -> int:
+        """Return the cycles of a job's whole run."""
+        return self._stages[job].run.cycles
+
+    def next_cycle_end(
+        self, run: Run, time: float, after: float = 0.0
+    ) -> tuple[float, float] | None:
+        """Return when a run ends its first cycle at or after `time`, or the last before it stops.
+
+        Parameters
+        ----------
+        run : Run
+        time : float
+            Seconds of the clock.
+        after : float
+            Seconds at full speed since its attempt began; earlier cycles do not count.
+
+        Returns
+        -------
+        tuple of float, or None
+            Seconds of the clock, and at full speed since its attempt began (late by a
+            hair, so that the cycle has ended whatever is rounded); None where no cycle
+            ends before the last of the whole run does.
+        """
+        attempt = self._stages[run.job].attempt
+        if attempt is None:
+            return None
+        plan, restart = attempt.plan, attempt.restart
+        ends = restart + plan.wall_ends[: plan.finished(plan.wall)]
+        if attempt.outcome == "completed":
+            ends = ends[:-1]
+        place = int(np.searchsorted(ends, self.elapsed(run, time)))
+        if attempt.outcome != "completed":
+            place = min(place, ends.size - 1)
+        if not 0 <= place < ends.size or not ends[place] > after:
+            return None
+        seconds = ends.item(place)
+        time = self._machine.completion(self._since[run.job], seconds, run.nodes)
+        return time, seconds * (1.0 + _INSTANT)
+
+    def ahead_of(self, run: Run, elapsed: float) -> tuple[int, float]:
+        """Return the cycles that a run has left, and how much its checkpoints lengthen them.
+
+        Checkpoints will take the share of time that they have taken so far.
+        """
+        attempt = self._stages[run.job].attempt
+        assert attempt is not None
+        account = attempt.account(elapsed)
+        slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
+        return attempt.first + attempt.left - account.finished, slower
+
+    def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
+        """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
+        slack = _INSTANT * abs(now)
+        found = self.next_cycle_end(run, now - slack)
+        return None if found is None or found[0] < now - 2.0 * slack else found
+
+    def until_cycle_end(self, run: Run, now: float) -> float | None:
+        """Return the seconds until a run's processors can change without a cycle done twice.
+
+        Until its cycle under way ends, or a pause that is still to come; None where
+        its attempt ends by then.
+        """
+        since = self._since[run.job]
+        if now <= since:
+            return since - now
+        found = self._cycle_end(run, now)
+        return None if found is None else max(found[0] - now, 0.0)
+
+    def finish_cycle(self, run: Run, now: float) -> None:
+        """Settle what a run has done by the end of its cycle under way, and go on from there."""
+        found = self._cycle_end(run, now) if now > self._since[run.job] else None
+        attempt = self._stages[run.job].attempt
+        if found is not None and attempt is not None:
+            self._bank_at(run, max(found[0], now), attempt.account(found[1]))
 
     def measured(
         self, run: Run, after: float, until: float

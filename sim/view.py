@@ -33,6 +33,32 @@ class Support(NamedTuple):
 
 
 NOTHING_SEEN = Support(0, 0, 0)
+
+
+class Request(NamedTuple):
+    """What a running job asks for, by its own predictions.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    kind : str
+        ``processors`` or ``walltime``.
+    processors : int
+        The count that it wants; for walltime the one that it holds.
+    until : float
+        For walltime: when it wants to be killed, instead of at its limit, seconds.
+    time : float
+        When it first asked, seconds.
+    """
+
+    job: int
+    kind: str
+    processors: int
+    until: float
+    time: float
+
+
 Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
 
 
@@ -130,6 +156,11 @@ class View:
         Applications about which the predictor changed its mind since the last look.
     submit_time, requested_time : list of float
     requested_processors : list of int
+    requests : dict of (int, str) to Request
+        What running jobs ask for, by job and kind, in the order of asking; a request
+        that is neither granted nor refused stands.
+    answers : bool
+        Whether the policy answers requests; if not, they are refused.
     luck : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
     malleable : list of bool
@@ -180,6 +211,8 @@ class View:
         self.idle: Callable[[], Ranges] = _nothing
         self.health: Callable[[int, float], FloatArray] | None = None
         self.revised: set[int] = set()
+        self.requests: dict[tuple[int, str], Request] = {}
+        self.answers = False
         self.submit_time = submit_time
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
         self.requested_time: list[float] = jobs.requested_time.tolist()

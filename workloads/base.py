@@ -82,6 +82,11 @@ class Trace:
     identity: str | None = None
     altered: str | None = None
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the jobs come from a file, not from a model."""
+        return self.checksum is not None
+
 
 LONGEST_TIME = 1e12
 """Seconds (30,000 years); a float64 of that size still resolves a ten-thousandth of a second."""

@@ -83,6 +83,22 @@ class Reallocation(Protocol):
         ...
 
 
+class Grants(Protocol):
+    """What running jobs are told that ask for processors or a longer walltime.
+
+    Attributes
+    ----------
+    answers : bool
+        False for the rule that refuses everything.
+    """
+
+    answers: bool
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Begin a run: return a scheduler that answers requests, or the same if nobody does."""
+        ...
+
+
 class Placement(Protocol):
     """Which processors a job gets."""
 
@@ -104,6 +120,8 @@ class Policy:
         None leaves malleable jobs on the processors they start on.
     placement : Placement or None
         Which processors jobs get; None takes the lowest-numbered free ones.
+    grants : Grants or None
+        What running jobs are told that ask for more; None refuses.
     error_quantile : float or None
         Reservations are planned with beliefs stretched by this quantile of runtime
         over belief in the application's past runs, within (0, 1]; None plans with
@@ -115,7 +133,8 @@ class Policy:
         If `error_quantile` is out of range.
     PolicyError
         If a reallocation meets an allocation that keeps counts open until the
-        start: both would choose the count of a waiting job.
+        start: both would choose the count of a waiting job; or grants: both would
+        change that of a running one.
     """
 
     order: Order
@@ -124,6 +143,7 @@ class Policy:
     reallocation: Reallocation | None = None
     placement: Placement | None = None
     error_quantile: float | None = None
+    grants: Grants | None = None
 
     @property
     def sensor_noise(self) -> float:
@@ -143,12 +163,20 @@ class Policy:
                 f"policy.allocation={type(self.allocation).__name__}, which keeps counts open "
                 "until the start; choose an allocation that decides at submit, such as request"
             )
+        if self._reallocates and self.grants is not None and self.grants.answers:
+            raise PolicyError(
+                f"policy.grants={type(self.grants).__name__} does not go with "
+                f"policy.reallocation={type(self.reallocation).__name__}: both would change the "
+                "processors of running jobs; choose policy/grants=none"
+            )
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
         if self.error_quantile is not None:
             view.past_errors = PastErrors(self.error_quantile)
         scheduler = self._begin(view)
+        if self.grants is not None:
+            scheduler = self.grants.begin(view, scheduler)
         return scheduler if self.placement is None else self.placement.begin(view, scheduler)
 
     def _begin(self, view: View) -> Scheduler:

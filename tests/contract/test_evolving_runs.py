@@ -54,3 +54,39 @@ def test_other_policies_cope_with_failures(command, policy):
     small = [o for o in SMALL if not o.startswith(("policy", "predictor"))]
     ended = command(*small, *FAILING, f"policy={policy}", *more)
     assert ended.status == 0, ended.err
+
+
+LIMITED = ("evolving=adaptive", "overrun=kill", "workload.estimate_limit=7200", "baseline=null")
+
+
+def test_what_jobs_ask_for_is_in_summary_and_table(command, tmp_path):
+    plain = [o for o in SMALL if not o.startswith("predictor")] + ["predictor=user_estimate"]
+    asks = ("evolving.asks.walltime=true", "policy/grants=defer")
+    assert command(*plain, *LIMITED, "hydra.run.dir=off").status == 0
+    for folder in ("one", "two"):
+        assert command(*plain, *LIMITED, *asks, f"hydra.run.dir={folder}").status == 0
+    off = json.loads((tmp_path / "off" / "summary.json").read_bytes())
+    on = json.loads((tmp_path / "one" / "summary.json").read_bytes())
+    assert "requests" not in off
+    assert not (tmp_path / "off" / "requests.parquet").exists()
+    assert on["requests_for_walltime"] == on["requests"] > 0
+    assert on["restarts"] < off["restarts"]
+    table = pd.read_parquet(tmp_path / "one" / "requests.parquet")
+    assert len(table) == on["requests"]
+    granted = table["outcome"] == "granted"
+    assert granted.sum() == on["requests_granted"] > 0
+    assert on["granted_walltime"] == pytest.approx(table["wanted_seconds"][granted].sum())
+    for name in ("summary.json", "requests.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_asks_that_cannot_be_are_named(command):
+    asks = ("evolving=adaptive", "evolving.asks.memory=true")
+    ended = command(*SMALL, *asks, "hydra.run.dir=run")
+    assert ended.status == 2
+    assert "evolving.memory" in ended.err
+    grants = ("policy=expand", "+policy/grants=now", "evolving=adaptive")
+    small = [o for o in SMALL if not o.startswith("policy")]
+    ended = command(*small, *grants, "hydra.run.dir=run")
+    assert ended.status == 2
+    assert "policy.grants" in ended.err

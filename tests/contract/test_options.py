@@ -21,8 +21,10 @@ GROUPS = {
     path.relative_to(CONFIG_FOLDER).with_suffix("").as_posix()
     for path in CONFIG_FOLDER.rglob("*.yaml")
 } - {"config"}
-OPTIONS = sorted(name for name in GROUPS if not name.startswith("experiment/"))
-EXPERIMENTS = sorted(GROUPS - set(OPTIONS))
+OVERLAYS = ("experiment/", "given/", "defaults_of/", "former/")
+OPTIONS = sorted(name for name in GROUPS if not name.startswith(OVERLAYS))
+EXPERIMENTS = sorted(name for name in GROUPS if name.startswith("experiment/"))
+GIVEN = sorted(name for name in GROUPS if name.startswith("given/"))
 INTERVALS = ("daly", "young", "fixed", "none")
 FILLED = {
     "workload/swf": ["workload.path=log.swf"],
@@ -110,8 +112,8 @@ def test_the_help_page_has_no_key_that_does_not_exist():
     known = set().union(*(leaves(plain(option)) for option in OPTIONS))
     known |= {"hydra.run.dir", "hydra.sweep.dir"}
     on_page = set(re.findall(r"^ +([a-z_]+(?:\.[a-z_0-9]+)*)(?:=\S*)? {2,}\S", PAGE, re.MULTILINE))
-    groups = {option.rpartition("/")[0] for option in OPTIONS} | {"experiment"}
-    names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS}
+    groups = {option.rpartition("/")[0] for option in OPTIONS} | {"experiment", "given"}
+    names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS + GIVEN}
     assert {key for key in on_page if "." in key} <= known
     assert {key for key in on_page if "." not in key} <= known | groups | names
 
@@ -140,6 +142,13 @@ def test_every_experiment_is_on_the_help_page():
     assert set(re.findall(r"^      (\w+)  ", listed, re.M)) == {
         name.partition("/")[2] for name in EXPERIMENTS
     }
+
+
+@pytest.mark.parametrize("option", GIVEN)
+def test_every_option_of_given_composes_and_is_on_the_help_page(option):
+    name = option.partition("/")[2]
+    assert composed(f"given={name}").predictor.charge in (True, False)
+    assert re.search(rf"^ +{name} {{2,}}\S", PAGE, re.M)
 
 
 def test_every_experiment_composes():

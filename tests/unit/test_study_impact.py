@@ -53,7 +53,7 @@ def test_what_is_done_is_not_repeated(carried_out):
 
 def test_mending_all_errors_gives_the_oracles_schedule():
     trusting = ("repair=never", "reach=1000", "observations=0", "distrust=false")
-    base = ("workload.jobs=60", "policy=sa_easy", "workload.load=0.8")
+    base = ("workload.jobs=60", "policy=sa_easy", "workload.load=0.8", "given=free")
     base += tuple(f"policy.allocation.advice.{one}" for one in trusting)
     responses = {}
     for name, more in {

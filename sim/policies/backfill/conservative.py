@@ -39,7 +39,7 @@ class Conservative:
         return ConservativeScheduler(view, order, allocation)
 
 
-class _ReservationKeeper(QueueKeeper):
+class ReservationKeeper(QueueKeeper):
     """What both kinds share: the profile, and starting the jobs whose time has come."""
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
@@ -113,7 +113,7 @@ class _ReservationKeeper(QueueKeeper):
         self.profile.lay(self.view.now, self.view.believed_ends)
 
 
-class ReplanningScheduler(_ReservationKeeper):
+class ReplanningScheduler(ReservationKeeper):
     """Rebuilds all reservations, in queue order, at every look."""
 
     def look(self) -> list[Decision]:
@@ -147,7 +147,7 @@ class ReplanningScheduler(_ReservationKeeper):
         )
 
 
-class ConservativeScheduler(_ReservationKeeper):
+class ConservativeScheduler(ReservationKeeper):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
     Only when a belief grows can a reservation move later, and only one that no

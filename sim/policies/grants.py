@@ -1,0 +1,184 @@
+"""What a policy says to running jobs that ask for processors or a longer walltime."""
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+
+from sim.decisions import Decision, Grant, Refuse, Start
+from sim.policies.backfill.conservative import ReservationKeeper
+from sim.policies.base import QueueKeeper, Scheduler
+from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.reallocation.costs import CostModel, NoCost
+from sim.view import Request, Run, View
+
+Reserved = Sequence[tuple[float, int, float]]
+"""Start (seconds), processors and believed runtime (seconds) of each reservation."""
+
+
+class NoGrants:
+    """Every request is refused."""
+
+    answers = False
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Leave the scheduler as it is: nobody answers."""
+        return scheduler
+
+
+class Grants:
+    """Requests are granted as far as what is free allows, after all starts of the look.
+
+    Parameters
+    ----------
+    wait : bool
+        Whether a request that cannot be granted now stands until it can, or until
+        the job ends or needs it no more; if not, it is refused.
+    harmless : bool
+        Whether a grant must leave every reservation where it is: the running job is
+        believed to go on as before, whatever it gains, on the processors it gets.
+    longest : float, optional
+        Seconds that a run may last, all it was granted included; as long as it asks
+        for by default.
+    cost : CostModel
+        What a change of processors costs; free by default.
+
+    Raises
+    ------
+    ValueError
+        If `longest` is not positive.
+    """
+
+    answers = True
+
+    def __init__(
+        self,
+        wait: bool = True,
+        harmless: bool = True,
+        longest: float | None = None,
+        cost: CostModel | None = None,
+    ) -> None:
+        if longest is not None and not 0.0 < longest < inf:
+            raise ValueError(f"longest must be positive and finite, or null, got {longest}")
+        self.wait = wait
+        self.harmless = harmless
+        self.longest = inf if longest is None else longest
+        self.cost: CostModel = NoCost() if cost is None else cost
+
+    def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
+        """Begin a run."""
+        view.answers = True
+        view.change_cost = self.cost.change
+        return GrantingScheduler(self, view, scheduler)
+
+
+class GrantingScheduler:
+    """Lets another scheduler decide, then answers the requests of running jobs, oldest first.
+
+    Parameters
+    ----------
+    rule : Grants
+    view : View
+    inner : Scheduler
+        Decides who starts.
+    """
+
+    def __init__(self, rule: Grants, view: View, inner: Scheduler) -> None:
+        self.rule = rule
+        self.view = view
+        self.inner = inner
+
+    def look(self) -> Sequence[Decision]:
+        """Decide who starts, then who gets what it asks for."""
+        decisions = self.inner.look()
+        return [*decisions, *self._replies(decisions)] if self.view.requests else decisions
+
+    def _replies(self, decisions: Sequence[Decision]) -> list[Decision]:
+        """Answer the requests, at most one grant a look: it changes what the next would meet."""
+        view, replies = self.view, list[Decision]()
+        starts = [d for d in decisions if isinstance(d, Start)]
+        free = view.free - sum(start.processors for start in starts)
+        granted = False
+        for request in list(view.requests.values()):
+            run = view.running[request.job]
+            if not granted and self._fits(request, run, free, starts):
+                cost = self.rule.cost.change(run.processors, request.processors)
+                replies.append(Grant(request.job, request.kind, self._cost(request, cost)))
+                granted = True
+            elif not granted and (not self.rule.wait or request.processors < run.processors):
+                # What is given back is given at the end of a cycle, or not at all.
+                replies.append(Refuse(request.job, request.kind))
+        return replies
+
+    @staticmethod
+    def _cost(request: Request, cost: float) -> float:
+        return cost if request.kind == "processors" else 0.0
+
+    def _fits(self, request: Request, run: Run, free: int, starts: Sequence[Start]) -> bool:
+        """Say whether a request can be granted now."""
+        if request.kind == "walltime" and request.until > run.start + self.rule.longest:
+            return False
+        if request.processors - run.processors > free:
+            return False
+        if not self.rule.harmless:
+            return True
+        view = self.view
+        others = [(end, n) for end, job, n in view.believed_ends if job != run.job]
+        others += [(view.now + view.belief(d.job, d.processors), d.processors) for d in starts]
+        after = [*others, (self._end(request, run), request.processors)]
+        before = [*others, (run.believed_end, run.processors)]
+        reserved = self._reserved(before, free)
+        left = free + run.processors - request.processors
+        return _room(after, left, reserved, view.now) >= 0
+
+    def _end(self, request: Request, run: Run) -> float:
+        """Return when a run is believed to end at the latest that gets what it asks for."""
+        view = self.view
+        if request.kind == "walltime":
+            return max(run.believed_end, request.until)
+        before, after = run.processors, request.processors
+        longer = max(view.stretch_factor(run.job, before, after), 1.0)
+        since = max(view.now, run.resumes) + self.rule.cost.change(before, after)
+        return since + longer * view.seconds_left(run)
+
+    def _reserved(self, ends: list[tuple[float, int]], free: int) -> Reserved:
+        """Return what the policy has promised to waiting jobs: at least the head's turn."""
+        inner = self.inner
+        if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
+            return []
+        promises: Reserved = []
+        if isinstance(inner, OpenScheduler):
+            promises = list(inner.reserved_starts().values())
+        elif isinstance(inner, ReservationKeeper):
+            promises = [self._waiting(inner, place) for place in inner.queue.places().tolist()]
+        if promises:
+            return promises
+        _, wanted, runtime = self._waiting(inner, inner.queue.head())
+        return [(_first_room(ends, free, wanted, self.view.now), wanted, runtime)]
+
+    @staticmethod
+    def _waiting(inner: QueueKeeper, place: int) -> tuple[float, int, float]:
+        queue = inner.queue
+        return queue.start.item(place), queue.processors.item(place), queue.runtime.item(place)
+
+
+def _first_room(ends: list[tuple[float, int]], free: int, wanted: int, now: float) -> float:
+    """Return when so many processors are believed to be free."""
+    if free >= wanted:
+        return now
+    for end, processors in sorted(ends):
+        free += processors
+        if free >= wanted:
+            return end
+    return inf
+
+
+def _room(ends: list[tuple[float, int]], free: int, reserved: Reserved, now: float) -> int:
+    """Return the fewest processors that are free at any time that reservations take up."""
+    times = np.array([now, *(end for end, _ in ends), *(r[0] for r in reserved),
+                      *(r[0] + r[2] for r in reserved)])  # fmt: skip
+    changes = np.array([free, *(n for _, n in ends), *(-r[1] for r in reserved),
+                        *(r[1] for r in reserved)])  # fmt: skip
+    kept = times < inf
+    at, which = np.unique(np.maximum(times[kept], now), return_inverse=True)
+    return int(np.cumsum(np.bincount(which, changes[kept], at.size)).min())

@@ -1,0 +1,227 @@
+"""What predictors were given: nothing for nothing, said with every figure, and as it was before."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from swf_samples import job_line, write_log
+
+from predictors.learned import CurvePerApplication
+from predictors.oracle import NeedsTruth
+from scripts.composing import composed
+from sim.calibration import charge, plan_calibration
+from sim.config import CONFIG_FOLDER, GIVEN
+from sim.given import given_figures, given_line
+from sim.metrics import summarise
+from sim.run import Played, play, set_scene
+from workloads.base import Splitting, TellsOneRuntime
+
+TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
+LEARNED = sorted(
+    path.stem
+    for path in (CONFIG_FOLDER / "predictor").glob("*.yaml")
+    if "\ncharge:" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Return the overrides that replay a log of 12 jobs with recorded requested times."""
+    lines = [
+        job_line(job_number=k, submit_time=60 * k, executable=k % 3, run_time=50 + k)
+        for k in range(1, 13)
+    ]
+    return ["workload=swf", f"workload.path={write_log(tmp_path, '; MaxProcs: 64', *lines)}"]
+
+
+def played(*overrides: str) -> tuple[Played, Mapping]:
+    config = composed(*overrides)
+    scene = set_scene(config, 0)
+    run = play(config, config, scene)
+    return run, given_figures(config, scene, run)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_no_learned_preset_gives_runs_away(name):
+    predictor = composed(f"predictor={name}")["predictor"]
+    assert predictor["charge"] is True
+    assert predictor.get("inner", predictor)["calibration"] is None
+
+
+def test_runs_before_the_start_are_three_on_models_and_charged():
+    run, given = played(*TOY)
+    assert given["given_runs"] == 12
+    assert given["given_charged"] is True
+    assert run.known == []
+    rows = run.outcome.tables.jobs
+    charged = rows[rows["job_id"] < 0]
+    assert len(charged) == 12
+    own = rows[rows["job_id"] >= 0]
+    work = (own["requested_processors"] * own["reference_runtime"]).sum()
+    assert given["given_work_share"] == pytest.approx(charged["held_area"].sum() / work)
+
+
+def test_there_are_none_on_a_log(log):
+    run, given = played(*log)
+    assert (given["given_runs"], given["given_work_share"]) == (0, 0.0)
+    assert given["given_charged"] is None
+    assert (run.outcome.tables.jobs["job_id"] > 0).all()
+
+
+def test_what_is_asked_for_stands_on_models_and_on_logs(log):
+    assert played(*TOY, "predictor.calibration=0")[1]["given_runs"] == 0
+    asked = ("workload.applications=log", "predictor.calibration=2")
+    given = played(*log, *asked, "predictor.charge=false")[1]
+    assert (given["given_runs"], given["given_charged"]) == (6, False)
+    assert given["given_applications"] == "recorded"
+    assert given["given_work_share"] > 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "value"),
+    [
+        ((), "given_sizes", "known"),
+        ((), "given_size_noise", 0.1),
+        (("workload.size=hidden",), "given_sizes", "hidden"),
+        (("workload.size=hidden", "workload.sizes=2"), "given_sizes", "class"),
+        ((), "given_applications", "invented"),
+        ((), "given_curves", "invented"),
+        (("moldability=none",), "given_curves", "none"),
+        ((), "given_requested_times", "tsafrir"),
+        (("workload.estimates=exact",), "given_requested_times", "exact"),
+        ((), "given_truth", False),
+        (("predictor=noisy_oracle",), "given_truth", True),
+        (("predictor=oracle",), "given_runs", 0),
+    ],
+)
+def test_the_summary_says_what_was_known(overrides, key, value):
+    assert played(*TOY, *overrides)[1][key] == value
+
+
+def test_filled_requested_times_are_said(tmp_path):
+    lines = [job_line(job_number=k, submit_time=k, requested_time=-1) for k in (1, 2)]
+    path = f"workload.path={write_log(tmp_path, *lines)}"
+    filled = ("workload=swf", path, "workload.cleaning.missing_requested_time=repair")
+    assert played(*filled)[1]["given_requested_times"] == "exact"
+    path = f"workload.path={write_log(tmp_path, *lines, job_line(job_number=3, submit_time=3))}"
+    filled = ("workload=swf", path, "workload.cleaning.missing_requested_time=repair")
+    assert played(*filled)[1]["given_requested_times"] == "recorded and exact"
+
+
+def test_the_line_names_the_truth_and_says_nothing_of_old_summaries():
+    assert given_line({"jobs": 3}) is None
+    said = given_line(
+        {"given_truth": True, "given_runs": 0, "given_sizes": "hidden", "given_curves": "measured",
+         "given_applications": "recorded", "given_requested_times": "recorded and exact"}
+    )  # fmt: skip
+    assert said == (
+        "the true runtimes; no runs before the start; no job's size; recorded applications; "
+        "measured curves; recorded requested times, missing ones filled with the true runtime"
+    )
+
+
+# Charged runs
+
+
+@pytest.fixture(scope="module")
+def charged():
+    config = composed(*TOY)
+    scene = set_scene(config, 0)
+    plan = plan_calibration(scene.truth, 3, 64, scene.streams)
+    return scene, plan, charge(scene.trace, scene.truth, plan)[1]
+
+
+def test_a_truth_with_charged_runs_tells_all_that_it_told_without(charged):
+    scene, plan, truth = charged
+    assert isinstance(truth, TellsOneRuntime)
+    assert isinstance(truth, Splitting)
+    assert truth.shared_shape
+    counts = np.array([1, 3, 8])
+    for job in (0, 17):
+        for count in counts.tolist():
+            own = scene.truth.runtime_on(job, count)
+            assert truth.runtime_on(len(plan) + job, count) == own
+        parts = truth.computation_communication(len(plan) + job, counts)
+        np.testing.assert_allclose(parts, scene.truth.computation_communication(job, counts))
+
+
+def test_a_charged_run_splits_like_a_job_of_its_application(charged):
+    scene, plan, truth = charged
+    for k, run in enumerate(plan):
+        job = int(np.flatnonzero(scene.truth.application == run.application)[0])
+        count = np.array([run.nprocs])
+        like = scene.truth.communication_shares(np.array([job]), count)
+        parts = truth.computation_communication(k, count)
+        assert truth.runtime_on(k, run.nprocs) == run.runtime
+        np.testing.assert_allclose(parts[1] / run.runtime, like)
+        np.testing.assert_allclose(parts[0] + parts[1], run.runtime)
+
+
+def test_bounds_and_regressions_stay_what_they_were_when_runs_are_charged():
+    bounds = "bound_mean_response_time"
+    free, paid = (summarise(played(*TOY, f"given={how}")[0].outcome) for how in ("free", "charged"))
+    assert paid[bounds] == pytest.approx(free[bounds])
+
+
+def test_mended_beliefs_are_those_of_the_job_itself_when_runs_are_charged():
+    run, given = played(*TOY, "predictor=repaired", "policy=easy")
+    assert given["given_charged"] is True
+    said = run.outcome.tables.predictions
+    said = said[said["job_id"] >= 0]
+    assert len(said) == 40
+    np.testing.assert_allclose(said["predicted"], said["actual"])
+
+
+# Former values
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("given", GIVEN)
+def test_given_reaches_every_learned_predictor(name, given):
+    predictor = composed(f"predictor={name}", f"given={given}")["predictor"]
+    runs, paid = GIVEN[given]
+    assert predictor["charge"] is paid
+    assert predictor.get("inner", predictor)["calibration"] == runs
+
+
+@pytest.mark.parametrize("name", ["user_estimate", "oracle", "noisy_oracle_10", "dynamic"])
+def test_given_leaves_other_predictors_alone(name):
+    plain = composed(f"predictor={name}")["predictor"]
+    for asked in ("given=free", "experiment=as_before"):
+        assert composed(f"predictor={name}", asked)["predictor"] == plain
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_as_before_restores_free_runs(name):
+    predictor = composed(f"predictor={name}", "experiment=as_before")["predictor"]
+    assert predictor["charge"] is False
+    assert predictor.get("inner", predictor)["calibration"] == 3
+
+
+@pytest.mark.parametrize(
+    "workload",
+    ["swf workload.path=x", "archive", "sacct workload.path=x", "batsim workload.path=x"],
+)
+def test_as_before_restores_what_files_gave(workload):
+    found = composed(*f"workload={workload}".split(), "experiment=as_before")["workload"]
+    assert (found["applications"], found["size"]) == (50, "known")
+    assert found["cleaning"]["missing_requested_time"] in ("repair", "exact")
+
+
+@pytest.mark.parametrize("order", ["as_before,predictor_impact", "predictor_impact,as_before"])
+def test_as_before_goes_with_another_preset_in_any_order(order):
+    found = composed(f"experiment=[{order}]")
+    assert (found["predictor"]["calibration"], found["predictor"]["charge"]) == (3, False)
+    assert found["replications"] == 8
+
+
+def test_what_a_preset_or_the_command_line_sets_itself_stands():
+    assert composed("experiment=[as_before,explore]")["predictor"]["charge"] is True
+    asked = composed("experiment=as_before", "predictor.calibration=1")["predictor"]
+    assert (asked["calibration"], asked["charge"]) == (1, False)
+
+
+def test_constructors_charge_too():
+    predictor = CurvePerApplication(model=None, method="x")
+    assert (predictor.calibration, predictor.charge) == (None, True)
+    assert not isinstance(predictor, NeedsTruth)
