@@ -17,6 +17,7 @@ from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
 from predictors.remarks import UNUSABLE, gravest, worse
+from predictors.sized_residuals import SizedRatios
 from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
 _KEPT_RUNS = 400
@@ -117,11 +118,13 @@ class SizedHistory:
         self._kind: tuple[object, ...] = ()
         self._foci: dict[int, Focus] = {}
         self._general: str | None = None
+        self._ratios: SizedRatios | None = None
         self.number = 0
 
     def add(self, seen: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands."""
         more = seen.more
+        self._ratios = None
         parts = more.get("computation", np.nan), more.get("communication", np.nan)
         self._latest.add((seen.nprocs, seen.runtime, seen.size, *parts))
         self.number += 1
@@ -152,6 +155,42 @@ class SizedHistory:
         seconds: FloatArray = predicted(coefficients, self._targets(counts, inside))
         return seconds * factor
 
+    def believe(self, counts: IntArray, size: float, reference: int) -> FloatArray | None:
+        """Return what is predicted as the runs correct it, each brought to that size.
+
+        They are brought there by the fit to all runs; see `predictors.residuals`.
+        """
+        plain = self.predict(counts, size, reference)
+        if plain is None:
+            return None
+        ratios, other = self._compared(), None
+        if isinstance(self._prototype, FocusedRegression):
+            focal = self.predict(ratios.counts, size, reference)
+            assert focal is not None
+            other = self._complete_seconds(ratios.counts, np.array([size])) / focal
+        return plain * ratios.factors(counts, size, other)
+
+    def _compared(self) -> SizedRatios:
+        """Return the ratios of the runs to the fit to all runs."""
+        if self._ratios is None:
+            columns = self._latest.columns[:3]
+            nprocs, runtime, size = columns[:, columns[1] > 0.0]
+            said = self._complete_seconds(nprocs, size)
+            self._ratios = SizedRatios(nprocs, runtime, size, said)
+        return self._ratios
+
+    def _complete_seconds(self, counts: IntArray | FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return what the fit to all runs says of jobs of these sizes at these counts."""
+        assert self._runs is not None
+        factor = np.where(np.isnan(sizes), 1.0, sizes)
+        targets = np.zeros((1 + len(self._runs.inputs), len(counts)))
+        targets[0] = np.log2(counts)
+        if not self._by_proportion and not np.isnan(self._sizes[0]):
+            inside = np.clip(sizes, *self._sizes)
+            targets[1:], factor = np.log2(inside), sizes / inside
+        seconds: FloatArray = predicted(self._model().model_.coefficients, targets)
+        return seconds * factor
+
     @property
     def can_predict(self) -> bool:
         """Whether anything could be fitted."""
@@ -176,7 +215,10 @@ class SizedHistory:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
         grade = self.grade(nprocs, size)
         code = gravest(self._model().remarks_on_fit())[1] if grade == UNUSABLE else ""
-        return Explanation(method, self.number, grade, code)
+        ratios = self._compared()
+        usual = self._complete_seconds(np.array([nprocs]), np.array([size])).item()
+        runs, mean = ratios.number(nprocs), ratios.mean(nprocs) * usual
+        return Explanation(method, self.number, grade, code, runs, mean)
 
     def _inside(self, size: float) -> tuple[float, float]:
         """Return the size to ask for, and the factor that is left to proportion."""
@@ -226,7 +268,7 @@ class SizedHistory:
         if kind != self._kind or self.number > _KEPT_RUNS:
             self._foci.clear()
         self._runs, self._kind, self._fitted_at = runs, kind, self.number
-        self._complete = self._general = None
+        self._complete = self._general = self._ratios = None
 
     def _focus(self, focus: int) -> FloatArray | None:
         """Return the coefficients at a focal time; None if the runs there allow no fit.
@@ -286,7 +328,8 @@ class RegressionPerApplication:
     grown by a tenth, and not before somebody asks. The last 400 runs are kept.
     Where the sizes seen differ by less than a factor of 4, and beyond those seen,
     time is taken to be in proportion to the size.
-    Where a regression cannot be fitted yet, the request stands.
+    Where a regression cannot be fitted yet, the request stands. What is believed is
+    what it predicts as the runs correct it at and between their counts.
 
     Parameters
     ----------
@@ -348,7 +391,7 @@ class RegressionPerApplication:
         history = self._pools.of(job)
         if history is None:
             return None
-        return history.predict(counts, self._pools.size[job], self._reference[job])
+        return history.believe(counts, self._pools.size[job], self._reference[job])
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""

@@ -47,8 +47,14 @@ class MessageCosts:
             if not all(0 <= cost < inf for cost in costs):
                 raise PredictorError(f"{name} must be at least 0 and finite, got {costs}")
 
-    def seconds(self, size: ArrayLike) -> FloatArray:
+    def seconds(self, size: ArrayLike, slower: ArrayLike = 1.0) -> FloatArray:
         """Return the time of a message of so many bytes (rounded up), seconds.
+
+        Parameters
+        ----------
+        size : array_like of float
+        slower : array_like of float
+            How many times as long a byte takes as alone on the network.
 
         Raises
         ------
@@ -60,7 +66,7 @@ class MessageCosts:
             raise PredictorError(f"a message has at least 0 bytes, got {float(whole.min())}")
         kind = np.searchsorted(self.first_bytes, whole, side="right") - 1
         latency, per_byte = np.asarray(self.latency)[kind], np.asarray(self.per_byte)[kind]
-        return np.asarray(latency * 1e-6 + whole * per_byte * 1e-9)
+        return np.asarray(latency * 1e-6 + whole * np.asarray(slower) * per_byte * 1e-9)
 
 
 ALPHASERVER = MessageCosts((0, 33, 512), (5.6, 5.9, 8.1), (0.0, 18.7, 5.0))
@@ -83,11 +89,17 @@ class Exchange:
         Bytes for each cell of a face; a face has cells^(2/3) cells.
     reductions : float
         Global sums of 8 bytes, each ceil(log2 n) messages deep.
+    bidirectional : float
+        How many times as long a byte takes while others come the opposite way.
+    nic : float
+        By how much longer a byte takes for each further process that shares the
+        node's network interface, as a share.
+    processors_per_node : int
 
     Raises
     ------
     PredictorError
-        If a count is negative.
+        If a count is negative, `bidirectional` or `processors_per_node` below 1.
 
     Examples
     --------
@@ -99,12 +111,19 @@ class Exchange:
     messages: float = 300.0
     bytes_per_face_cell: float = 8.0
     reductions: float = 100.0
+    bidirectional: float = 1.0
+    nic: float = 0.0
+    processors_per_node: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("messages", "bytes_per_face_cell", "reductions"):
+        for name in ("messages", "bytes_per_face_cell", "reductions", "nic"):
             value = getattr(self, name)
             if not 0 <= value < inf:
                 raise PredictorError(f"{name} must be at least 0 and finite, got {value}")
+        for name in ("bidirectional", "processors_per_node"):
+            value = getattr(self, name)
+            if not 1 <= value < inf:
+                raise PredictorError(f"{name} must be at least 1 and finite, got {value}")
 
     def seconds(self, nprocs: ArrayLike, cells: ArrayLike) -> FloatArray:
         """Return the communication time of a cycle, 0 on one processor, seconds.
@@ -119,7 +138,9 @@ class Exchange:
         if not (size >= 0).all():
             raise PredictorError(f"cells must be at least 0, got {float(size.min())}")
         face = self.bytes_per_face_cell * size ** (2.0 / 3.0)
-        boundary = self.messages * self.costs.seconds(face)
+        shared = np.clip(count, 1.0, self.processors_per_node)
+        slower = self.bidirectional * (1.0 + self.nic * (shared - 1.0))
+        boundary = self.messages * self.costs.seconds(face, slower)
         depth = np.ceil(np.log2(np.maximum(count, 1.0)))
         total = boundary + self.reductions * depth * self.costs.seconds(8)
         return np.where(count > 1, total, 0.0)

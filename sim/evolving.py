@@ -15,6 +15,7 @@ from sim.attempts import Checkpointing
 from sim.errors import ConfigError
 from sim.failing import FailingMachine
 from sim.machine import Dedicated
+from workloads.cycle_costs import CycleMachine
 from workloads.evolving_jobs import Deal, EvolvingJobs, EvolvingRuns
 from workloads.streams import Streams
 
@@ -59,10 +60,28 @@ class EvolvingScene:
         return replace(self, before=self.before + jobs)
 
 
+def exchange_of(machine: CycleMachine) -> Exchange | None:
+    """Return the messages of a cycle as a benchmark of two nodes would have them.
+
+    Bytes in both directions and the processes that share a network interface are in
+    it; contention between more nodes, and where they lie, are not.
+    """
+    if machine.name not in NETWORKS:
+        return None
+    return Exchange(
+        NETWORKS[machine.name],
+        messages=machine.messages,
+        reductions=machine.reductions,
+        bidirectional=machine.bidirectional,
+        nic=machine.nic,
+        processors_per_node=machine.processors_per_node,
+    )
+
+
 def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePredictor, ...]:
     """Fit each application's offline model to a noisy benchmark on a single node."""
     machine, rng = runs.machine, streams("cycle benchmarks")
-    exchange = Exchange(NETWORKS[machine.name]) if machine.name in NETWORKS else None
+    exchange = exchange_of(machine)
     models = []
     for deck in runs.applications:
         cells = np.geomspace(0.4, 16.0, 24) * deck.cells

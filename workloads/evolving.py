@@ -72,10 +72,15 @@ class EvolvingApplication:
         if self.cycles < 1:
             raise WorkloadError(f"{where}: cycles must be at least 1, got {self.cycles}")
 
-    def seconds(self, machine: CycleMachine, cells: FloatArray, nprocs: int) -> FloatArray:
-        """Return the noiseless time of a cycle with so many cells per processor."""
+    def seconds(
+        self, machine: CycleMachine, cells: FloatArray, nprocs: int, luck: float = 0.0
+    ) -> FloatArray:
+        """Return the noiseless time of a cycle with so many cells per processor.
+
+        `luck` says how well the nodes of the run lie; see `CycleMachine.communication`.
+        """
         computation = machine.computation(cells, nprocs)
-        return np.asarray(self.cost * computation + machine.communication(cells, nprocs))
+        return np.asarray(self.cost * computation + machine.communication(cells, nprocs, luck))
 
     def benchmark(
         self,
@@ -105,7 +110,8 @@ class EvolvingApplication:
         tables = []
         for shared in range(1, machine.processors_per_node + 1):
             true = self.cost * machine.computation(size, shared)
-            noise = 1.0 + machine.noise / np.sqrt(cycles) * rng.standard_normal(size.size)
+            spread = machine.noise * machine.unrest(shared) / np.sqrt(cycles)
+            noise = 1.0 + spread * rng.standard_normal(size.size)
             runtime = true * np.maximum(noise, 0.5)
             columns = {"cells": size, "processes_per_node": shared, "runtime": runtime}
             tables.append(pd.DataFrame(columns))
@@ -197,7 +203,7 @@ class EvolvingRun:
         self._shares: FloatArray | None = None
 
     def _stream(self, purpose: int) -> np.random.Generator:
-        """Open one of this run's streams: 0 for pieces, 1 for single cycles."""
+        """Open one of this run's streams: 0 for pieces, 1 for single cycles, 2 for placement."""
         return np.random.Generator(
             np.random.Philox(key=self.key, counter=[0, 0, self.number, purpose])
         )
@@ -212,14 +218,25 @@ class EvolvingRun:
         """Cells of the whole run in each piece."""
         return self._pieces[1]
 
-    @property
-    def _noise(self) -> FloatArray:
-        """Factor on the time of each piece."""
-        return self._pieces[2]
+    def _noise(self, nprocs: int) -> FloatArray:
+        """Return the factor on the time of each piece.
+
+        The same draws on every count: what is noise on many processors is less of
+        the same on few, so that no draw depends on the schedule.
+        """
+        unrest, (_, _, slow, sums) = self.machine.unrest(nprocs), self._pieces
+        if unrest == 1.0:
+            return slow * sums
+        return np.asarray(slow**unrest * (1.0 + unrest * (sums - 1.0)))
 
     @cached_property
-    def _pieces(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Draw adaptations, cells and the noise of each piece, once somebody asks."""
+    def _luck(self) -> float:
+        """How well the nodes of this run lie."""
+        return float(self._stream(2).standard_normal()) if self.machine.placement else 0.0
+
+    @cached_property
+    def _pieces(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Draw adaptations, cells and both noises of each piece, once somebody asks."""
         rng = self._stream(0)
         gaps = self._draw_gaps(rng)
         adapted = np.cumsum(gaps)[:-1]  # the last gap reaches beyond the run
@@ -234,7 +251,7 @@ class EvolvingRun:
         cells = deck.cells * self.processors * levels[at]
         slow = np.exp(self.machine.drift * rng.standard_normal(blocks.size))
         sums = self._shape * np.diff(edges)
-        return edges, cells, slow[edges[:-1] // BLOCK] * rng.standard_gamma(sums) / sums
+        return edges, cells, slow[edges[:-1] // BLOCK], rng.standard_gamma(sums) / sums
 
     def _draw_gaps(self, rng: np.random.Generator) -> IntArray:
         """Return cycles between adaptations, the first that pass the run's end included."""
@@ -257,7 +274,7 @@ class EvolvingRun:
 
     def noiseless(self, nprocs: int) -> FloatArray:
         """Return the time of each cycle without noise, shape (cycles,), seconds."""
-        seconds = self.application.seconds(self.machine, self.cells / nprocs, nprocs)
+        seconds = self.application.seconds(self.machine, self.cells / nprocs, nprocs, self._luck)
         return np.repeat(seconds, np.diff(self.edges))
 
     def piece_ends(self, nprocs: int, total: float | None = None) -> FloatArray:
@@ -281,8 +298,8 @@ class EvolvingRun:
             raise WorkloadError(f"nprocs must be at least 1, got {nprocs}")
         if total is not None and not total > 0.0:
             raise WorkloadError(f"total must be positive, got {total}")
-        cycle = self.application.seconds(self.machine, self.cells / nprocs, nprocs)
-        ends = np.cumsum(cycle * np.diff(self.edges) * self._noise)
+        cycle = self.application.seconds(self.machine, self.cells / nprocs, nprocs, self._luck)
+        ends = np.cumsum(cycle * np.diff(self.edges) * self._noise(nprocs))
         if total is not None:
             ends *= total / ends[-1]
             ends[-1] = total
@@ -304,9 +321,22 @@ class EvolvingRun:
             self._shares = self._draw_shares()
         lengths = np.diff(self.edges)
         starts = np.concatenate(([0.0], ends[:-1]))
-        cycles = np.repeat(starts, lengths) + np.repeat(ends - starts, lengths) * self._shares
+        shares = self._calmed(self._shares, nprocs)
+        cycles = np.repeat(starts, lengths) + np.repeat(ends - starts, lengths) * shares
         cycles[self.edges[1:] - 1] = ends
         return np.asarray(cycles)
+
+    def _calmed(self, shares: FloatArray, nprocs: int) -> FloatArray:
+        """Return shares as they are with less noise: nearer to those of equal cycles."""
+        unrest = self.machine.unrest(nprocs)
+        if unrest == 1.0:
+            return shares
+        lengths = np.diff(self.edges)
+        noisy = unrest * self._pieces[3]
+        weight = np.repeat(noisy / (noisy + 1.0 - unrest), lengths)
+        first = np.repeat(self.edges[:-1], lengths)
+        equal = (np.arange(self.cycles) + 1.0 - first) / np.repeat(lengths, lengths)
+        return np.asarray(weight * shares + (1.0 - weight) * equal)
 
     def _draw_shares(self) -> FloatArray:
         """Return how much of its piece is done at the end of each cycle, shape (cycles,)."""

@@ -1,5 +1,7 @@
 """Evolving applications: cells, noise that adds up, independence, cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -64,13 +66,56 @@ def test_same_run_whatever_is_asked_first():
     assert run(number=3, key=43).cumulative(8)[0] != first.cumulative(8)[0]
 
 
-def test_noise_does_not_depend_on_the_processors():
-    evolving = run()
-    noise = [
-        np.diff(evolving.cumulative(n), prepend=0.0) / evolving.noiseless(n) for n in (1, 5, 16)
-    ]
-    assert noise[0] == pytest.approx(noise[1])
-    assert noise[0] == pytest.approx(noise[2])
+def noise_on(machine, count):
+    """Return the noise of each cycle of one run on so many processors."""
+    evolving = EvolvingRun(TIMING_A, machine, 16, 42)
+    return np.diff(evolving.cumulative(count), prepend=0.0) / evolving.noiseless(count)
+
+
+def test_noise_is_one_draw_of_which_few_processors_feel_less():
+    steady = replace(ITANIUM2, drift=0.0, calm=0.6)
+    alone, some, many, more = (noise_on(steady, n) - 1.0 for n in (1, 4, 16, 64))
+    assert alone == pytest.approx(0.6 * many)
+    assert some == pytest.approx(0.8 * many)
+    assert more == pytest.approx(many)
+    drifting = replace(ITANIUM2, noise=1e-9, drift=0.1, calm=0.6)
+    assert np.log(noise_on(drifting, 1)) == pytest.approx(
+        0.6 * np.log(noise_on(drifting, 16)), abs=1e-6
+    )
+
+
+def test_noise_does_not_depend_on_the_processors_where_one_is_as_busy_as_many():
+    busy = replace(ITANIUM2, calm=1.0)
+    assert noise_on(busy, 1) == pytest.approx(noise_on(busy, 5))
+    assert noise_on(busy, 1) == pytest.approx(noise_on(busy, 16))
+
+
+def test_messages_by_hand():
+    network = Network((1.0, 1.0, 10.0), (0.0, 0.0, 5.0))
+    machine = CycleMachine(
+        "by hand", 2, (1, 2), (1, 1), (1.0, 1.0), network, messages=2, reductions=3,
+        bidirectional=1.5, nic=0.5, distance=0.1, placement=0.2,
+    )  # fmt: skip
+    # A face of 100 cells has 800 bytes; both processes of a node share its interface.
+    two = 2 * (10.0 + 800 * 5e-3 * 1.5 * 1.5) + 3 * 1 * 1.0
+    assert machine.communication(1000.0, 2) * 1e6 == pytest.approx(two)
+    eight = 2 * (10.0 + 800 * 5e-3 * 1.5 * 1.5) + 3 * 3 * 1.0
+    far = eight * (1 + 0.1 * 2)  # four nodes
+    assert machine.communication(1000.0, 8) * 1e6 == pytest.approx(far)
+    lucky = far * np.exp(-0.2)
+    assert machine.communication(1000.0, 8, luck=-1.0) * 1e6 == pytest.approx(lucky)
+    # On one node there is nothing to be lucky about.
+    assert machine.communication(1000.0, 2, luck=-1.0) * 1e6 == pytest.approx(two)
+    assert machine.communication(1000.0, 1, luck=-1.0) == 0.0
+
+
+def test_runs_differ_by_where_they_lie():
+    far = replace(ITANIUM2, placement=0.5)
+    times = [EvolvingRun(TIMING_A, far, 16, 42, k).noiseless(16)[0] for k in range(200)]
+    plain = EvolvingRun(TIMING_A, replace(far, placement=0.0), 16, 42).noiseless(16)[0]
+    computation = float(far.computation(4000.0, 16))
+    spread = np.std(np.log((np.array(times) - computation) / (plain - computation)))
+    assert spread == pytest.approx(0.5, rel=0.15)
 
 
 def test_noise_has_the_stated_spread_within_and_between_blocks():

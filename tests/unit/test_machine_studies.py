@@ -16,8 +16,8 @@ def first_number(text):
 def test_naming_fast_processors_shortens_the_typical_job(monkeypatch):
     monkeypatch.setattr(study_shared, "TWINS", {"easy_fastest": "easy"})
     monkeypatch.setattr(study_shared, "BELIEFS", ("oracle",))
-    small = ["workload.jobs=40", "predictor.calibration=2", "workload.applications=4"]
-    found = study_shared.rows("bursts", "medium", 2, small)
+    small = ["workload.jobs=40", "workload.applications=4", "predictor=oracle"]  # placement alone
+    found = study_shared.rows("bursts", "medium", 3, small)
     assert [row[:4] for row in found] == [("bursts", "medium", "easy_fastest", "oracle")]
     assert first_number(found[0][6]) < 0.0
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predictors.residuals import MeasuredCounts
@@ -26,6 +26,7 @@ def corrected(runs, model, kept=16):
     return measured.believed(model, ASKED)
 
 
+@settings(deadline=None)
 @given(RUNS)
 def test_beliefs_are_positive_and_stay_within_the_residuals(runs):
     model = power_law()
@@ -38,12 +39,14 @@ def test_beliefs_are_positive_and_stay_within_the_residuals(runs):
     assert (found <= high * model[1:] * (1 + 1e-9)).all()
 
 
+@settings(deadline=None)
 @given(RUNS, st.floats(1e-6, 1e6))
 def test_a_change_of_units_scales_beliefs(runs, unit):
     other = corrected([(n, unit * seconds) for n, seconds in runs], power_law(unit))
     np.testing.assert_allclose(other, unit * corrected(runs, power_law()), rtol=1e-9)
 
 
+@settings(deadline=None)
 @given(RUNS.flatmap(lambda runs: st.tuples(st.just(runs), st.permutations(runs))))
 def test_the_order_of_runs_does_not_matter_as_long_as_all_are_kept(both):
     runs, shuffled = both
@@ -51,6 +54,7 @@ def test_the_order_of_runs_does_not_matter_as_long_as_all_are_kept(both):
     np.testing.assert_allclose(other, one, rtol=1e-9)
 
 
+@settings(deadline=None)
 @given(COUNTS, SECONDS, RUNS)
 def test_a_belief_tends_to_the_runs_at_its_count(nprocs, seconds, others):
     others = [run for run in others if run[0] != nprocs]
