@@ -217,7 +217,7 @@ def play(
     if isinstance(policy, RecordedSchedule):
         evolves = scene.evolving is not None
         recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
-        return Played(outcome(scene.trace, scene.truth, recorded), [])
+        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
@@ -313,7 +313,6 @@ def artefacts(
                 **given_figures(config, scene, played),
                 "menu": played.menu,
                 **scene.truth.repetition(),
-                **identity_figures(config, scene.trace),
                 **size_figures(scene.sizes),
             },
         ),
@@ -321,13 +320,6 @@ def artefacts(
         export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
         more_figures=scene.figures(outcome),
     )
-
-
-def identity_figures(config: Mapping[str, Any], trace: Trace) -> Figures:
-    """Return what jobs of one application share in a log; nothing where they are invented."""
-    if config["workload"].get("applications") != "log":
-        return {}
-    return {"identity": trace.identity}
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
