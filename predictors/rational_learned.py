@@ -163,9 +163,10 @@ class RationalPerApplication:
     fit : {"nnls", "ols"}
         Non-negative or plain least squares.
     weights : {"absolute", "relative"}
-    load : {"min_avg_avail", "min_avail"}
-        Which of the measured figures of load is used: the least average over
-        the run, or the least value at its start.
+    load : {"effective", "min_avg_avail", "min_avail"}
+        Which of the measured figures of load is used: the average over the run
+        of the least at each look, the least average over the run (the paper's),
+        or the least value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
     calibration : int or None
@@ -207,7 +208,7 @@ class RationalPerApplication:
         communication: Any = ("n",),
         fit: Method = "nnls",
         weights: Weights = "relative",
-        load: LoadForm = "min_avg_avail",
+        load: LoadForm = "effective",
         growth: str = "auto",
         calibration: int | None = None,
         charge: bool = True,

@@ -16,6 +16,7 @@ from sim.policies.reallocation.costs import CostModel, NoCost
 from sim.policies.reallocation.deferral import Deferral
 from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.sharing import Members, Sharing
+from sim.policies.ties import is_less
 from sim.view import Run, View
 
 
@@ -292,7 +293,7 @@ class ReallocatingScheduler:
         seconds = self.view.seconds_left(run)
         saved = seconds - self.beliefs.seconds_left(run, processors)
         cost = self.rule.cost.change(run.processors, processors)
-        return saved > self.rule.gain_factor * cost
+        return bool(is_less(self.rule.gain_factor * cost, saved))
 
     # Decisions
 
