@@ -17,7 +17,6 @@ from predictors.loglog_remarks import is_far
 from predictors.pools import Pools
 from predictors.regression import LogLogRegression
 from predictors.remarks import UNUSABLE, gravest, worse
-from predictors.residuals import as_steep_as_measured
 from predictors.sized_residuals import SizedRatios
 from predictors.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
 
@@ -175,20 +174,16 @@ class SizedHistory:
 
         They are brought there by the fit to all runs; see `predictors.residuals`.
         """
-        plain = self.predict(counts, size)
-        if plain is None:
+        if not self.can_predict:
             return None
         ratios, other = self._compared(), None
+        known = ratios.counts
+        both = self.predict(np.concatenate([counts, known]), size)
+        assert both is not None
         if isinstance(self._prototype, FocusedRegression):
-            focal = self.predict(ratios.counts, size)
-            assert focal is not None
-            other = self._complete_seconds(ratios.counts, np.array([size])) / focal
-        ends = ratios.counts[-2:]
-        if len(ends) < 2 or counts.max() <= ends[1]:
-            return plain * ratios.factors(counts, size, other)
-        plain = np.concatenate([plain, self.predict(ends, size)])
-        found = plain * ratios.factors(np.concatenate([counts, ends]), size, other)
-        return as_steep_as_measured(found[:-2], counts, ends, found[-2:])
+            other = self._complete_seconds(known, np.array([size]))
+        said = both[counts.size :]
+        return ratios.corrected(both[: counts.size], counts, said, size, other)
 
     def _compared(self) -> SizedRatios:
         """Return the ratios of the runs to the fit to all runs."""

@@ -45,7 +45,7 @@ def played(*overrides: str) -> tuple[Played, Mapping]:
 def test_no_learned_preset_gives_runs_away(name):
     predictor = composed(f"predictor={name}")["predictor"]
     assert predictor["charge"] is True
-    assert predictor.get("inner", predictor)["calibration"] is None
+    assert predictor.get("before", predictor)["calibration"] is None
 
 
 def test_runs_before_the_start_are_three_on_models_and_charged():
@@ -70,10 +70,14 @@ def test_there_are_none_on_a_log(log):
 
 def test_what_is_asked_for_stands_on_models_and_on_logs(log):
     assert played(*TOY, "predictor.calibration=0")[1]["given_runs"] == 0
-    asked = ("workload.applications=log", "predictor.calibration=2")
+    asked = ("workload.identity=executable", "predictor.calibration=2")
     given = played(*log, *asked, "predictor.charge=false")[1]
     assert (given["given_runs"], given["given_charged"]) == (6, False)
-    assert given["given_applications"] == "recorded"
+    assert (given["given_applications"], given["given_identity"]) == ("recorded", "executable")
+    assert given["given_sizes"] == "class"
+    line = given_line(given | {"applications": 3, "sizes_per_application": 0})
+    assert "3 recorded applications (by executable)" in line
+    assert "which popular time a job requests, not its size" in line
     assert given["given_work_share"] > 0
 
 
@@ -181,7 +185,7 @@ def test_given_reaches_every_learned_predictor(name, given):
     predictor = composed(f"predictor={name}", f"given={given}")["predictor"]
     runs, paid = GIVEN[given]
     assert predictor["charge"] is paid
-    assert predictor.get("inner", predictor)["calibration"] == runs
+    assert predictor.get("before", predictor)["calibration"] == runs
 
 
 @pytest.mark.parametrize("name", ["user_estimate", "oracle", "noisy_oracle_10", "dynamic"])
@@ -195,7 +199,7 @@ def test_given_leaves_other_predictors_alone(name):
 def test_as_before_restores_free_runs(name):
     predictor = composed(f"predictor={name}", "experiment=as_before")["predictor"]
     assert predictor["charge"] is False
-    assert predictor.get("inner", predictor)["calibration"] == 3
+    assert predictor.get("before", predictor)["calibration"] == 3
 
 
 @pytest.mark.parametrize(
