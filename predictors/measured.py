@@ -12,6 +12,7 @@ from functools import cached_property
 from math import log
 
 import numpy as np
+from scipy.special import ndtri
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.observations import ObservedCurve, part_of
@@ -150,6 +151,36 @@ class Evidence:
         kept[inside] = _moved(model[inside], before + share * (after - before))
         return self._not_below(self._at_lone(kept, targets), targets), model
 
+    def range(
+        self,
+        targets: FloatArray,
+        answers: tuple[FloatArray, FloatArray],
+        ends: tuple[FloatArray, FloatArray],
+        level: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of a model's range, moved as its answers were; seconds.
+
+        Where a declining end is followed, they are those of a new run beside the others.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        answers : tuple of numpy.ndarray of float, shape (t,), seconds
+            What `answers` returned.
+        ends : tuple of numpy.ndarray of float, shape (t,), seconds
+            Low and high around the model's own answers.
+        level : float
+        """
+        kept, model = answers
+        change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
+        low, high = (_moved(end, change) for end in ends)
+        if self.start is not None:
+            followed = self.declining(targets) & self.measured(targets)
+            wide = float(np.exp(ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve)))
+            low = np.where(followed, kept / wide, low)
+            high = np.where(followed, kept * wide, high)
+        return np.minimum(low, kept), np.maximum(high, kept)
+
     def remarks(self, targets: FloatArray) -> list[Remark]:
         """Say which distinct targets lie in or beyond a declining end."""
         out = targets[self.declining(targets)]
@@ -227,22 +258,6 @@ class Evidence:
         held = np.maximum(seconds, runtime[self.start])
         past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
         return np.where(past, runtime[-1], np.where(declining, held, seconds))
-
-
-def moved_range(
-    kept: FloatArray, model: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a model's range, moved as its answers were; seconds.
-
-    Parameters
-    ----------
-    kept, model : numpy.ndarray of float, shape (t,), seconds
-        What `Evidence.answers` returns.
-    low, high : numpy.ndarray of float, shape (t,), seconds
-        Ends of the model's range around its own answers.
-    """
-    change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
-    return np.minimum(_moved(low, change), kept), np.maximum(_moved(high, change), kept)
 
 
 def _moved(seconds: FloatArray, change: FloatArray) -> FloatArray:

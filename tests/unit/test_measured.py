@@ -101,6 +101,16 @@ def test_a_declining_end_is_believed_at_its_counts_and_nowhere_else(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_in_a_decline_the_range_is_that_of_a_new_run(model):
+    counts, times = DECLINING
+    fitted = model().fit_arrays([*counts, 32], [*times, 33.0])
+    low, high = fitted.predict_range([16, 32], level=0.8)
+    d = np.sqrt(((np.log([30, 33]) - np.log([30, 33]).mean()) ** 2).sum())
+    np.testing.assert_allclose(high / [22, 31.5], np.exp(1.2815516 * d), rtol=1e-6)
+    np.testing.assert_allclose(low * high, np.square([22, 31.5]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_the_defect_of_three_rising_counts_is_mended(model):
     fitted = model().fit_arrays([32, 64, 128], [0.075, 0.113, 0.137])
     assert 0.075 / np.exp(0.2) < fitted.predict(32).item() < 0.075 * np.exp(0.2)
