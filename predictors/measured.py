@@ -137,7 +137,7 @@ class Evidence:
         inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
         if not inside.any():
             model = seconds_of(targets)
-            return self._not_below(model, targets), model
+            return self._not_below(self._at_lone(model, targets), targets), model
         left = place[inside]
         at = np.log(targets[inside]) - logs[left]
         right = left + (at > _SAME)
@@ -242,7 +242,10 @@ class Evidence:
 
     def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
         """Keep answers at the lone points to these."""
+        if not self._lone:
+            return seconds
         low, high = self._bounds
+        seconds = seconds.copy()
         for place in self._lone:
             count = self.curve.nprocs[place]
             here = np.abs(targets - count) <= _SAME * count
