@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_intermixed_args(arguments)
     place = PLACES[asked.workload]
     more = [*asked.overrides, *([f"workload.path={asked.log}"] if place.is_log else [])]
     rows = study(place, asked.draws, more)
