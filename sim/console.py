@@ -380,6 +380,11 @@ def warnings(run: Figures) -> list[str]:
         count = run.get(key)
         if isinstance(count, int | float) and count:
             lines.append(f"{text}: {count:,.0f}{_counted(run, prefix)}.")
+    excess = run.get("excess_processors")
+    if isinstance(excess, int | float) and excess:
+        lines.append(
+            f"The recorded schedule holds up to {excess:,.0f} processors more than the machine has."
+        )
     if run.get("saturated"):
         lines.append(
             "The queue kept growing to the last arrivals: means depend on the run's length."

@@ -44,6 +44,7 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
+from sim.recorded import RecordedSchedule
 from sim.records import Records
 from sim.recoveries import simulate_recovering
 from sim.replication import replicated, stopping_rule
@@ -213,6 +214,10 @@ def play(
     progress : Progress, optional
     """
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
+    if isinstance(policy, RecordedSchedule):
+        evolves = scene.evolving is not None
+        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
+        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
