@@ -190,8 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n{row['setting']}: {row['given']}")
     if asked.out is not None:
         given = list(sys.argv[1:] if arguments is None else arguments)
-        if asked.log is not None:
-            given = [one.replace(str(asked.log), asked.log.name) for one in given]
+        for path in filter(None, (asked.log, asked.out)):
+            if path.is_absolute():  # the record is of no one machine
+                given = [one.replace(str(path), path.name) for one in given]
         command = shlex.join(["python", "-m", "scripts.study_given", *given])
         record = {"date": f"{datetime.date.today()}", "command": command, "rows": rows}
         asked.out.parent.mkdir(parents=True, exist_ok=True)
