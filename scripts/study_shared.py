@@ -109,15 +109,17 @@ def change(ratios: FloatArray) -> str:
     return f"{100 * (mean - 1):.1f} ± {100 * mean * logs.half:.1f}"
 
 
-def changes(aware: Sequence[pd.DataFrame], blind: Sequence[pd.DataFrame]) -> tuple[str, str]:
+def changes(aware: Sequence[FloatArray], blind: Sequence[FloatArray]) -> tuple[str, str]:
     """Return the change of the mean and that of a typical job, percent, over seeds."""
-    pairs = [
-        (own["response_time"].to_numpy(float), twin["response_time"].to_numpy(float))
-        for own, twin in zip(aware, blind, strict=True)
-    ]
+    pairs = list(zip(aware, blind, strict=True))
     means = np.array([own.mean() / twin.mean() for own, twin in pairs])
     typical = np.array([np.exp(np.log(own / twin).mean()) for own, twin in pairs])
     return change(means), change(typical)
+
+
+def responses(runs: Sequence[pd.DataFrame]) -> list[FloatArray]:
+    """Return the response times of every run, seconds."""
+    return [jobs["response_time"].to_numpy(float) for jobs in runs]
 
 
 def rows(
@@ -130,11 +132,19 @@ def rows(
         for twin in dict.fromkeys(TWINS[policy] for policy in policies)
     }
     for policy in policies:
-        twins = blind[TWINS[policy]]
-        minutes = interval(np.array([each["response_time"].mean() / 60 for each in twins]))
+        twins = responses(blind[TWINS[policy]])
+        minutes = interval(np.array([each.mean() / 60 for each in twins]))
         for name, known in KNOWN.items():
             aware = [played(policy, known, scene) for scene in scenes]
-            yield kind, level, policy, name, minutes, *changes(aware, twins), *missed(aware)
+            yield (
+                kind,
+                level,
+                policy,
+                name,
+                minutes,
+                *changes(responses(aware), twins),
+                *missed(aware),
+            )
 
 
 def by_count_and_length(

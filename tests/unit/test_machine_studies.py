@@ -1,7 +1,6 @@
 """The studies of whole machines behind docs/shared.md and docs/dynamic.md, at toy size."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from predictors.dynamic import Dynamic
@@ -25,10 +24,8 @@ def test_naming_fast_processors_shortens_the_typical_job(monkeypatch):
 
 
 def test_changes_are_paired_by_seed_and_by_job():
-    blind, aware = (
-        [pd.DataFrame({"response_time": times}) for times in pairs]
-        for pairs in ([[100.0, 1.0], [10.0, 10.0]], [[50.0, 1.0], [5.0, 10.0]])
-    )
+    blind = [np.array([100.0, 1.0]), np.array([10.0, 10.0])]
+    aware = [np.array([50.0, 1.0]), np.array([5.0, 10.0])]
     means, typical = study_shared.changes(aware, blind)
     assert first_number(means) == round(100 * (np.sqrt(51 / 101 * 0.75) - 1), 1)
     assert typical == f"{100 * (np.sqrt(0.5) - 1):.1f} ± 0.0"
