@@ -20,6 +20,7 @@ from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
 from sim.load_outlook import LoadOutlook
+from sim.load_renewal import LoadRenewal
 from sim.logbook import Logbook
 from sim.machine import Machine
 from sim.policies.base import Policy
@@ -170,6 +171,10 @@ class Engine:
         self._stirred = False
         self._restates = self.load is not None and isinstance(predictor, NeedsLoad)
         self._stated: list[tuple[Run, float, float]] = []
+        self._load_renewal: LoadRenewal | None = None
+        if self.load is not None and self.load.renew is not None and self._restates:
+            load, every = self.load, self.load.renew
+            self._load_renewal = LoadRenewal(self.view, load, every, self.move_believed_end)
 
     def _watch_load(self) -> LoadOutlook | None:
         """Let policy and predictor see what is believed of the load, if there is any."""
@@ -313,9 +318,11 @@ class Engine:
         if self.view.running.get(run.job) is not run or run.believed_end != believed_end:
             return
         now = self.clock._now
-        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
         self.events += 1
         self._stirred = True
+        if self._load_renewal is not None and self._load_renewal.renew(run, now, expired=True):
+            return
+        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
         self.move_believed_end(run, run.start + total)
 
     def move_believed_end(self, run: Run, end: float) -> None:
@@ -357,6 +364,8 @@ class Engine:
         view.now = now
         if self.load is not None:
             self.load.now = now
+        if self._load_renewal is not None:
+            self._load_renewal.look(now)
         self.looks += 1
         decisions = self.scheduler.look()
         for watcher in self.watchers:
@@ -413,6 +422,8 @@ class Engine:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:
             self._expect_expiry(run)
+        if self._load_renewal is not None:
+            self._load_renewal.begin(run, now)
 
     def _restate(self, run: Run, planned: float, said: float) -> float:
         """Return the belief for the very processors a run got, and the load they have now.
