@@ -53,7 +53,7 @@ class Amdahl(CurveEstimator):
     def _remarks(self, targets: FloatArray) -> list[Remark]:
         return [
             *data_remarks(self.curve_),
-            *few_remark(self.curve_, 3, "Amdahl's law with a check"),
+            *few_remark(self.curve_, 3, "Amdahl's law with a check", self.declines_after_),
             *misfit_remark(self.curve_, self._fit.residuals),
             *far_remarks(self.curve_, targets),
         ]

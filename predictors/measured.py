@@ -164,10 +164,10 @@ class Evidence:
         found = []
         for target, is_measured in zip(out.tolist(), self.measured(out).tolist(), strict=True):
             if is_measured:
-                own = text + "beyond it the measured runtimes are repeated"
+                own = text + "there the measured runtimes are repeated"
                 found.append(Remark("warning", DECLINING, own, None, target))
             else:
-                own = text + "beyond it nothing but the measured counts is predicted"
+                own = text + "where nothing was measured there, nothing is predicted"
                 found.append(Remark("unusable", DECLINING, own, None, target))
         return found
 
@@ -175,11 +175,27 @@ class Evidence:
     def _knots(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Counts that answers keep to, with the least and greatest ln runtime of an answer."""
         low, high = self._bounds
-        if not (self._exempt or self._alone):
+        apart = [*self._exempt, *self._lone]
+        if not apart:
             return self.curve.nprocs, low, high
         held = np.ones(len(low), bool)
-        held[[*self._exempt, *self._alone]] = False
+        held[apart] = False
         return self.curve.nprocs[held], low[held], high[held]
+
+    @cached_property
+    def _lone(self) -> list[int]:
+        """Places of points that say nothing of the counts beside them, spikes among them.
+
+        A spike is slower by more than s than a smaller count and than a larger one.
+        """
+        runtime = self.curve.runtime
+        end = len(runtime) - 1 if self.start is None else self.start
+        inner = runtime[1:end]
+        before = np.minimum.accumulate(runtime)[: len(inner)]
+        after = np.minimum.accumulate(runtime[end:0:-1])[::-1][1:]
+        spikes = np.log(inner / np.maximum(before, after)) > scatter_reach(self.curve)
+        found = set(self._alone) | set((np.flatnonzero(spikes) + 1).tolist())
+        return sorted(found - set(self._exempt))
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -200,21 +216,21 @@ class Evidence:
     def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
         """Keep answers at the lone points to these."""
         low, high = self._bounds
-        for place in self._alone:
+        for place in self._lone:
             count = self.curve.nprocs[place]
             here = np.abs(targets - count) <= _SAME * count
             seconds[here] = np.clip(seconds[here], np.exp(low[place]), np.exp(high[place]))
         return seconds
 
     def _not_below(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
-        """Hold answers in a declining end at the shortest runtime, past it at the last."""
+        """Hold answers in a declining end above the shortest runtime, past it at the last."""
         declining = self.declining(targets)
         if self.start is None or not declining.any():
             return seconds
         runtime = self.curve.runtime
+        held = np.maximum(seconds, runtime[self.start])
         past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
-        least = np.where(past, runtime[-1], runtime[self.start])
-        return np.where(declining, np.maximum(seconds, least), seconds)
+        return np.where(past, runtime[-1], np.where(declining, held, seconds))
 
 
 def moved_range(

@@ -62,7 +62,9 @@ class UniversalScalability(CurveEstimator):
     def _remarks(self, targets: FloatArray) -> list[Remark]:
         return [
             *data_remarks(self.curve_),
-            *few_remark(self.curve_, 4, "the universal scalability law with a check"),
+            *few_remark(
+                self.curve_, 4, "the universal scalability law with a check", self.declines_after_
+            ),
             *misfit_remark(self.curve_, self._fit.residuals),
             *far_remarks(self.curve_, targets),
         ]

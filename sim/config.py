@@ -52,6 +52,7 @@ class Config:
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"
+    baseline_predictor: bool | None = None
     menu: str | None = None
     seed: int = 1
     replications: int = 1

@@ -84,7 +84,7 @@ def batsim_table(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
             "waiting_time": begin - submit,
             "turnaround_time": end - submit,
             "stretch": (end - submit) / (end - begin).where(end > begin),
-            "allocated_resources": held["nodes"].str.replace(",", " ", regex=False),
+            "allocated_resources": held["nodes"].fillna("").str.replace(",", " ", regex=False),
             "consumed_energy": -1,
             "metadata": "",
         }

@@ -146,7 +146,10 @@ def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFra
 
 
 def allocations_frame(trace: Trace, records: Records) -> pd.DataFrame:
-    """Return the table of ``allocations.parquet``: a row a stretch of constant allocation."""
+    """Return the table of ``allocations.parquet``: a row a stretch of constant allocation.
+
+    ``nodes`` is null where nobody says which processors a job held.
+    """
     held = records.stretches
     return pd.DataFrame(
         {
@@ -155,7 +158,7 @@ def allocations_frame(trace: Trace, records: Records) -> pd.DataFrame:
             "start_time": held.start_time,
             "end_time": held.end_time,
             "processors": held.processors,
-            "nodes": pd.Series(_interval_sets(held.nodes), dtype="str"),
+            "nodes": pd.Series(_interval_sets(held.nodes), dtype="str").replace("", None),
         }
     )
 

@@ -34,14 +34,17 @@ def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -
         without any. ``given_sizes``: ``known``, ``class`` (which input, not how
         large) or ``hidden``; ``given_size_noise``: spread of the logarithm of
         known sizes. ``given_applications``: ``recorded`` or ``invented``.
-        ``given_curves``: ``invented``, ``measured``, or ``none`` where every job
-        is rigid. ``given_requested_times``: ``recorded`` or how they were made.
+        ``given_identity``: what jobs of one recorded application share, such as
+        ``user``; None where they are invented. ``given_curves``: ``invented``,
+        ``measured``, or ``none`` where every job is rigid. ``given_requested_times``:
+        ``recorded`` or how they were made.
     """
     jobs = scene.trace.jobs
     runs = len(played.known) + played.charged
     work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
     workload = config["workload"]
     sizes = _sizes(scene.truth.size, scene.truth.size_class)
+    recorded = workload.get("applications") == "log"
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
@@ -49,7 +52,8 @@ def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -
         "given_charged": played.charged > 0 if runs else None,
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,
-        "given_applications": "recorded" if workload.get("applications") == "log" else "invented",
+        "given_applications": "recorded" if recorded else "invented",
+        "given_identity": scene.trace.identity if recorded else None,
         "given_curves": _curves(config["moldability"]),
         "given_requested_times": _requested_times(
             workload.get("estimates", "recorded"),
@@ -128,6 +132,8 @@ def _runs(figures: Figures) -> str:
 
 def _known_sizes(figures: Figures) -> str:
     sizes, noise = figures.get("given_sizes"), figures.get("given_size_noise")
+    if sizes == "class" and not figures.get("sizes_per_application"):
+        return "which popular time a job requests, not its size"
     if sizes != "known":
         return _SIZES.get(str(sizes), "sizes of some")
     if not isinstance(noise, int | float) or not noise:
@@ -156,15 +162,24 @@ def given_line(figures: Figures) -> str | None:
     number = figures.get("applications")
     count = f"{float(number):,.0f} " if isinstance(number, int | float) else ""
     times = str(figures.get("given_requested_times"))
+    named = _identity(figures.get("given_identity"))
     parts = [
         *(["the true runtimes"] if figures.get("given_truth") else []),
         _runs(figures),
         _known_sizes(figures),
-        f"{count}{figures.get('given_applications') or 'partly invented'} applications",
+        f"{count}{figures.get('given_applications') or 'partly invented'} applications{named}",
         _CURVES.get(str(figures.get("given_curves")), "curves of several kinds"),
         _TIMES.get(times, f"requested times modelled ({times})"),
     ]
     return "; ".join(parts)
+
+
+def _identity(identity: object) -> str:
+    """Return in brackets what jobs of one recorded application share."""
+    if not isinstance(identity, str):
+        return ""
+    shared = identity.replace("_", " and ")
+    return " (a job each)" if identity == "none" else f" (by {shared})"
 
 
 def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:

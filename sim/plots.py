@@ -192,6 +192,11 @@ def _gantt(axes: "Axes", records: Records, names: IntArray, at: Clock) -> float 
     axes.set_ylim(-0.5, records.processors - 0.5)
     if records.processors <= 16:
         axes.set_yticks(range(0, records.processors, 1 if records.processors <= 8 else 2))
+    if len(records.stretches.job) and not len(job):
+        axes.set_yticks([])
+        text = "the log does not say on which processors jobs ran"
+        axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color=INK)
+        return None
     if len(names) <= LABELLED_JOBS:
         _draw_rectangles(axes, shape, [_colour(own) for own in job.tolist()], at)
         _label_jobs(axes, shape, job, names, at)

@@ -44,6 +44,7 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
+from sim.recorded import RecordedSchedule
 from sim.records import Records
 from sim.recoveries import simulate_recovering
 from sim.replication import replicated, stopping_rule
@@ -213,6 +214,10 @@ def play(
     progress : Progress, optional
     """
     policy = build(with_menu(parts["policy"], config["menu"]), "policy")
+    if isinstance(policy, RecordedSchedule):
+        evolves = scene.evolving is not None
+        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
+        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
@@ -341,22 +346,59 @@ def perform(
     return artefacts(config, played, scene, time.perf_counter() - began, digest)
 
 
+MOST_STEP_JOBS = 100_000
+"""Jobs up to which the step between baseline and run is played unasked."""
+Results = tuple[Figures, Figures | None, Figures | None]
+"""Summaries of a run, of its baseline and of the step between, where there are such."""
+
+
+def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
+    """Return the baseline's policy with the run's predictor, where that is a step between them.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's configuration; ``baseline_predictor`` may ask for it or refuse it.
+    jobs : int
+        How many there are; beyond `MOST_STEP_JOBS` it must be asked for.
+
+    Returns
+    -------
+    dict or None
+        None where policy or predictor are the same, so that the run and its
+        baseline are like and like already.
+    """
+    base, asked = config["baseline"], config["baseline_predictor"]
+    if base is None or config["predictor"] == base["predictor"]:
+        return None
+    menu = config["menu"]
+    if with_menu(config["policy"], menu) == with_menu(base["policy"], menu):
+        return None
+    if not (jobs <= MOST_STEP_JOBS if asked is None else asked):
+        return None
+    return {**base, "predictor": config["predictor"]}
+
+
 def replicate(
     config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
-) -> tuple[Figures, Figures | None]:
-    """Run one replication and its baseline, write both, and return their summaries."""
+) -> Results:
+    """Run one replication, its baseline and the step between; write all, return the summaries."""
     scene = set_scene(config, replication)
+    others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     own = perform(config, config, scene, digest, show)
-    other = config["baseline"]
-    base = None if other is None else perform(config, other, scene, digest, show)
-    write_run(folder, own, base)
-    return own.summary, None if base is None else base.summary
+    base, step = (
+        None if parts is None else perform(config, parts, scene, digest, show) for parts in others
+    )
+    write_run(folder, own, base, step)
+    return own.summary, _summary(base), _summary(step)
 
 
-def run(
-    config: Mapping[str, Any], folder: Path, digest: str, show: Show
-) -> tuple[Figures, Figures | None]:
-    """Carry out a whole run: all replications, each with its baseline, and their means.
+def _summary(written: Artefacts | None) -> Figures | None:
+    return None if written is None else written.summary
+
+
+def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Results:
+    """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
     ----------
@@ -373,17 +415,23 @@ def run(
     Returns
     -------
     tuple of dict
-        The summary of the run and that of its baseline, if it has one.
+        The summary of the run, and those of its baseline and of the step
+        between, if it has them.
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
     if number == 1 and rule is None:
         return replicate(config, 0, folder, digest, show)
-    pairs = replicated(
+    every = replicated(
         lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
     )
-    bases = [base for _, base in pairs if base is not None]
-    more = {} if rule is None else rule.figures(pairs)
-    means = write_means(folder, len(pairs), {DIGEST: digest}, more)
-    return means, mean_summary(bases) if bases else None
+    more = {} if rule is None else rule.figures(every)
+    means = write_means(folder, len(every), {DIGEST: digest}, more)
+    base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
+    return means, base, step
+
+
+def _mean_of(summaries: Sequence[Figures | None]) -> Figures | None:
+    known = [summary for summary in summaries if summary is not None]
+    return mean_summary(known) if known else None

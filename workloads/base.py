@@ -115,7 +115,8 @@ class GroundTruth(Protocol):
     ----------
     application : numpy.ndarray of int, shape (n,)
     size_class : numpy.ndarray of int, shape (n,)
-        Which of its application's repeated inputs the job uses, -1 without.
+        Which of its application's repeated inputs the job uses, or which popular
+        time it requests where its size is hidden; -1 without either.
     size : numpy.ndarray of float, shape (n,)
         Problem size as predictors see it; NaN where hidden.
     moldable : numpy.ndarray of bool, shape (n,)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from workloads.base import FloatArray, IntArray
-from workloads.cleaning import RULES, Cleaned, clean
+from workloads.cleaning import RULES, Cleaned, screen
 from workloads.errors import WorkloadError
+from workloads.identity import identify, known_share, labels_by, measured_share, offered
 from workloads.swf import SwfLog
 
 DAY_SECONDS = 86400.0
@@ -66,7 +67,8 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
     >>> describe(log).sections["log"]["jobs"]
     100
     """
-    cleaned = clean(log, processors)
+    screened = screen(log, processors)
+    cleaned = screened.take(0, None)
     jobs = cleaned.jobs
     if jobs.empty:
         raise WorkloadError(f"{log.source}: none of {len(log.jobs)} jobs can run")
@@ -78,6 +80,7 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
         "load": _load(jobs, machine),
         "users": _users(jobs),
         "repetition": _repetition(jobs),
+        "applications": _applications(screened.said()),
         "anomalies": _anomalies(log, cleaned, processors),
     }
     return Description(log.source, machine, jobs, sections)
@@ -194,6 +197,20 @@ def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
         if len(ratio)
         else None,
     }
+
+
+def _applications(said: pd.DataFrame) -> dict[str, Figure]:
+    """Return what repeats under each identity that the log has anything to say on."""
+    counts = said["requested_processors"].to_numpy(np.int64)
+    found: dict[str, Figure] = {"auto_takes": identify(said, "auto", "log")[0]}
+    for identity in offered(said):
+        labels = labels_by(said, identity)
+        found |= {
+            f"{identity}: applications": int(labels.max()) + 1,
+            f"{identity}: share seen three times before": known_share(labels),
+            f"{identity}: share seen at three counts before": measured_share(labels, counts),
+        }
+    return found
 
 
 def _anomalies(log: SwfLog, cleaned: Cleaned, given: int | None) -> dict[str, Figure]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from workloads.calibration import choose_counts
@@ -276,7 +277,9 @@ class Truth:
         if size_class < 0:
             return self._median_nominal.item(application), None
         if scales.class_scale is None or scales.class_size is None:
-            raise WorkloadError(f"there is no size class {size_class} with workload.sizes=null")
+            if (application, size_class) not in self._class_medians:
+                raise WorkloadError(f"there is no size class {size_class} with workload.sizes=null")
+            return self._class_medians[application, size_class], None
         if size_class >= scales.class_scale.shape[1]:
             raise WorkloadError(
                 f"size class must be below workload.sizes={scales.class_scale.shape[1]}, "
@@ -284,6 +287,13 @@ class Truth:
             )
         where = (application, size_class)
         return scales.class_scale[where].item(), scales.class_size[where].item()
+
+    @cached_property
+    def _class_medians(self) -> Mapping[tuple[int, int], float]:
+        """Return the median nominal scale of the jobs of each application and class."""
+        labels = pd.MultiIndex.from_arrays([self.application, self.size_class])
+        medians = pd.Series(self.nominal_scale, index=labels).groupby(level=[0, 1]).median()
+        return dict(zip(medians.index.tolist(), medians.tolist(), strict=True))
 
     # Other sizes on another machine
 

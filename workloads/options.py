@@ -19,8 +19,8 @@ class TruthOptions:
     Attributes
     ----------
     applications : int or "log"
-        ``workload.applications``: how many, or ``log`` for the log's
-        executable numbers.
+        ``workload.applications``: how many, or ``log`` for the log's own, by
+        ``workload.identity``.
     popularity : float
         ``workload.popularity``: exponent of Zipf's law.
     sizes : int or None

@@ -37,7 +37,8 @@ class Scales:
     Attributes
     ----------
     application, size_class : numpy.ndarray of int, shape (jobs,)
-        The class counts within its application; -1 where sizes do not repeat.
+        The class counts within its application: which scale repeats, or which
+        popular time the job requests; -1 without either.
     scale : numpy.ndarray of float, shape (jobs,), seconds
         w, the serial time of this very run.
     noise : numpy.ndarray of float, shape (jobs,)

@@ -1,5 +1,6 @@
 """Build the ground truth: give the jobs of a trace applications, scales and true runtimes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def build_truth(
     shapes, application = _draw_shapes(trace, shape_family, streams, processors, checked)
     _check_family(shapes, shape_family, checked)
     scales = _draw_scales(shapes, application, recorded, streams, checked)
+    scales = _classed(scales, jobs, checked)
     moldable = streams("truth.share").random(len(jobs)) < checked.share
     if not shapes.known:
         moldable[:] = False
@@ -150,6 +152,13 @@ def _check_family(shapes: Shapes, family: ShapeFamily, options: TruthOptions) ->
         )
 
 
+def _classed(scales: Scales, jobs: pd.DataFrame, options: TruthOptions) -> Scales:
+    """Return the scales; jobs of a log whose sizes hide are classed by what they request."""
+    if options.size == "known" or options.sizes is not None or "request_class" not in jobs:
+        return scales
+    return replace(scales, size_class=jobs["request_class"].to_numpy(np.int64))
+
+
 def _draw_scales(
     shapes: Shapes,
     application: IntArray | None,
@@ -175,7 +184,7 @@ def _draw_scales(
         raise WorkloadError(
             f"workload.sizes must be null where the jobs bring their applications "
             f"(workload.applications=log, workload=downey): repeated sizes assign application "
-            f"and size together; got {options.sizes}"
+            f"and size together; got {options.sizes}; workload.applications=50 invents some"
         )
     return draw_repeated_scales(
         shapes,

@@ -27,7 +27,7 @@ from sim.run import play, set_scene
 from workloads.base import Trace
 
 prepare()
-POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
+POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})
 PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
 ORACLES = ["oracle", "repaired", *(name for name in PREDICTORS if name.startswith("noisy_oracle"))]
 """All that holds a handle on the truth; the others must not, see below."""

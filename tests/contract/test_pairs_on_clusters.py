@@ -13,7 +13,7 @@ from sim.metrics import summarise
 from sim.run import play, set_scene
 
 prepare()
-POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
+POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})
 PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
 SHARES = (0.5, 1.0)
 TOY = [

@@ -16,7 +16,7 @@ from sim.policies.base import OpenAllocation
 from sim.run import play, set_scene
 
 prepare()
-POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"))
+POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})
 PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
 ALLOCATIONS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/allocation").glob("*.yaml"))
 BACKFILLS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/backfill").glob("*.yaml"))

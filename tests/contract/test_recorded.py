@@ -73,3 +73,72 @@ def test_models_record_nothing(command, tmp_path):
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert not [key for key in summary if key.startswith("recorded_")]
     assert "recorded_start_time" not in pd.read_parquet(tmp_path / "run/jobs.parquet")
+
+
+SKIP = "workload.cleaning.missing_wait=skip"
+
+
+def test_the_recorded_schedule_is_replayed_as_a_run(command, log):
+    ended, summary, jobs = run(command, log, "policy=recorded", SKIP)
+    assert jobs["start_time"].tolist() == [0, 100, 25]
+    assert jobs["end_time"].tolist() == [100, 150, 33]
+    assert jobs["allocated_processors"].tolist() == [4, 4, 2]
+    assert summary["mean_wait_time"] == summary["recorded_mean_wait_time"] == pytest.approx(95 / 3)
+    assert summary["mean_bounded_slowdown"] == summary["recorded_mean_bounded_slowdown"]
+    assert summary["excess_processors"] == 0
+    held = pd.read_parquet(log.parent / "run/allocations.parquet")
+    assert held["nodes"].isna().all()
+    assert held[["job_id", "start_time", "end_time", "processors"]].to_numpy().tolist() == [
+        [1, 0, 100, 4], [3, 25, 33, 2], [2, 100, 150, 4],
+    ]  # fmt: skip
+    assert not len(pd.read_parquet(log.parent / "run/predictions.parquet"))
+    assert (log.parent / "run/schedule.png").is_file()
+    assert "processors more than the machine has" not in ended.out
+
+
+def test_the_recorded_schedule_is_a_baseline_as_any(command, log):
+    _, _, jobs = run(command, log, "baseline=recorded", SKIP)
+    base = pd.read_parquet(log.parent / "run/baseline/jobs.parquet")
+    assert base["start_time"].tolist() == [0, 100, 25]
+    assert jobs["start_time"].tolist() == [0, 10, 60]
+
+
+def test_a_machine_that_is_too_small_is_said_with_the_largest_excess(command, tmp_path):
+    lines = [
+        job_line(job_number=i, submit_time=i, wait_time=10 - i, allocated_processors=4)
+        for i in (1, 2, 3)
+    ]
+    log = write_log(tmp_path, "; MaxProcs: 8", *lines)
+    ended, summary, _ = run(command, log, "policy=recorded", "baseline=null", "export=[csv,swf]")
+    assert summary["excess_processors"] == 4
+    assert summary["utilization"] > 1
+    assert "The recorded schedule holds up to 4 processors more than the machine has." in " ".join(
+        ended.out.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ((SKIP, "workload.load=0.5"), "workload.load=0.5 scales the distances between them"),
+        ((SKIP, "workload.feedback=true"), "workload.feedback=true lets them follow the schedule"),
+        ((SKIP, "cluster=shared"), "needs cluster=dedicated"),
+        ((SKIP, "cluster=failing"), "needs cluster=dedicated"),
+        ((SKIP, "evolving=adaptive"), "needs evolving=none"),
+        ((), "records no wait of 1 of 4 jobs; workload.cleaning.missing_wait=skip leaves"),
+        ((SKIP, "replications=2"), "repeats the log, too short to cut"),
+    ],
+)
+def test_what_no_log_recorded_is_refused_with_the_reason(command, log, more, reason):
+    ended = command(
+        "workload=swf", f"workload.path={log}", "policy=recorded", "baseline=null", *QUIET, *more
+    )
+    assert ended.status == 2
+    assert "policy=recorded: " in ended.err
+    assert reason in ended.err
+
+
+def test_models_have_no_schedule_to_replay(command):
+    ended = command("workload.jobs=20", "policy=easy", "baseline=recorded", *QUIET)
+    assert ended.status == 2
+    assert "policy=recorded: lublin records no schedule; it needs a log" in ended.err

@@ -70,10 +70,14 @@ def test_there_are_none_on_a_log(log):
 
 def test_what_is_asked_for_stands_on_models_and_on_logs(log):
     assert played(*TOY, "predictor.calibration=0")[1]["given_runs"] == 0
-    asked = ("workload.applications=log", "predictor.calibration=2")
+    asked = ("workload.identity=executable", "predictor.calibration=2")
     given = played(*log, *asked, "predictor.charge=false")[1]
     assert (given["given_runs"], given["given_charged"]) == (6, False)
-    assert given["given_applications"] == "recorded"
+    assert (given["given_applications"], given["given_identity"]) == ("recorded", "executable")
+    assert given["given_sizes"] == "class"
+    line = given_line(given | {"applications": 3, "sizes_per_application": 0})
+    assert "3 recorded applications (by executable)" in line
+    assert "which popular time a job requests, not its size" in line
     assert given["given_work_share"] > 0
 
 

@@ -1,5 +1,8 @@
 """The ground truth, sentence by sentence of what the outside may rely on."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -390,6 +393,58 @@ def test_applications_of_the_log():
     assert len(np.unique(truth.application)) == 5 + len(unknown)
     with pytest.raises(WorkloadError, match=r"workload\.sizes must be null"):
         build(trace=trace, applications="log", sizes=2)
+
+
+def logged_trace(jobs=400):
+    trace = make_trace(jobs)
+    rng = np.random.default_rng(9)
+    columns = {
+        "application": rng.integers(0, 90, jobs) ** 2,  # numbers of the whole log, with gaps
+        "request_class": rng.integers(-1, 4, jobs),
+    }
+    return replace(trace, jobs=trace.jobs.assign(**columns))
+
+
+def test_applications_are_those_that_the_log_tells():
+    trace = logged_trace()
+    truth = build(trace=trace, applications="log")
+    pairs = {*zip(trace.jobs["application"], truth.application, strict=True)}
+    assert len(pairs) == trace.jobs["application"].nunique() == len(np.unique(truth.application))
+    assert truth.application.max() == len(pairs) - 1
+
+
+@pytest.mark.parametrize("applications", ["log", 7])
+def test_hidden_sizes_of_a_log_are_classed_by_what_jobs_request(applications):
+    trace = logged_trace()
+    asked = {"trace": trace, "applications": applications}
+    hidden, known = build(size="hidden", **asked), build(size="known", **asked)
+    assert hidden.size_class.tolist() == trace.jobs["request_class"].tolist()
+    assert np.isnan(hidden.size).all()
+    assert (known.size_class == -1).all()
+    assert (build(size="hidden").size_class == -1).all()  # a model tells no more
+    if applications == 7:
+        repeated = build(size="hidden", sizes=3, **asked)
+        assert set(repeated.size_class) == {0, 1, 2}
+
+
+def test_runs_of_a_class_by_request_have_the_median_scale_of_its_jobs():
+    truth = build(trace=logged_trace(), applications=3, size="hidden", noise=0.0)
+    member = (truth.application == 1) & (truth.size_class == 2)
+    runtime, size = truth.calibration_run(1, 2, 1, np.random.default_rng(0))
+    assert runtime == pytest.approx(np.median(truth.nominal_scale[member]))
+    assert np.isnan(size)
+    with pytest.raises(WorkloadError, match=r"there is no size class 9 with workload\.sizes=null"):
+        truth.calibration_run(1, 9, 1, np.random.default_rng(0))
+
+
+def test_tens_of_thousands_of_applications_cost_no_more_than_their_jobs():
+    trace = make_trace(30_000)
+    trace = replace(trace, jobs=trace.jobs.assign(application=np.arange(30_000)))
+    began = time.process_time()
+    truth = build(trace=trace, applications="log")
+    for job in range(0, 30_000, 10):
+        truth.runtimes(job, np.arange(1, 9))
+    assert time.process_time() - began < 10
 
 
 def model_trace():

@@ -42,6 +42,34 @@ def test_figures_of_a_small_log():
     assert found["anomalies"]["left out: needs more processors than the machine has"] == 1
 
 
+def test_what_repeats_is_told_for_each_identity():
+    rows = [
+        job(60 * i, (1, 2, 4, 8, 1)[i % 5], 100, user=i % 2, executable=i, requested_time=600)
+        for i in range(20)
+    ]
+    found = describe(log_of(rows)).sections["applications"]
+    assert found["auto_takes"] == "user"
+    shares = {
+        name: [
+            found[f"{name}: {what}"]
+            for what in (
+                "applications",
+                "share seen three times before",
+                "share seen at three counts before",
+            )
+        ]
+        for name in ("user_executable", "executable", "user", "user_request", "none")
+    }
+    assert shares == {
+        "user_executable": [20, 0, 0],
+        "executable": [20, 0, 0],
+        "user": [2, 14 / 20, 13 / 20],
+        "user_request": [8, 2 / 20, 0],
+        "none": [20, 0, 0],
+    }
+    assert not [name for name in found if name.startswith("user_name")]
+
+
 def test_floods_and_overfull_instants_are_found():
     calm = [job(86400 * day, 1, 10, user=1, wait_time=0) for day in range(30)]
     flood = [job(86400 * 30 + i, 4, 10, user=2, wait_time=0) for i in range(40)]
