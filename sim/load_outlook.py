@@ -108,6 +108,8 @@ class LoadOutlook(Prospect):
         """
         fixed, computation, communication = (part.item(0) for part in parts)
         ran = self.now - start - fixed
+        if computation + communication <= 0.0:
+            return -ran if ran < 0.0 else None
         if ran <= 0.0:
             busy = Parts(np.zeros(1), parts.computation, parts.communication)
             return self.runtime(busy, processors, form, -ran) - ran

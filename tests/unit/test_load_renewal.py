@@ -38,6 +38,16 @@ def test_what_is_left_is_what_the_machine_still_needs(belief, close, fixed):
     assert outlook.remaining(parts, own, "effective", start) is None
 
 
+def test_of_what_no_load_slows_down_nothing_but_itself_is_left():
+    load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
+    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "forecast"))
+    parts, own = Parts(np.array([50.0]), np.zeros(1), np.zeros(1)), np.array([2])
+    outlook.now = 90_030.0
+    assert outlook.remaining(parts, own, "effective", 90_000.0) == pytest.approx(20.0)
+    outlook.now = 90_050.0
+    assert outlook.remaining(parts, own, "effective", 90_000.0) is None
+
+
 def test_by_the_paper_s_figure_too():
     load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
     outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "mean"))
