@@ -110,8 +110,12 @@ class LoadedHistory:
 
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
-        plain = self._plain_parts(counts, size)
-        return plain.scaled(self._compared().factors(counts))
+        measured = self._compared()
+        known = measured.measured()
+        plain = self._plain_parts(np.concatenate([counts, known]), size)
+        idle = plain.under(*np.ones((2, counts.size + known.size)))
+        said, own = idle[counts.size :], idle[: counts.size]
+        return plain.first(counts.size).scaled(measured.corrected(own, counts, said) / own)
 
     def measured(self, nprocs: int, size: float) -> tuple[int, Parts]:
         """Return how many runs are kept at a count, and the parts of a job by their mean."""
