@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import (
+    BoolArray,
     Explanation,
     FloatArray,
     Inquisitive,
     IntArray,
     RuntimePredictor,
+    Selective,
     VisibleJobs,
 )
 from predictors.load_aware import NeedsLoad, Parts
@@ -233,6 +235,7 @@ class View:
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
+        self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -296,6 +299,10 @@ class View:
         if self.scales_requests and self.malleable[job]:
             return seconds * self.requested_processors[job] / processors
         return seconds
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for, as learned; None if all are."""
+        return None if self._selective is None else self._selective.offered(job, counts)
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""
