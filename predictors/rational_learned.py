@@ -308,8 +308,7 @@ class RationalPerApplication:
         if history is None:
             return Explanation("requested_time", 0, "")
         inside = min(history.counts) <= nprocs <= max(history.counts)
-        grade = "" if inside and not history.model().few_ else "warning"
-        code = "" if not grade else "outside" if not inside else "few_points"
+        grade, code = ("", "") if inside else ("warning", "outside")
         size = self._size[job]
         runs, parts = history.measured(nprocs, 1.0 if isnan(size) else size)
         mean = self._under_expected(parts, np.array([nprocs])).item() if runs else nan
