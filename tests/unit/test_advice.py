@@ -9,6 +9,7 @@ from toys import rigid
 
 from predictors.base import Explanation
 from sim.engine import Engine
+from sim.feasible_counts import FeasibleCounts
 from sim.machine import Dedicated
 from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
@@ -17,7 +18,6 @@ from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.batches import Batches, BatchScheduler
 from sim.policies.load import Load
 from sim.policies.order import FirstComeFirstServed
-from sim.view import FeasibleCounts
 
 
 class Fitted:
