@@ -75,7 +75,9 @@ def test_a_raised_curve_is_monotone_in_time_and_area(times, first, more):
 def test_repair_lowers_times_and_raises_none(times):
     view, _ = view_of(lambda n: times[n - 1], learns=False, seen=())
     reading = Advice(repair="always").read(0, view, view.counts(0))
-    last = int(np.argmin(times)) + 1
+    last = (
+        int(np.flatnonzero(np.array(times) <= min(times) * (1 + 1e-9))[0]) + 1
+    )  # of equals the first
     assert reading.counts.tolist() == list(range(1, last + 1))
     assert reading.runtimes.tolist() == np.minimum.accumulate(times)[:last].tolist()
     assert reading.serial == times[0]
