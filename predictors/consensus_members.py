@@ -18,7 +18,7 @@ from predictors.focused import FocusedRegression
 from predictors.loglog import LogLogModel
 from predictors.measured import Evidence
 from predictors.model_choice import choose_model
-from predictors.observations import ObservedCurve, observed_curve, part_of
+from predictors.observations import ObservedCurve, observed_curve
 from predictors.training_runs import TrainingRuns, counts_of, runs_from_arrays
 from predictors.usl import UniversalScalability
 
@@ -164,9 +164,8 @@ def fit_members(
     runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
     if runs.inputs:
         return _fit_with_inputs(runs)
-    measured = observed_curve(nprocs, runtime)
-    evidence = Evidence(measured)
-    curve = part_of(measured, ~evidence.declining(measured.nprocs))
+    evidence = Evidence(observed_curve(nprocs, runtime))
+    curve = evidence.ordinary
     on_curve = runs_from_arrays((), curve.nprocs, curve.runtime)
     return _assemble(runs, on_curve, curve, NO_INPUTS, evidence)
 

@@ -286,6 +286,8 @@ class Adept(CurveEstimator):
     def _answers(self, targets: FloatArray) -> Answers:
         """Return the answers at the targets; those asked last are kept."""
         asked = targets.tolist()
+        if len(set(asked)) < len(asked):
+            self._answers(np.array(list(dict.fromkeys(asked))))
         if self._last is not None:
             places_of, answers = self._last
             if asked == list(places_of):
