@@ -212,6 +212,20 @@ def test_as_before_restores_what_files_gave(workload):
     assert found["cleaning"]["missing_requested_time"] in ("repair", "exact")
 
 
+def test_as_before_restores_lublins_model_as_published():
+    assert composed("experiment=as_before")["workload"]["types"] == "all"
+
+
+def test_as_before_restores_keys_of_policies():
+    now, before = (composed("policy=fair_share", *more)["policy"]
+                   for more in ((), ("experiment=as_before",)))  # fmt: skip
+    assert (now["allocation"]["sum"], now["backfill"]["replan"]) == ("queued", True)
+    found = (before["allocation"]["sum"], before["backfill"]["replan"])
+    assert found == ("queued_and_running", False)
+    sa = composed("policy=sa")["policy"]
+    assert composed("policy=sa", "experiment=as_before")["policy"] == sa
+
+
 @pytest.mark.parametrize("order", ["as_before,predictor_impact", "predictor_impact,as_before"])
 def test_as_before_goes_with_another_preset_in_any_order(order):
     found = composed(f"experiment=[{order}]")
