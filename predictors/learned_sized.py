@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.base import BoolArray, Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.focal_kernels import ROUNDING, focal_fit, prepared
 from predictors.focused import FocusedRegression
@@ -86,11 +86,10 @@ class Focus(NamedTuple):
     low: FloatArray
     high: FloatArray
 
-    def covers(self, targets: FloatArray) -> np.ndarray:
+    def covers(self, targets: FloatArray) -> BoolArray:
         """Return which targets, a column each, lie among the counts and sizes in focus."""
         inside = (self.low <= targets.T) & (self.high >= targets.T)
-        found: np.ndarray = inside.all(axis=1)
-        return found
+        return np.asarray(inside.all(axis=1), bool)
 
 
 def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:

@@ -60,7 +60,7 @@ class Validation:
         On the collected measured curves the check foretells little: its error counts
         with the power ¼, the factor in full (`scripts.study_regression`).
         """
-        return FORETOLD * factor * max(self.error, LEAST_CHECK) ** BY_CHECK
+        return FORETOLD * factor * float(max(self.error, LEAST_CHECK) ** BY_CHECK)
 
     def grade(self, factor: float) -> Grade:
         """Return how far to trust a prediction so many times beyond."""
@@ -94,8 +94,10 @@ def validate_within(
     """
     known, runtime, splits = runs.arrays
     for start in starts:
-        nearer = up_to(known, runtime, splits, start, 1.0 if start < end else -1.0)
-        failed, way, *_, uppers, columns = choose(*nearer, FORMS[form], SPLITTING[split])
+        lower, seconds, parts = up_to(known, runtime, splits, start, 1.0 if start < end else -1.0)
+        failed, way, *_, uppers, columns = choose(
+            lower, seconds, parts, FORMS[form], SPLITTING[split]
+        )
         if failed == DETERMINED:
             coefficients = coefficients_of(uppers[way], columns[way], 1 if way < 0 else 2)
             error = error_at(coefficients, known, runtime, end)
