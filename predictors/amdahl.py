@@ -13,7 +13,8 @@ from predictors.remarks import data_remarks, far_remarks, few_remark, misfit_rem
 class Amdahl(CurveEstimator):
     """T(n) = serial + parallel / n, least squares on relative errors, both parts >= 0.
 
-    With a single processor count the serial part is taken as nought.
+    With a single processor count the serial part is taken as nought. A declining end,
+    which the law cannot follow, is left out of the fit.
 
     Attributes
     ----------
@@ -39,8 +40,9 @@ class Amdahl(CurveEstimator):
 
     def _learn(self, curve: ObservedCurve) -> None:
         self.curve_, self._evidence = curve, Evidence(curve)
-        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
-        self.serial_ = float(self._fit.coefficients[1]) if len(curve.nprocs) > 1 else 0.0
+        used = self._evidence.ordinary
+        self._fit = fit_nonnegative(self._design(used.nprocs), used.runtime)
+        self.serial_ = float(self._fit.coefficients[1]) if len(used.nprocs) > 1 else 0.0
         self.parallel_ = float(self._fit.coefficients[0])
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
@@ -53,13 +55,15 @@ class Amdahl(CurveEstimator):
     def _remarks(self, targets: FloatArray) -> list[Remark]:
         return [
             *data_remarks(self.curve_),
-            *few_remark(self.curve_, 3, "Amdahl's law with a check"),
-            *misfit_remark(self.curve_, self._fit.residuals),
+            *few_remark(
+                self._evidence.ordinary, 3, "Amdahl's law with a check", self.declines_after_
+            ),
+            *misfit_remark(self._evidence.ordinary, self._fit.residuals),
             *far_remarks(self.curve_, targets),
         ]
 
     def _design(self, nprocs: FloatArray) -> FloatArray:
         columns = [1.0 / nprocs]
-        if len(self.curve_.nprocs) > 1:
+        if len(self._evidence.ordinary.nprocs) > 1:
             columns.append(np.ones_like(nprocs))
         return np.stack(columns, axis=1)

@@ -49,6 +49,9 @@ class Consensus:
     wide as errors on measured curves have been with as many counts, at that distance
     and with that disagreement among the methods.
 
+    Where no input varies, an answer at a measured count keeps to its runs; a declining
+    end is left out of the fits and believed at its own counts alone.
+
     Parameters
     ----------
     inputs : sequence of str
@@ -267,8 +270,10 @@ class Consensus:
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         members, targets = self.members_, counts_of(log_q)
         remarks = data_remarks(members.curve)
-        remarks += few_remark(members.curve, 3, "a consensus of all its methods")
-        remarks += far_remarks(members.curve, targets)
+        name, end = "a consensus of all its methods", self.declines_after_
+        remarks += few_remark(members.curve, 3, name, end)
+        measured = members.curve if members.evidence is None else members.evidence.curve
+        remarks += far_remarks(measured, targets)
         remarks += constant_remarks(members.runs.constants, inputs)
         if not members.scaling.learned:
             text = (

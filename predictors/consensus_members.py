@@ -68,7 +68,7 @@ class Members:
     methods : mapping of str to callable
         From log2 counts, shape (m,), and log2 inputs, shape (m, k), to ln seconds.
     curve : ObservedCurve
-        Measured times at the reference inputs, a mean a count.
+        Measured times at the reference inputs, a mean a count, without a declining end.
     runs : TrainingRuns
         What was fitted, with the inputs that varied and those that did not.
     scaling : InputScaling
@@ -164,9 +164,10 @@ def fit_members(
     runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
     if runs.inputs:
         return _fit_with_inputs(runs)
-    curve = observed_curve(nprocs, runtime)
+    evidence = Evidence(observed_curve(nprocs, runtime))
+    curve = evidence.ordinary
     on_curve = runs_from_arrays((), curve.nprocs, curve.runtime)
-    return _assemble(runs, on_curve, curve, NO_INPUTS)
+    return _assemble(runs, on_curve, curve, NO_INPUTS, evidence)
 
 
 def _fit_with_inputs(runs: TrainingRuns) -> Members:
@@ -184,7 +185,11 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
 
 
 def _assemble(
-    runs: TrainingRuns, regressed: TrainingRuns, curve: ObservedCurve, scaling: InputScaling
+    runs: TrainingRuns,
+    regressed: TrainingRuns,
+    curve: ObservedCurve,
+    scaling: InputScaling,
+    evidence: Evidence | None = None,
 ) -> Members:
     """Fit the curve's methods to the curve and the regressions to the runs."""
     adept = Adept().fit_arrays(curve.nprocs, curve.runtime)
@@ -199,5 +204,4 @@ def _assemble(
             methods[form] = _regression(complete)
             if form == LINE and runs.inputs:
                 methods["focused"] = _focused(runs, complete)
-    evidence = None if runs.inputs else Evidence(curve)
     return Members(methods, curve, runs, scaling, adept, evidence)

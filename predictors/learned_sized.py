@@ -160,15 +160,16 @@ class SizedHistory:
 
         They are brought there by the fit to all runs; see `predictors.residuals`.
         """
-        plain = self.predict(counts, size, reference)
-        if plain is None:
+        if not self.can_predict:
             return None
         ratios, other = self._compared(), None
+        known = ratios.counts
+        both = self.predict(np.concatenate([counts, known]), size, reference)
+        assert both is not None
         if isinstance(self._prototype, FocusedRegression):
-            focal = self.predict(ratios.counts, size, reference)
-            assert focal is not None
-            other = self._complete_seconds(ratios.counts, np.array([size])) / focal
-        return plain * ratios.factors(counts, size, other)
+            other = self._complete_seconds(known, np.array([size]))
+        said = both[counts.size :]
+        return ratios.corrected(both[: counts.size], counts, said, size, other)
 
     def _compared(self) -> SizedRatios:
         """Return the ratios of the runs to the fit to all runs."""

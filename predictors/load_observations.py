@@ -44,7 +44,7 @@ class LoadedRuns:
         return len(self.runtime)
 
 
-def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
+def available(samples: ArrayLike, form: LoadForm = "effective") -> float:
     """Reduce the samples of one run to the one figure that the model uses.
 
     Parameters
@@ -52,9 +52,11 @@ def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
     samples : array_like, shape (samples, places) or (samples,)
         Available fractions of each processor (or link) at each look; NaN where
         a sample is missing.
-    form : {"min_avg_avail", "min_avail"}
-        The smallest of the averages over time (load changes during runs), or
-        the smallest of the first samples (load stays as it was at the start).
+    form : {"effective", "min_avg_avail", "min_avail"}
+        The average over time of the smallest at each look (what a run feels
+        that moves at the pace of its slowest processor), the smallest of the
+        averages over time (the paper's), or the smallest of the first samples
+        (load stays as it was at the start).
 
     References
     ----------
@@ -62,10 +64,9 @@ def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
 
     Examples
     --------
-    >>> available([[1.0, 0.5], [0.2, 0.5]]), available([[1.0, 0.5], [0.2, 0.5]], "min_avail")
-    (0.5, 0.5)
-    >>> available([[1.0, 0.5], [0.2, 0.9]])
-    0.6
+    >>> samples = [[1.0, 0.5], [0.2, 0.9]]
+    >>> [round(available(samples, form), 2) for form in LOAD_FORMS]
+    [0.35, 0.6, 0.5]
     """
     values = np.asarray(samples, float)
     if values.size == 0:
@@ -73,7 +74,17 @@ def available(samples: ArrayLike, form: LoadForm = "min_avg_avail") -> float:
     values = values.reshape(len(values), -1)
     if form == "min_avail":
         return float(np.nanmin(values[0]))
+    if form == "effective":
+        seen = values[~np.isnan(values).all(axis=1)]
+        return float(np.nanmin(seen, axis=1).mean())
     return float(np.nanmean(values, axis=0).min())
+
+
+def check_form(form: str) -> None:
+    """Refuse a form of load that there is not."""
+    if form not in LOAD_FORMS:
+        known = ", ".join(map(repr, LOAD_FORMS))
+        raise PredictorError(f"load must be one of {known}, got {form!r}")
 
 
 def _fractions(column: pd.Series, form: LoadForm) -> tuple[FloatArray, IntArray]:
@@ -105,7 +116,7 @@ def loaded_runs(observations: pd.DataFrame, form: LoadForm, load: bool = True) -
         Columns ``nprocs``, ``runtime`` (seconds), ``size`` and, with `load`,
         ``available_cpu`` and ``available_bandwidth``: fractions in (0, 1], or
         arrays of samples as `available` takes them.
-    form : {"min_avg_avail", "min_avail"}
+    form : {"effective", "min_avg_avail", "min_avail"}
         How samples are reduced.
     load : bool
         Whether the columns of load are needed.

@@ -256,6 +256,8 @@ class LogLogPredictor:
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
         targets = np.unique(counts_of(log_q))
+        if evidence.declining(targets).all():  # the formula does not answer there
+            remarks = [remark for remark in remarks if remark.code != "expected_error"]
         return (
             remarks
             + range_remarks(self.model_, log_q, log_inputs, measured)

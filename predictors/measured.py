@@ -13,8 +13,8 @@ from math import log
 
 import numpy as np
 
-from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.observations import ObservedCurve
+from predictors.base import BoolArray, FloatArray, Remark
+from predictors.observations import ObservedCurve, part_of
 from predictors.remarks import DECLINING
 
 LEAST_SCATTER = 0.02
@@ -103,6 +103,11 @@ class Evidence:
         self.start = decline_start(curve)
         self.declines_after = None if self.start is None else curve.nprocs.item(self.start)
 
+    @cached_property
+    def ordinary(self) -> ObservedCurve:
+        """The measured counts without those that decline."""
+        return part_of(self.curve, ~self.declining(self.curve.nprocs))
+
     def declining(self, nprocs: FloatArray) -> BoolArray:
         """Say which counts lie beyond the fastest one of a declining end."""
         if self.declines_after is None:
@@ -126,27 +131,23 @@ class Evidence:
             From counts to what the model says, seconds. It is asked once, for the
             targets and the measured counts next to them.
         """
-        known, *_ = self._knots
+        known, logs, low, high = self._knots
         place = np.searchsorted(known, targets * (1.0 + _SAME), "right") - 1
         inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
         if not inside.any():
             model = seconds_of(targets)
             return self._not_below(model, targets), model
         left = place[inside]
-        at = np.abs(known[left] - targets[inside]) <= _SAME * known[left]
-        right = np.where(at, left, left + 1)
-        beside = np.unique(np.concatenate([left, right]))
-        asked, back = np.unique(np.concatenate([targets, known[beside]]), return_inverse=True)
-        said = seconds_of(asked)[back]
-        model = said[: len(targets)]
-        residual = np.zeros(len(known))
-        residual[beside] = self._residuals(beside, said[len(targets) :])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.log(targets[inside] / known[left]) / np.log(known[right] / known[left])
-        share = np.where(at, 0.0, share)
-        correction = (1.0 - share) * residual[left] + share * residual[right]
+        at = np.log(targets[inside]) - logs[left]
+        right = left + (at > _SAME)
+        first, end = left.min(), right.max() + 1
+        said = seconds_of(np.concatenate([targets, known[first:end]]))
+        model, there = said[: len(targets)], np.log(said[len(targets) :])
+        residual = np.minimum(np.maximum(there, low[first:end]), high[first:end]) - there
+        share = at / np.where(right > left, logs[right] - logs[left], 1.0)
+        before, after = residual[left - first], residual[right - first]
         kept = model.copy()
-        kept[inside] = _moved(model[inside], correction)
+        kept[inside] = _moved(model[inside], before + share * (after - before))
         return self._not_below(self._at_lone(kept, targets), targets), model
 
     def remarks(self, targets: FloatArray) -> list[Remark]:
@@ -164,22 +165,39 @@ class Evidence:
         found = []
         for target, is_measured in zip(out.tolist(), self.measured(out).tolist(), strict=True):
             if is_measured:
-                own = text + "beyond it the measured runtimes are repeated"
+                own = text + "there the measured runtimes are repeated"
                 found.append(Remark("warning", DECLINING, own, None, target))
             else:
-                own = text + "beyond it nothing but the measured counts is predicted"
+                own = text + "where nothing was measured there, nothing is predicted"
                 found.append(Remark("unusable", DECLINING, own, None, target))
         return found
 
     @cached_property
-    def _knots(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Counts that answers keep to, with the least and greatest ln runtime of an answer."""
+    def _knots(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Counts that answers keep to, ln of them, and the ends of ln runtime there."""
         low, high = self._bounds
-        if not (self._exempt or self._alone):
-            return self.curve.nprocs, low, high
-        held = np.ones(len(low), bool)
-        held[[*self._exempt, *self._alone]] = False
-        return self.curve.nprocs[held], low[held], high[held]
+        known = self.curve.nprocs
+        apart = [*self._exempt, *self._lone]
+        if apart:
+            held = np.ones(len(low), bool)
+            held[apart] = False
+            known, low, high = known[held], low[held], high[held]
+        return known, np.log(known), low, high
+
+    @cached_property
+    def _lone(self) -> list[int]:
+        """Places of points that say nothing of the counts beside them, spikes among them.
+
+        A spike is slower by more than s than a smaller count and than a larger one.
+        """
+        runtime = self.curve.runtime
+        end = len(runtime) - 1 if self.start is None else self.start
+        inner = runtime[1:end]
+        before = np.minimum.accumulate(runtime)[: len(inner)]
+        after = np.minimum.accumulate(runtime[end:0:-1])[::-1][1:]
+        spikes = np.log(inner / np.maximum(before, after)) > scatter_reach(self.curve)
+        found = set(self._alone) | set((np.flatnonzero(spikes) + 1).tolist())
+        return sorted(found - set(self._exempt))
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -191,30 +209,24 @@ class Evidence:
             low[self.start + 1 :] = high[self.start + 1 :] = np.log(curve.runtime[self.start + 1 :])
         return low, high
 
-    def _residuals(self, places: IntArray, model: FloatArray) -> FloatArray:
-        """Return how far ln of the model must move at some of the measured counts."""
-        _, low, high = self._knots
-        said = np.log(model)
-        return np.asarray(np.clip(said, low[places], high[places]) - said, float)
-
     def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
         """Keep answers at the lone points to these."""
         low, high = self._bounds
-        for place in self._alone:
+        for place in self._lone:
             count = self.curve.nprocs[place]
             here = np.abs(targets - count) <= _SAME * count
             seconds[here] = np.clip(seconds[here], np.exp(low[place]), np.exp(high[place]))
         return seconds
 
     def _not_below(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
-        """Hold answers in a declining end at the shortest runtime, past it at the last."""
+        """Hold answers in a declining end above the shortest runtime, past it at the last."""
         declining = self.declining(targets)
         if self.start is None or not declining.any():
             return seconds
         runtime = self.curve.runtime
+        held = np.maximum(seconds, runtime[self.start])
         past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
-        least = np.where(past, runtime[-1], runtime[self.start])
-        return np.where(declining, np.maximum(seconds, least), seconds)
+        return np.where(past, runtime[-1], np.where(declining, held, seconds))
 
 
 def moved_range(
@@ -235,5 +247,5 @@ def moved_range(
 
 def _moved(seconds: FloatArray, change: FloatArray) -> FloatArray:
     """Return seconds with their logarithms moved, finite and positive; the same by nought."""
-    moved = np.exp(np.clip(np.log(seconds) + change, -_LARGEST, _LARGEST))
+    moved = np.exp(np.minimum(np.maximum(np.log(seconds) + change, -_LARGEST), _LARGEST))
     return np.asarray(np.where(change == 0.0, seconds, moved), float)

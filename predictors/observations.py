@@ -1,7 +1,7 @@
 """Runs of one application, checked and merged to one runtime a processor count."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.errors import PredictorError
 
 _OUTLIER_DISTANCE = 3.0 * 1.4826
@@ -159,6 +159,14 @@ def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
         sqrt(log_squares / freedom) if freedom else 0.0,
         tuple((float(n), time) for n in counts for time in merged[n].dropped),
     )
+
+
+def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
+    """Return some of the counts as a curve of their own."""
+    if kept.all():
+        return curve
+    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
+    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})
 
 
 def _median(ordered: Sequence[float]) -> float:

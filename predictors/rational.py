@@ -11,7 +11,14 @@ from predictors.base import BoolArray, FloatArray, Remark
 from predictors.complexity import Term, complexity_choices
 from predictors.errors import NotFittedError, PredictorError
 from predictors.linear_fit import LinearFit, Method, Weights, check_method, fit_linear, solve
-from predictors.load_observations import LoadedRuns, LoadForm, Targets, loaded_runs, targets
+from predictors.load_observations import (
+    LoadedRuns,
+    LoadForm,
+    Targets,
+    check_form,
+    loaded_runs,
+    targets,
+)
 from predictors.load_reliability import judge
 from predictors.rational_form import GROWTHS, RationalForm
 from predictors.remarks import check_level, refuse_unusable
@@ -40,9 +47,10 @@ class RationalPolynomial:
         Non-negative, or the paper's plain least squares.
     weights : {"absolute", "relative"}
         Whether errors count in seconds or relative to the runtime.
-    load : {"min_avg_avail", "min_avail"}
-        How arrays of samples in the load columns are reduced: the smallest
-        average over the run, or the smallest value at its start.
+    load : {"effective", "min_avg_avail", "min_avail"}
+        How arrays of samples in the load columns are reduced: the average over
+        the run of the smallest at each look, the smallest average over the run
+        (the paper's), or the smallest value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
 
@@ -91,12 +99,11 @@ class RationalPolynomial:
         communication: object,
         method: Method = "nnls",
         weights: Weights = "absolute",
-        load: LoadForm = "min_avg_avail",
+        load: LoadForm = "effective",
         growth: str = "auto",
     ) -> None:
         check_method(method, weights)
-        if load not in ("min_avg_avail", "min_avail"):
-            raise PredictorError(f"load must be 'min_avg_avail' or 'min_avail', got {load!r}")
+        check_form(load)
         if growth != "auto" and growth not in GROWTHS:
             known = ", ".join(map(repr, ("auto", *GROWTHS)))
             raise PredictorError(f"growth must be one of {known}, got {growth!r}")

@@ -110,8 +110,12 @@ class LoadedHistory:
 
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
-        plain = self._plain_parts(counts, size)
-        return plain.scaled(self._compared().factors(counts))
+        measured = self._compared()
+        known = measured.measured()
+        plain = self._plain_parts(np.concatenate([counts, known]), size)
+        idle = plain.under(*np.ones((2, counts.size + known.size)))
+        said, own = idle[counts.size :], idle[: counts.size]
+        return plain.first(counts.size).scaled(measured.corrected(own, counts, said) / own)
 
     def measured(self, nprocs: int, size: float) -> tuple[int, Parts]:
         """Return how many runs are kept at a count, and the parts of a job by their mean."""
@@ -163,9 +167,10 @@ class RationalPerApplication:
     fit : {"nnls", "ols"}
         Non-negative or plain least squares.
     weights : {"absolute", "relative"}
-    load : {"min_avg_avail", "min_avail"}
-        Which of the measured figures of load is used: the least average over
-        the run, or the least value at its start.
+    load : {"effective", "min_avg_avail", "min_avail"}
+        Which of the measured figures of load is used: the average over the run
+        of the least at each look, the least average over the run (the paper's),
+        or the least value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
     calibration : int or None
@@ -207,7 +212,7 @@ class RationalPerApplication:
         communication: Any = ("n",),
         fit: Method = "nnls",
         weights: Weights = "relative",
-        load: LoadForm = "min_avg_avail",
+        load: LoadForm = "effective",
         growth: str = "auto",
         calibration: int | None = None,
         charge: bool = True,

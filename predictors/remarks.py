@@ -110,11 +110,24 @@ def misfit_remark(curve: ObservedCurve, residuals: FloatArray) -> list[Remark]:
     return [Remark("warning", "high_fitting_error", text, count)]
 
 
-def few_remark(curve: ObservedCurve, least: int, model: str) -> list[Remark]:
-    """Warn if there are fewer distinct counts than the model's parameters."""
+def few_remark(
+    curve: ObservedCurve, least: int, model: str, end: float | None = None
+) -> list[Remark]:
+    """Warn if there are fewer distinct counts than the model's parameters.
+
+    The next to measure is twice the last, or half of the first where counts beyond
+    `end` decline.
+    """
     seen = len(curve.nprocs)
     if seen >= least:
         return []
-    next_count = int(np.ceil(2.0 * curve.nprocs[-1]))
-    text = f"{seen} distinct processor count{'s' if seen > 1 else ''}; {model} needs {least}"
+    first, last = curve.nprocs[0], curve.nprocs[-1]
+    next_count: int | None = int(np.ceil(2.0 * last))
+    before = ""
+    if end is not None:
+        next_count = int(np.ceil(0.5 * first)) if first > 1.0 else None
+        before = " before the decline" if last <= end else ""
+    text = (
+        f"{seen} distinct processor count{'s' if seen > 1 else ''}{before}; {model} needs {least}"
+    )
     return [Remark("warning", "few_points", text, next_count)]

@@ -34,8 +34,8 @@ def print_report(report: Report, console: Console) -> None:
     for least, count in report.at_efficiency.items():
         text = "beyond the counts considered" if count is None else f"{count:.4g} processors"
         console.print(f"efficiency of at least {least}: up to {text}")
-    for remark in report.remarks:
-        console.print(f"{remark.grade}: {remark.text}", markup=False)
+    for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in report.remarks):
+        console.print(line, markup=False)
     if report.measure_next is not None:
         console.print(f"measure next on: {report.measure_next} processors")
     else:

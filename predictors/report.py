@@ -136,7 +136,7 @@ def build_report(
         {f"{e:g}": _at_efficiency(model, counts, speedup, e, end) for e in EFFICIENCIES},
         end,
         remarks,
-        _next(remarks, float(observed.max())),
+        _next(remarks, float(observed.max()), end),
     )
 
 
@@ -195,11 +195,14 @@ def _at_efficiency(
     return float(counts[enough[-1]])
 
 
-def _next(remarks: tuple[Remark, ...], last: float) -> int | None:
-    """Return the count that the gravest remark asks to measure; nearest beyond on a tie."""
+def _next(remarks: tuple[Remark, ...], last: float, end: float | None) -> int | None:
+    """Return the count that the gravest remark asks to measure; nearest beyond on a tie.
+
+    Counts beyond the fastest of a declining end are not worth it.
+    """
     asked = [
         (-_ORDER.index(remark.grade), abs(remark.measure_at - last), remark.measure_at)
         for remark in remarks
-        if remark.measure_at is not None
+        if remark.measure_at is not None and (end is None or remark.measure_at <= end)
     ]
     return min(asked)[2] if asked else None

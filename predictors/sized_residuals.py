@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.residuals import PRIOR_RUNS, factors
+from predictors.residuals import corrected
 
 LIKE = np.log(2.0)
 """A run of a size that is off by this much, as a logarithm, counts half."""
@@ -15,8 +15,10 @@ LIKE = np.log(2.0)
 @njit(cache=True)
 def averages(
     places: IntArray, ratios: FloatArray, sizes: FloatArray, size: float, number: int
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, float]:
     """Return the mean ratio at each measured count, runs of like size first, and their weight.
+
+    Besides, the weighed sum of their squared distances to these means.
 
     Parameters
     ----------
@@ -29,13 +31,17 @@ def averages(
     number : int
         How many counts were measured.
     """
-    means, weights = np.zeros(number), np.zeros(number)
+    means, weights, squares = np.zeros(number), np.zeros(number), 0.0
     for i in range(places.size):
         off = (sizes[i] - size) / LIKE
         weight = 1.0 if np.isnan(off) else 1.0 / (1.0 + off * off)
         means[places[i]] += weight * ratios[i]
         weights[places[i]] += weight
-    return means / weights, weights
+        squares += weight * ratios[i] * ratios[i]
+    for k in range(number):
+        means[k] /= weights[k]
+        squares -= weights[k] * means[k] * means[k]
+    return means, weights, max(squares, 0.0)
 
 
 class SizedRatios:
@@ -59,8 +65,9 @@ class SizedRatios:
     >>> runs = SizedRatios(*known, np.array([8.0, 1.0, 10.0]))
     >>> runs.number(8), round(runs.mean(8), 6)
     (2, 2.0)
-    >>> runs.factors(np.array([1, 8]), 1.0).round(2).tolist()
-    [1.0, 1.61]
+    >>> said = np.array([8.0, 1.0])
+    >>> runs.corrected(said, runs.counts, said, 1.0).round(2).tolist()
+    [8.0, 1.91]
     """
 
     def __init__(
@@ -71,7 +78,6 @@ class SizedRatios:
         self._places: IntArray = places
         self._ratios = np.log(runtimes / predicted)
         self._sizes = np.log(sizes)
-        self._known = np.log(distinct)
 
     def number(self, nprocs: int) -> int:
         """Return how many runs are kept at a count."""
@@ -82,24 +88,33 @@ class SizedRatios:
         here = self._at(nprocs)
         return exp(self._ratios[here].mean()) if here.any() else nan
 
-    def factors(self, counts: IntArray, size: float, other: FloatArray | None = None) -> FloatArray:
-        """Return what the model's answers at some counts are corrected by for a job of a size.
+    def corrected(
+        self,
+        runtimes: FloatArray,
+        counts: IntArray,
+        said: FloatArray,
+        size: float,
+        other: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return what a model says of a job of a size as the runs correct it.
 
         Parameters
         ----------
+        runtimes : numpy.ndarray of float, shape (k,), seconds
         counts : numpy.ndarray of int, shape (k,)
+        said : numpy.ndarray of float, shape (m,), seconds
+            What it says at the measured counts.
         size : float
             NaN where hidden.
-        other : numpy.ndarray of float, shape (m,), optional
-            Where another model answers: the ratio of the one compared to it, at each
-            measured count.
+        other : numpy.ndarray of float, shape (m,), seconds, optional
+            What the model that the runs were compared with says there, if it is another.
         """
-        means, weights = averages(
+        means, weights, squares = averages(
             self._places, self._ratios, self._sizes, float(np.log(size)), self.counts.size
         )
         if other is not None:
-            means += np.log(other)
-        found: FloatArray = factors(counts, self._known, means * (weights / (weights + PRIOR_RUNS)))
+            means += np.log(other / said)
+        found: FloatArray = corrected(runtimes, counts, said, self.counts, means, weights, squares)
         return found
 
     def _at(self, nprocs: int) -> BoolArray:

@@ -104,7 +104,7 @@ class TrainingRuns:
 
 
 def counts_of(log_q: FloatArray) -> FloatArray:
-    """Return processor counts from their log2, whole ones without the rounding error.
+    """Return processor counts from their log2, to twelve digits, so without rounding error.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def counts_of(log_q: FloatArray) -> FloatArray:
     [3.0, 5.5, 100.0]
     """
     counts = np.exp2(log_q)
-    whole = np.rint(counts)
-    return np.asarray(np.where(np.abs(counts - whole) <= 1e-9 * whole, whole, counts), float)
+    digits = 10.0 ** (11.0 - np.floor(np.log10(counts)))
+    return np.asarray(np.rint(counts * digits) / digits, float)
 
 
 def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:

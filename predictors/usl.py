@@ -60,10 +60,13 @@ class UniversalScalability(CurveEstimator):
         return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
 
     def _remarks(self, targets: FloatArray) -> list[Remark]:
+        ordinary = self._evidence.ordinary
         return [
             *data_remarks(self.curve_),
-            *few_remark(self.curve_, 4, "the universal scalability law with a check"),
-            *misfit_remark(self.curve_, self._fit.residuals),
+            *few_remark(
+                self.curve_, 4, "the universal scalability law with a check", self.declines_after_
+            ),
+            *misfit_remark(ordinary, self._fit.residuals[: len(ordinary.nprocs)]),
             *far_remarks(self.curve_, targets),
         ]
 

@@ -6,6 +6,7 @@ The printed module is predictors/consensus_calibration.py. The rule is chosen am
 random ones by errors 1.5 to 4.2 times beyond three or four counts; the loss that chooses
 it, and the factor on the ranges, by leaving out files. The range's scale comes from
 quantile regression, its quantiles from the errors, on windows of one to six counts.
+Targets in and beyond a declining end, where no method answers, are left out.
 """
 
 import argparse
@@ -212,15 +213,16 @@ class Chooser:
 
 def headline(said: Voices) -> np.ndarray:
     """Return the indices of the cases that rules are chosen by."""
-    return np.flatnonzero(np.isin(said.counts, HEADLINE) & (said.distance != "inside"))
+    shown = np.isin(said.counts, HEADLINE) & (said.distance != "inside")
+    return np.flatnonzero(shown & ~said.declining)
 
 
 def chooser(folder: Path, said: Voices, rules: list[ConsensusRule] | None = None) -> Chooser:
     """Try candidate rules on the headline's cases."""
     rows = np.flatnonzero(np.isin(said.counts, HEADLINE))
     asked = said.take(rows)
-    shown = np.flatnonzero(asked.distance != "inside")
-    singles = np.array(list(single_errors(folder, asked, HEADLINE).values()))[:, shown]
+    shown = headline(asked)
+    singles = np.array(list(single_errors(folder, HEADLINE).values()))[:, shown]
     return Chooser(Trials(asked.take(shown), singles, rules or candidate_rules()))
 
 
@@ -302,6 +304,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     said = voices(folder, COUNTS)
     loss, rule = chooser(folder, said).rule(None)
+    said = said.take(np.flatnonzero(~said.declining))
     middle, apart = combine(rule, said)
     wider = widening(said, middle, apart)
     print(show(rule, fit_ranges(said, middle, apart, wider)))

@@ -1,10 +1,14 @@
 """What every method says on every case of the protocol, as arrays (for the two studies)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from predictors import Adept, Amdahl, LogLogRegression, UniversalScalability
 from predictors.consensus import BETWEEN
 from predictors.consensus_members import LINE, fit_members
 from predictors.consensus_rule import ConsensusRule, RangeModel, damped_growth, weighted_median
@@ -12,7 +16,13 @@ from predictors.evaluation import Case, MeasuredCurve, cases, read_curves
 from scripts.gaussian_process import gaussian_process
 
 METHODS = ("adept", "linear", "quadratic", "amdahl", "usl")
-ABSENT = -1
+ALONE: dict[str, Callable[[], Any]] = {
+    "adept": Adept,
+    "linear": partial(LogLogRegression, (), "linear", "total"),
+    "quadratic": partial(LogLogRegression, (), "quadratic", "total"),
+    "amdahl": Amdahl,
+    "usl": UniversalScalability,
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class Voices:
     information : numpy.ndarray, shape (c,)
     grade : numpy.ndarray of str, shape (c,)
         ADEPT's own, at the target.
+    declining : numpy.ndarray of bool, shape (c,)
+        Whether the target lies in or beyond a declining end, where no method answers.
     """
 
     source: np.ndarray
@@ -48,22 +60,24 @@ class Voices:
     reach: np.ndarray
     information: np.ndarray
     grade: np.ndarray
+    declining: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Voices":
         """Return the cases at these rows."""
         return Voices(**{f.name: getattr(self, f.name)[..., rows] for f in fields(self)})
 
 
-def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, str]:
+def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, str, bool]:
     members = fit_members((), case.nprocs, case.runtime)
-    log_q = np.log2([case.target])
-    end = np.clip(log_q, np.log2(case.nprocs[0]), np.log2(case.nprocs[-1]))
+    log_q, known = np.log2([case.target]), members.curve.nprocs
+    end = np.clip(log_q, np.log2(known[0]), np.log2(known[-1]))
+    assert members.evidence is not None
     nothing = np.empty((1, 0))
     found = [np.full(len(METHODS), np.nan), np.full(len(METHODS), np.nan)]
     for name, method in members.methods.items():
         for values, where in zip(found, (log_q, end), strict=True):
             values[METHODS.index(name)] = method(where, nothing)[0]
-    logs = np.log(case.nprocs)
+    logs = np.log(known)
     return (
         found[0],
         found[1],
@@ -71,6 +85,7 @@ def _answers(case: Case) -> tuple[np.ndarray, np.ndarray, float, float, float, s
         float((log_q - end)[0] * np.log(2.0)),
         float(((logs - logs.mean()) ** 2).sum()),
         members.adept_grades(log_q)[0],
+        bool(members.evidence.declining(np.array([case.target]))[0]),
     )
 
 
@@ -79,7 +94,9 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
     curves: list[MeasuredCurve] = read_curves(folder)
     asked = [case for count in counts for case in cases(curves, count)]
     answers = [_answers(case) for case in asked]
-    target, at_end, between, reach, information, grade = map(np.array, zip(*answers, strict=True))
+    target, at_end, between, reach, information, grade, declining = map(
+        np.array, zip(*answers, strict=True)
+    )
     return Voices(
         source=np.array([case.source for case in asked]),
         problem=np.array([f"{case.source}: {case.problem}" for case in asked]),
@@ -92,27 +109,33 @@ def voices(folder: Path, counts: tuple[int, ...]) -> Voices:
         reach=reach,
         information=information,
         grade=grade,
+        declining=declining,
     )
 
 
-def single_errors(folder: Path, said: Voices, counts: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Return relative errors of every single method, and of a Gaussian process.
-
-    `said` holds the cases in the folder with these numbers of inputs.
-    """
-    errors = {
-        name: np.abs(np.expm1(row - said.actual))
-        for name, row in zip(METHODS, said.target, strict=True)
-    }
+def single_errors(folder: Path, counts: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return relative errors of every single method, as it answers, and of a Gaussian process."""
     asked = [case for count in counts for case in cases(read_curves(folder), count)]
-    errors["gaussian process"] = np.array(
-        [abs(gaussian_process(c.nprocs, c.runtime, c.target) / c.actual - 1.0) for c in asked]
-    )
-    return errors
+    answer: dict[str, Callable[[Case], float]] = {
+        name: partial(_alone, model) for name, model in ALONE.items()
+    }
+    answer["gaussian process"] = lambda c: gaussian_process(c.nprocs, c.runtime, c.target)
+    return {
+        name: np.array([abs(seconds(case) / case.actual - 1.0) for case in asked])
+        for name, seconds in answer.items()
+    }
+
+
+def _alone(model: Callable[[], Any], case: Case) -> float:
+    fitted = model().fit_arrays(case.nprocs, case.runtime)
+    return float(fitted.predict([case.target])[0])
 
 
 def combine(rule: ConsensusRule, said: Voices) -> tuple[np.ndarray, np.ndarray]:
-    """Return the consensus' ln seconds and the disagreement, as `Consensus` computes them."""
+    """Return the consensus' ln seconds and the disagreement, as `Consensus` computes them.
+
+    It is the plain consensus, before the layer that keeps answers to what was measured.
+    """
     middle, apart = np.empty(said.actual.size), np.empty(said.actual.size)
     weights = np.repeat([[rule.weights[name]] for name in METHODS], said.actual.size, axis=1)
     weights[METHODS.index("adept")] *= [rule.grades.get(grade, 1.0) for grade in said.grade]
@@ -148,12 +171,3 @@ def scales(ranges: RangeModel, said: Voices, apart: np.ndarray) -> np.ndarray:
             for m, u, a in zip(said.counts, said.reach, apart, strict=True)
         ]
     )
-
-
-def covered(
-    ranges: RangeModel, said: Voices, middle: np.ndarray, apart: np.ndarray, level: float
-) -> np.ndarray:
-    """Return which cases lie within the range of that level."""
-    low, high = ranges.ends(level)
-    scale, error = scales(ranges, said, apart), said.actual - middle
-    return (error >= low * scale) & (error <= high * scale)

@@ -3,9 +3,10 @@
 python -m scripts.study_consensus FOLDER
 
 Windows of three and four consecutive counts, targets between them and 1.5 to 2.1 and
-3 to 4.2 times beyond; every source file weighs the same. For each file the loss that
-chooses the rule, the rule, the ranges and their widening come from the other files
-(cross-fitted). Intervals are 95 %, from 2,000 resamplings of curves.
+3 to 4.2 times beyond, every method as it answers users; every source file weighs the
+same. For each file the loss that chooses the rule, the rule, the ranges and their
+widening come from the other files (cross-fitted). Intervals are 95 %, from 2,000
+resamplings of curves.
 """
 
 import argparse
@@ -14,14 +15,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from predictors.consensus import Consensus
 from predictors.consensus_calibration import RANGES, RULE
+from predictors.consensus_rule import ConsensusRule, RangeModel
 from predictors.evaluation import (
+    Case,
     bootstrap_interval,
+    cases,
+    read_curves,
     source_weights,
     weighted_quantile,
 )
 from scripts.calibrate_consensus import COUNTS, HEADLINE, chooser, fit_ranges, widening
-from scripts.consensus_voices import METHODS, Voices, combine, covered, single_errors, voices
+from scripts.consensus_voices import METHODS, Voices, combine, single_errors, voices
 
 LEVEL = 0.8
 RESAMPLES = 2000
@@ -30,24 +36,32 @@ RESAMPLES = 2000
 def cross_fitted(folder: Path, said: Voices) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return relative errors, coverage at 80 %, and what was chosen without each file."""
     choose = chooser(folder, said)
+    asked = [case for count in COUNTS for case in cases(read_curves(folder), count)]
     errors, inside = np.empty(said.actual.size), np.empty(said.actual.size, dtype=bool)
     chosen = []
     for source in np.unique(said.source).tolist():
         held = said.source == source
         loss, rule = choose.rule(source)
-        rest, part = said.take(np.flatnonzero(~held)), said.take(np.flatnonzero(held))
+        rest = said.take(np.flatnonzero(~held & ~said.declining))
         known = combine(rule, rest)
         wider = widening(rest, *known)
         ranges = fit_ranges(rest, *known, wider)
-        middle, apart = combine(rule, part)
-        errors[held] = np.abs(np.expm1(middle - part.actual))
-        inside[held] = covered(ranges, part, middle, apart, LEVEL)
+        for place in np.flatnonzero(held).tolist():
+            errors[place], inside[place] = answered(asked[place], rule, ranges)
         weights = ", ".join(f"{name} {rule.weights[name]:.1f}" for name in METHODS)
         chosen.append(
             f"{source}: {weights}; line rate {rule.line_rate:.2f}, mean {rule.mean_share:.2f}, "
             f"typical {rule.typical_exponent:.2f}, wider {wider:.3f}; {loss}"
         )
     return errors, inside, chosen
+
+
+def answered(case: Case, rule: ConsensusRule, ranges: RangeModel) -> tuple[float, bool]:
+    """Return the relative error of the consensus as it answers, and whether its range holds."""
+    model = Consensus(rule=rule, ranges=ranges).fit_arrays(case.nprocs, case.runtime)
+    low, high = model.predict_range([case.target], LEVEL)
+    error = abs(model.predict([case.target])[0] / case.actual - 1.0)
+    return float(error), bool(low[0] <= case.actual <= high[0])
 
 
 def quantiles(said: Voices, errors: dict[str, np.ndarray]) -> pd.DataFrame:
@@ -123,8 +137,9 @@ def main() -> None:
     errors, inside, chosen = cross_fitted(folder, everything)
     rows = np.flatnonzero(np.isin(everything.counts, HEADLINE))
     said = everything.take(rows)
-    single = single_errors(folder, said, HEADLINE)
-    shipped = np.abs(np.expm1(combine(RULE, said)[0] - said.actual))
+    single = single_errors(folder, HEADLINE)
+    asked = [case for count in HEADLINE for case in cases(read_curves(folder), count)]
+    shipped = np.array([answered(case, RULE, RANGES)[0] for case in asked])
     table = {**single, "consensus, cross-fitted": errors[rows], "consensus, as shipped": shipped}
     print(quantiles(said, table).to_string(), "\n")
     for distance in ("near", "far"):

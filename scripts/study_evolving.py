@@ -17,9 +17,13 @@ from numpy.typing import NDArray
 
 from scripts.composing import composed
 from scripts.study_shared import changes, interval
+from sim.asking_metrics import asking_figures
 from sim.run import play, set_scene
 
 FloatArray = NDArray[np.float64]
+
+KILLED = ("evolving.stop_in_time=false", "evolving.resubmit=false")
+COSTLY = "policy/reallocation/cost@policy.grants.cost=constant"
 
 WAYS: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] = {
     "walltime": {
@@ -48,17 +52,71 @@ WAYS: Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]] = {
             for hours in (2, 8, 32)
         }.items()
     },
+    "longer_limits": {
+        "easy": {
+            "stops in time, asks nothing": ["evolving.asks.walltime=false"],
+            "asks, at once or never": ["policy/grants=now"],
+            "asks, at once or later": ["policy/grants=defer"],
+            "asks, reservations give way": ["policy/grants=now", "policy.grants.harmless=false"],
+        },
+        "conservative": {
+            f"conservative, {way}": ["policy=conservative", *overrides]
+            for way, overrides in {
+                "asks nothing": ["evolving.asks.walltime=false"],
+                "at once or never": ["policy/grants=now"],
+                "at once or later": ["policy/grants=defer"],
+                "reservations give way": ["policy/grants=now", "policy.grants.harmless=false"],
+            }.items()
+        },
+        "killed": {
+            "killed for good, asks nothing": [*KILLED, "evolving.asks.walltime=false"],
+            "killed for good, at once or later": [*KILLED, "policy/grants=defer"],
+        },
+    },
+    "more_processors": {
+        policy: {
+            f"{policy}, {way}": [f"policy={policy}", *overrides]
+            for way, overrides in {
+                "refused": ["policy/grants=none"],
+                "at once or never": ["policy/grants=now", COSTLY],
+                "at once or later": ["policy/grants=defer", COSTLY],
+                "reservations give way": [
+                    *("policy/grants=defer", COSTLY, "policy.grants.harmless=false"),
+                ],
+                "later, half efficient": [
+                    *("policy/grants=defer", COSTLY, "evolving.asks.efficiency=0.5"),
+                ],
+            }.items()
+        }
+        for policy in ("easy", "conservative")
+    },
 }
 """For each preset: groups of ways to run the same jobs, the first being the yardstick."""
 
+ASKING = ("longer_limits", "more_processors")
+"""Presets in which jobs ask."""
+
 
 class Seen(NamedTuple):
-    """What one run showed: response times, share of area lost, restarts, unfinished jobs."""
+    """What one run showed: response times, and figures a job or as shares.
+
+    Attributes
+    ----------
+    response : numpy.ndarray of float, seconds
+    lost, restarts, unfinished : float
+        Share of the area lost, restarts a job, share of the jobs.
+    asked, granted, denied : float
+        Requests a job, share of them granted, and hours a job that refusals cost;
+        NaN where nobody may ask.
+    """
 
     response: FloatArray
     lost: float
     restarts: float
     unfinished: float
+    asked: float
+    granted: float
+    denied: float
 
 
 def run(preset: str, overrides: Sequence[str]) -> Seen:
@@ -70,11 +128,17 @@ def run(preset: str, overrides: Sequence[str]) -> Seen:
     area = float(((held.end_time - held.start_time) * held.processors).sum())
     lost = paid.lost_work + paid.checkpoint_overhead + paid.restart_overhead
     unfinished = sum(status != "completed" for status in records.status)
+    jobs, told = len(records.status), asking_figures(records)
+    requests = float(told.get("requests") or np.nan)
+    denied = float(told.get("denied_time", np.nan) or 0) + float(told.get("denied_wait") or 0)
     return Seen(
         np.asarray(records.end_time - records.submit_time, float),
         float(lost.sum()) / area,
         float(records.restarts.sum()) / len(records.restarts),
-        unfinished / len(records.status),
+        unfinished / jobs,
+        requests / jobs,
+        float(told.get("requests_granted") or 0) / requests,
+        denied / 3600 / jobs,
     )
 
 
@@ -87,12 +151,15 @@ def rows(
         seen = [run(preset, [*overrides, *more, f"seed={k}"]) for k in range(1, seeds + 1)]
         response = [each.response for each in seen]
         first = first or response
-        means = [float(np.mean([each[at] for each in seen])) for at in (1, 2, 3)]
+        means = [float(np.mean([each[at] for each in seen])) for at in range(1, 7)]
         gained = ("", "") if response is first else changes(response, first)
         minutes = interval(np.array([each.mean() / 60 for each in response]))
-        lost, restarts, unfinished = means
+        lost, restarts, unfinished, asked, granted, denied = means
         figures = (f"{100 * lost:.1f}", f"{restarts:.2f}", f"{100 * unfinished:.1f}")
-        found.append((way, minutes, *gained, *figures))
+        told = (f"{asked:.2f}", f"{100 * granted:.0f}", f"{denied:.2f}")
+        told = told if np.isfinite(asked) else ("", "", "")
+        asks = preset in ASKING
+        found.append((way, minutes, *gained, *figures, *(told if asks else ())))
     return found
 
 
@@ -107,8 +174,10 @@ def main() -> None:
         "way", "response, minutes", "mean, %", "typical job, %", "area lost, %",
         "restarts a job", "unfinished, %",
     )  # fmt: skip
+    asking = ("requests a job", "granted, %", "hours a job that refusals cost")
     for preset in arguments.presets:
-        print("| " + " | ".join(heading) + " |\n" + "| --- " * len(heading) + "|")
+        columns = (*heading, *(asking if preset in ASKING else ()))
+        print("| " + " | ".join(columns) + " |\n" + "| --- " * len(columns) + "|")
         for ways in WAYS[preset].values():
             for row in rows(preset, ways, arguments.seeds, arguments.more):
                 print("| " + " | ".join(row) + " |", flush=True)

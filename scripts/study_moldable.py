@@ -1,7 +1,7 @@
 """Check published claims on moldable policies, each from its experiment preset.
 
 Usage: python -m scripts.study_moldable [NAME ...] [--replications 10] [--jobs 2000]
-                                         [--reference POLICY]
+                                         [--reference POLICY] [--menu powers_of_two]
 
 All policies of a table replay the same jobs (common random numbers); a
 difference is the mean over replications of log ratios of mean response times,
@@ -18,6 +18,7 @@ from scripts.composing import axes, composed, settings
 from sim.engine import simulate
 from sim.metrics import summarise
 from sim.outcome import Outcome
+from sim.policies.advice import MENUS
 from sim.policies.allocation.queue_time_kernels import predicted_end
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import StrictScheduler
@@ -239,6 +240,7 @@ def study_queue_times(more: list[str], replications: int) -> list[str]:
 
 REFERENCES = {
     "molding_by_load": "easy",
+    "molding_of_downey": "easy",
     "parallelism_and_load": "a_plus_cut",
     "whole_queue": "sa",
     "scalability": "sa",
@@ -256,8 +258,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--reference", help="policy of which changes are shown, by default the table's own"
     )
+    parser.add_argument(
+        "--menu", choices=MENUS, help="counts that all rules choose from; by default the preset's"
+    )
     asked = parser.parse_args(arguments)
-    more = [f"workload.jobs={asked.jobs}"]
+    more = [f"workload.jobs={asked.jobs}", *([f"menu={asked.menu}"] if asked.menu else [])]
     for name in asked.names:
         print(f"### {name}\n", flush=True)
         if name == "herd":

@@ -16,7 +16,7 @@ import pandas as pd
 
 from predictors.forecast import NwsMixture
 from predictors.load_comparators import RatioPolynomial, SizePolynomial
-from predictors.load_observations import available
+from predictors.load_observations import LoadForm, available
 from predictors.rational import RationalPolynomial
 from sim.load import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.load_sensors import LoadSensors
@@ -34,7 +34,8 @@ class Case:
     """One experiment: an application, a machine, and the sizes to learn from and to predict.
 
     ``powers`` are the leading complexities (power, logs) of computation and
-    communication; a tenth of each part goes to the next lower power.
+    communication; a tenth of each part goes to the next lower power. ``form`` is the
+    figure of the load of several processors, by default the paper's.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Case:
     every: float = 120.0
     slower: float = 1.0
     paper: str = ""
+    form: LoadForm = "min_avg_avail"
 
 
 def _steps(first: float, last: float, step: float, repeats: int = 1) -> tuple[float, ...]:
@@ -141,7 +143,11 @@ def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
         else:
             end = load.completion(own, time + seconds["init"], *busy)
             samples = sensors.during(own, time, end)
-        measured = (available(samples.cpu), available(samples.bandwidth), len(samples.cpu))
+        measured = (
+            available(samples.cpu, case.form),
+            available(samples.bandwidth, case.form),
+            len(samples.cpu),
+        )
         rows.append((training, len(own), size, end - time, *measured))
         time = end
     names = ["training", "nprocs", "size", "runtime", "available_cpu", "available_bandwidth"]
@@ -298,35 +304,71 @@ def drastic_changes(seeds: range) -> Iterator[str]:
             yield f"| {case.name} | {length} | {' | '.join(cells)} |"
 
 
+def features(seeds: range) -> Iterator[str]:
+    """Compare size alone, the least average, and the effective load, measured and forecast."""
+    wanted = ("rational", "size alone")
+    for case in CASES[1:]:
+        for length, middle in LENGTHS.items():
+            cells = []
+            for form in ("min_avg_avail", "effective"):
+                own = replace(case, form=form)
+                table = pd.concat([errors(own, middle, seed, wanted) for seed in seeds])
+                table = table[table.method == "nnls"]
+                if not cells:
+                    cells.append(by_seed(table, model="size alone", load="measured"))
+                cells += [
+                    by_seed(table, model="rational", load=x) for x in ("measured", "forecast")
+                ]
+            gain = interval(cells[0] - cells[3]), interval(cells[0] - cells[4])
+            figures = " | ".join((*map(interval, cells), *gain))
+            yield f"| {case.name} | {length} | {figures} |"
+
+
+def nodes_by_feature(seeds: range) -> Iterator[str]:
+    """Compare sensors a node with sensors a processor, by the effective load measured."""
+    for width in (4, 8, 32):
+        case = replace(CASES[2], processors=width, form="effective")
+        for length, middle in LENGTHS.items():
+            yield f"| {width} of 32 | {length} | {_node_cells(case, middle, seeds)} |"
+
+
 def counts(seeds: range) -> Iterator[str]:
     """Learn on 2 to 16 processors, predict 32: the growth of communication, and the errors."""
     truths = {"1/n": -1.0, "1": 0.0, "log2 n": None, "n": 1.0}
+    forms: tuple[LoadForm, ...] = ("min_avg_avail", "effective")
     for name, power in truths.items():
-        found, missed = [], []
-        for seed in seeds:
-            streams = Streams(seed)
-            load, rng = BackgroundLoad(32, streams), streams("study")
-            sensors, rows, time = LoadSensors(load, streams), [], 0.0
-            grid = [(n, s) for n in (2, 4, 8, 16) for s in np.arange(3000, 7001, 200.0)]
-            grid += [(32, s) for s in np.arange(7500, 12001, 500.0)]
-            for nprocs, size in grid:
-                seconds = parts(CASES[1], size, 600.0)
-                growth = np.log2(nprocs) / 3 if power is None else (nprocs / 8) ** power
-                busy = (seconds["computation"] * 8 / nprocs, seconds["communication"] * growth)
-                own = np.sort(rng.choice(32, nprocs, replace=False))
-                end = load.completion(own, time + seconds["init"], *busy)
-                seen = sensors.during(own, time, end)
-                rows.append((nprocs, size, end - time, available(seen.cpu), available(seen[1])))
-                time = end + rng.uniform(0, PAUSE)
-            names = ["nprocs", "size", "runtime", "available_cpu", "available_bandwidth"]
-            runs = pd.DataFrame(rows, columns=names)
-            model = RationalPolynomial(3, 3, 2).fit(runs[runs.nprocs < 32])
-            asked = runs[runs.nprocs == 32]
-            inputs = {name: asked[name] for name in ("size", *names[3:])}
-            error = np.abs(model.predict(asked.nprocs, **inputs) - asked.runtime) / asked.runtime
-            found.append(model.form_.growth == name)
-            missed.append(error.mean())
-        yield f"| {name} | {100 * np.mean(found):.0f} % | {interval(np.array(missed))} |"
+        cells = []
+        for form in forms:
+            seen = [_count_seed(power, seed, form) for seed in seeds]
+            found = 100 * np.mean([growth == name for growth, _ in seen])
+            cells.append(f"{found:.0f} % | {interval(np.array([error for _, error in seen]))}")
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _count_seed(power: float | None, seed: int, form: LoadForm) -> tuple[str | None, float]:
+    """Return the growth that was found in the runs of one seed, and the mean error."""
+    streams = Streams(seed)
+    load, rng = BackgroundLoad(32, streams), streams("study")
+    sensors, rows, time = LoadSensors(load, streams), [], 0.0
+    grid = [(n, s) for n in (2, 4, 8, 16) for s in np.arange(3000, 7001, 200.0)]
+    grid += [(32, s) for s in np.arange(7500, 12001, 500.0)]
+    for nprocs, size in grid:
+        seconds = parts(CASES[1], size, 600.0)
+        growth = np.log2(nprocs) / 3 if power is None else (nprocs / 8) ** power
+        busy = (seconds["computation"] * 8 / nprocs, seconds["communication"] * growth)
+        own = np.sort(rng.choice(32, nprocs, replace=False))
+        end = load.completion(own, time + seconds["init"], *busy)
+        seen = sensors.during(own, time, end)
+        measured = available(seen.cpu, form), available(seen.bandwidth, form)
+        rows.append((nprocs, size, end - time, *measured))
+        time = end + rng.uniform(0, PAUSE)
+    names = ["nprocs", "size", "runtime", "available_cpu", "available_bandwidth"]
+    runs = pd.DataFrame(rows, columns=names)
+    model = RationalPolynomial(3, 3, 2).fit(runs[runs.nprocs < 32])
+    asked = runs[runs.nprocs == 32]
+    inputs = {name: asked[name] for name in ("size", *names[3:])}
+    error = np.abs(model.predict(asked.nprocs, **inputs) - asked.runtime) / asked.runtime
+    return model.form_.growth, float(error.mean())
 
 
 def experiments(seeds: range) -> Iterator[str]:
@@ -339,7 +381,9 @@ def experiments(seeds: range) -> Iterator[str]:
                 break
 
 
-STUDIES = (experiments, per_node, short_training, drastic_changes, counts)
+STUDIES = (
+    experiments, features, per_node, nodes_by_feature, short_training, drastic_changes, counts,
+)  # fmt: skip
 
 
 def main() -> None:

@@ -28,8 +28,12 @@ from sim.sweep import folder_name
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sim.console import Side
+    from sim.run import Results
+
 BAD_STATUS = 2
 INTERRUPTED = 130
+BASELINE_PREDICTOR = "user_estimate"
 logger = logging.getLogger(__name__)
 _interrupts: list[int] = []
 
@@ -58,13 +62,13 @@ def preset(name: str) -> dict[str, Any]:
     command = HydraConfig.get()
     searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
     era = command.runtime.choices["defaults_of"]
-    overrides = [f"policy='{name}'", "predictor=user_estimate", f"defaults_of={era}", *searched]
+    parts = [f"policy='{name}'", f"predictor={BASELINE_PREDICTOR}", f"defaults_of={era}"]
     try:
-        parts = hydra.compose(command.job.config_name, overrides=overrides)
+        composed = hydra.compose(command.job.config_name, overrides=[*parts, *searched])
     except HydraException as error:
         options = ", ".join(re.findall(r"^\t(\w+)$", str(error), re.MULTILINE))
         raise ConfigError(f"baseline={name}: must be one of {options}, or null") from error
-    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(parts, ["policy", "predictor"]))
+    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(composed, ["policy", "predictor"]))
     return {"name": name, **plain}
 
 
@@ -110,14 +114,12 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
         return Ended(objective=_objective(config, read_results(folder)))
     _clear(folder)
     asked = config["sim"]["progress"]
-    names = _names(config)
-    summaries = run(
-        config, folder, digest, Show(not multirun if asked is None else asked, names[0])
-    )
+    policy = str(HydraConfig.get().runtime.choices["policy"])
+    results = run(config, folder, digest, Show(not multirun if asked is None else asked, policy))
     if multirun:
         _mark(folder)
-        return Ended(objective=_objective(config, summaries))
-    return Ended(lambda: _show(*summaries, names, folder))
+        return Ended(objective=_objective(config, results))
+    return Ended(lambda: _show(config, results, folder))
 
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
@@ -137,14 +139,7 @@ def _mark(folder: Path) -> None:
     mark_finished(folder, [str(override) for override in HydraConfig.get().overrides.task])
 
 
-def _names(config: dict[str, Any]) -> tuple[str, str]:
-    chosen, base = HydraConfig.get().runtime.choices.get("policy"), config["baseline"]
-    return str(chosen), "" if base is None else f"baseline {base['name']}"
-
-
-def _show(
-    summary: dict[str, Any], base: dict[str, Any] | None, names: tuple[str, str], folder: Path
-) -> None:
+def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
     """Print the table; a reader that has gone away (``| head``) takes nothing else along."""
     from rich.console import Console
 
@@ -152,8 +147,23 @@ def _show(
 
     with contextlib.suppress(BrokenPipeError, SystemExit):
         console = Console()
-        print_results(console, summary, base, names=names, folder=folder)
+        print_results(console, _sides(config, results), folder)
         _show_sizes(console, folder)
+
+
+def _sides(config: dict[str, Any], results: "Results") -> "list[Side]":
+    """Return the columns of the table: the run, the step between, the baseline."""
+    from sim.console import Side
+
+    chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
+    predictor = str(chosen["predictor"])
+    sides = [Side(run, str(chosen["policy"]), predictor)]
+    if base is not None:
+        name = config["baseline"]["name"]
+        if step is not None:
+            sides.append(Side(step, name, predictor))
+        sides.append(Side(base, name, BASELINE_PREDICTOR, is_baseline=True))
+    return sides
 
 
 def _show_sizes(console: "Console", folder: Path) -> None:

@@ -130,8 +130,17 @@ def _publish(partial: Path, folder: Path) -> None:
     partial.rmdir()
 
 
-def write_run(folder: Path, run: Artefacts, baseline: Artefacts | None = None) -> None:
-    """Write the artefacts of a run, and those of its baseline below ``baseline/``.
+BASELINE, STEP = "baseline", "baseline_predictor"
+"""Folders within a run's: its baseline, and the baseline's policy with the run's predictor."""
+
+
+def write_run(
+    folder: Path,
+    run: Artefacts,
+    baseline: Artefacts | None = None,
+    step: Artefacts | None = None,
+) -> None:
+    """Write the artefacts of a run, and those that it is compared with in folders below.
 
     Everything is written in a folder of its own first and then moved; the run's
     summary comes last, after its baseline is whole. A process that dies on the
@@ -142,13 +151,15 @@ def write_run(folder: Path, run: Artefacts, baseline: Artefacts | None = None) -
     folder : pathlib.Path
         Made if missing; artefacts of an earlier run in it are removed.
     run : Artefacts
-    baseline : Artefacts, optional
+    baseline, step : Artefacts, optional
+        Written to ``baseline/`` and ``baseline_predictor/``.
     """
     clear(folder)
-    if (folder / "baseline").is_dir():
-        clear(folder / "baseline")
-    if baseline is not None:
-        write_run(folder / "baseline", baseline)
+    for name, other in ((BASELINE, baseline), (STEP, step)):
+        if (folder / name).is_dir():
+            clear(folder / name)
+        if other is not None:
+            write_run(folder / name, other)
     partial = folder / PARTIAL
     partial.mkdir(parents=True)
     _write_parts(partial, run)

@@ -203,6 +203,7 @@ class Checker:
         places = queue.places()
         reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
         excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
+        excused = excused or scheduler.lends_otherwise
         for job, start in reserved.items():
             before = self._reserved.get(job, np.inf)
             if not excused and start > before + _ROUNDING * (1 + abs(before)):

@@ -14,14 +14,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.artefacts import FAILURE, SUMMARY, is_finished, read_failure, read_summary
-from sim.configurations import distinguishing, of_baseline, read_configuration
+from sim.artefacts import BASELINE, FAILURE, STEP, SUMMARY, is_finished, read_failure, read_summary
+from sim.configurations import (
+    distinguishing,
+    of_baseline,
+    read_configuration,
+    shared_names,
+    with_names,
+)
 from sim.console import Row, texts
 from sim.errors import SimError
-from sim.run_folder import baseline_summary
+from sim.run_folder import summary_beside
 
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
+    from sim.report.write import Report
 
 COMPARISON = "comparison.csv"
 COMMON_RUNS = 200
@@ -33,7 +40,9 @@ SHOWN = (
     Row("mean_bounded_slowdown", "bounded slowdown", ""),
     Row("utilization", "utilisation", "%"),
     Row("system_efficiency", "efficiency", "%"),
-    Row("prediction_mape", "prediction error", "%"),
+    Row("prediction_median_error", "median error", "e"),
+    Row("prediction_p90_error", "90th p. error", "e"),
+    Row("prediction_within_20", "within 20 %", "%"),
 )
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
@@ -68,9 +77,10 @@ def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
     if is_finished(run):
         summary = read_summary(run)
         yield own | {"status": "finished", "message": ""} | summary
-        baseline = baseline_summary(run, summary)
-        if baseline is not None:
-            yield own | {"role": "baseline", "status": "finished", "message": ""} | baseline
+        for role in (BASELINE, STEP):
+            beside = summary_beside(run, summary, role)
+            if beside is not None:
+                yield own | {"role": role, "status": "finished", "message": ""} | beside
     elif (run / FAILURE).exists():
         yield own | {"status": "failed", "message": read_failure(run)}
     else:
@@ -104,11 +114,16 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
         raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
     configurations = [read_configuration(run) for run in runs]
     settings = distinguishing(configurations)
+    found = [list(_rows(folder, run)) for run in runs]
+    if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
+        settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})
     rows = []
-    for run, configuration, setting in zip(runs, configurations, settings, strict=True):
-        for row in _rows(folder, run):
-            own = setting if row["role"] == "run" else of_baseline(setting, configuration)
+    for every, configuration, setting in zip(found, configurations, settings, strict=True):
+        for row in every:
+            own = setting
+            if row["role"] != "run":
+                own = of_baseline(setting, configuration, row["role"] == STEP)
             mine = {f"{key}=": own.get(key) for key in keys}
             rows.append({**{name: row.pop(name) for name in FIXED}, **mine, **row})
     table = pd.DataFrame(rows)
@@ -138,7 +153,7 @@ def _names(finished: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     """Return the columns that name a row: its folder only where keys do not tell rows apart."""
     if not keys or finished[finished["role"] == "run"].duplicated(list(keys)).any():
         return ["run", *keys]
-    return [*keys, "role"] if (finished["role"] == "baseline").any() else list(keys)
+    return [*keys, "role"] if (finished["role"] != "run").any() else list(keys)
 
 
 def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
@@ -151,8 +166,11 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
     labels, numbers = finished.iloc[:, :known], finished.iloc[:, known:]
     shown = [row for row in SHOWN if row.key in numbers.columns]
     names = _names(labels, keys)
+    if "menu" in numbers.columns and "menu" not in names and numbers["menu"].notna().any():
+        labels = labels.assign(menu=numbers["menu"])
+        names.append("menu")
     both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
-    again = both.duplicated() & (labels["role"] == "baseline")
+    again = both.duplicated() & (labels["role"] != "run")
     labels, numbers = labels[~again], numbers[~again]
     printed = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
     for name in names:
@@ -164,8 +182,8 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
         columns.append(texts(values, row.kind))
     for position, (_, line) in enumerate(labels.iterrows()):
         left = [_cell(line[name]) for name in names]
-        if names[0] == "run" and line["role"] == "baseline":
-            left[0] += " baseline"
+        if names[0] == "run" and line["role"] != "run":
+            left[0] += f" {line['role']}"
         printed.add_row(*left, *(column[position] for column in columns))
     return printed
 
@@ -174,9 +192,22 @@ def _cell(value: object) -> str:
     return "–" if pd.isna(value) else escape(str(value))  # type: ignore[call-overload]
 
 
-def print_comparison(console: Console, table: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Print the table of finished runs, and a line for each that is not."""
+def print_comparison(
+    console: Console, table: pd.DataFrame, keys: Sequence[str], said: Sequence[str] = ()
+) -> None:
+    """Print the table of finished runs, what else must be known of it, and a line for the rest.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    table, keys
+        As `gather` returns them.
+    said : sequence of str
+        Sentences below the table: names that all runs share, what predictors were given.
+    """
     console.print(comparison_table(table, keys))
+    for sentence in said:
+        console.print(sentence, style="dim", markup=False, highlight=False)
     for _, row in table[table["status"] != "finished"].iterrows():
         console.print(
             f"[red]{row['status']}[/] {escape(str(row['run']))}: {escape(row['message'])}"
@@ -237,15 +268,15 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         table, keys = gather(folder)
         path = write_comparison(table, folder)
-        written, found = _report(folder, table, keys, asked)
+        report = _report(folder, table, keys, asked)
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
     console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
-    print_comparison(console, table, keys)
-    print_answers(console, found)
+    print_comparison(console, table, keys, report.said)
+    print_answers(console, report.answers)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
-    for one in written:
+    for one in report.written:
         console.print(f"wrote {one}", highlight=False, soft_wrap=True)
     return 0
 
@@ -271,14 +302,14 @@ def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Names
 
 def _report(
     folder: Path, table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace
-) -> "tuple[list[Path], Answers]":
+) -> "Report":
     from sim.report.write import Wanted, common_values, write_report
 
     _check_asked(table, keys, asked)
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
     if unknown:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
-    runs = find_runs(folder)[:COMMON_RUNS]
+    runs = list(map(read_configuration, find_runs(folder)[:COMMON_RUNS]))
     wanted = Wanted(
         not asked.table,
         asked.latex,
@@ -288,7 +319,8 @@ def _report(
         asked.figure,
         asked.against,
     )
-    return write_report(folder, table, keys, common_values(map(read_configuration, runs)), wanted)
+    names = shared_names(runs, keys)
+    return write_report(folder, table, keys, common_values(runs), wanted, names)
 
 
 if __name__ == "__main__":

@@ -125,13 +125,35 @@ def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
     return settings
 
 
-def of_baseline(setting: Setting, run: Configuration) -> Setting:
+NAMED = ("policy", "predictor")
+"""What every table names of the runs that it compares."""
+
+
+def with_names(setting: Setting, run: Configuration) -> Setting:
+    """Return the setting with the run's policy and predictor, where they are known."""
+    names = {key: run.value(key) for key in NAMED}
+    return {key: value for key, value in names.items() if value is not None} | setting
+
+
+def shared_names(runs: Sequence[Configuration], keys: Sequence[str]) -> dict[str, str]:
+    """Return policy and predictor as far as all runs have the same and no key names them."""
+    found = {key: {run.value(key) for run in runs} for key in NAMED if key not in keys}
+    return {
+        key: str(next(iter(values)))
+        for key, values in found.items()
+        if len(values) == 1 and None not in values
+    }
+
+
+def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:
     """Return the setting of a run's baseline: the same jobs under the preset that it names.
 
-    Its predictor is the user's estimate; parameters of the run's policy and
-    predictor do not reach it.
+    Its predictor is the user's estimate, or the run's own `with_predictor`; parameters
+    of the run's policy, and of its predictor, do not reach it.
     """
-    named = {"policy": run.value("baseline"), "predictor": "user_estimate"}
+    named = {"policy": run.value("baseline")}
+    if not with_predictor:
+        named["predictor"] = "user_estimate"
     own: Setting = {}
     for key, value in setting.items():
         group = key.split(".")[0].split("/")[0]

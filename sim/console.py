@@ -20,7 +20,10 @@ Value = float | int | bool | str | None
 
 TIME_UNITS = (("s", 1.0, 300.0), ("min", 60.0, 10800.0), ("h", 3600.0, 432000.0))
 """Units of time, their seconds, and up to how many seconds each is shown."""
-PERCENT, SECONDS, NUMBER, COUNT = "%", "s", "", "#"
+PERCENT, SECONDS, NUMBER, COUNT, ERROR = "%", "s", "", "#", "e"
+MOST_ERROR = 10.0
+"""Relative errors beyond this are shown as `BEYOND`: their size says nothing more."""
+BEYOND = "more than 10 times"
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Row:
         Key of the summary.
     label : str
     kind : str
-        ``%`` for a share, ``s`` for seconds, ``#`` for whole numbers, else empty.
+        ``%`` for a share, ``s`` for seconds, ``#`` for whole numbers, ``e`` for a
+        relative error, else empty.
     better : int
         -1 where less is better, 1 where more is, 0 where neither.
     bound : str or None
@@ -70,8 +74,9 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("max_queued_jobs", "longest queue (jobs)", COUNT, -1),
     ),
     (
-        Row("prediction_mape", "prediction error, mean", PERCENT, -1),
-        Row("prediction_median_error", "prediction error, median", PERCENT, -1),
+        Row("prediction_median_error", "prediction error, median", ERROR, -1),
+        Row("prediction_p90_error", "90th percentile", ERROR, -1),
+        Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
         Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
     ),
@@ -111,16 +116,21 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     ['90.0 min', '120.0 min', '–']
     >>> texts([0.5, 1234], "%"), texts([1234], "#")
     (['50.0 %', '123,400.0 %'], ['1,234'])
+    >>> texts([0.087, 1394.7], "e")
+    ['8.7 %', 'more than 10 times']
     """
     unit, seconds = _unit(values) if kind == SECONDS else ("", 1.0)
-    decimals = 0 if kind == COUNT else 1 if kind == PERCENT else _decimals(values, seconds)
+    share = kind in (PERCENT, ERROR)
+    decimals = 0 if kind == COUNT else 1 if share else _decimals(values, seconds)
     shown = []
     for value in values:
         if value is None or isinstance(value, str):
             shown.append("–" if value is None else value)
+        elif kind == ERROR and value > MOST_ERROR:
+            shown.append(BEYOND)
         else:
-            number = 100 * value if kind == PERCENT else value / seconds
-            shown.append(f"{number:,.{decimals}f} {'%' if kind == PERCENT else unit}".rstrip())
+            number = 100 * value if share else value / seconds
+            shown.append(f"{number:,.{decimals}f} {'%' if share else unit}".rstrip())
     return shown
 
 
@@ -139,7 +149,7 @@ def difference(value: Value, other: Value) -> float | None:
 
 def _change(row: Row, value: Value, other: Value) -> str:
     part = difference(value, other)
-    if part is None:
+    if part is None or (row.kind == ERROR and BEYOND in texts([value, other], ERROR)):
         return "–"
     text = f"{100 * part:+.1f} %"
     if row.better == 0 or abs(part) < 0.0005:
@@ -147,50 +157,166 @@ def _change(row: Row, value: Value, other: Value) -> str:
     return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
 
 
-def _heading(name: str) -> str:
-    """Return a policy's name so that a narrow column breaks it between words."""
+def _words(name: str) -> str:
+    """Return the name of an option so that a narrow column breaks it between words."""
     return escape(name.replace("_", " "))
 
 
-def result_table(
-    run: Figures, baseline: Figures | None = None, *, names: tuple[str, str] = ("run", "baseline")
-) -> Table:
+@dataclass(frozen=True)
+class Side:
+    """One column of results: whose schedule it is.
+
+    Attributes
+    ----------
+    figures : dict
+        A summary.
+    policy, predictor : str
+        Names of the presets; without a name of the predictor there is no line of it.
+    is_baseline : bool
+    """
+
+    figures: Figures
+    policy: str
+    predictor: str = ""
+    is_baseline: bool = False
+
+    @property
+    def heading(self) -> str:
+        """What stands above the column."""
+        return _words(f"baseline {self.policy}" if self.is_baseline else self.policy)
+
+    @property
+    def name(self) -> str:
+        """Policy and predictor in a sentence."""
+        return f"{self.policy} by {self.predictor}" if self.predictor else self.policy
+
+
+RECORDED = "recorded_"
+"""Before the keys of figures of the log's own schedule."""
+
+
+def recorded(run: Figures) -> Side | None:
+    """Return the log's own schedule, where it has waits and the run kept its times."""
+    if run.get("recorded_times_kept") is False:
+        return None
+    keys = [row.key for section in SECTIONS for row in section]
+    known = {key: run[RECORDED + key] for key in keys if run.get(RECORDED + key) is not None}
+    return Side(known, "recorded") if known else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column of differences between two columns of results."""
+
+    heading: str
+    own: Side
+    other: Side
+
+
+def compared(sides: Sequence[Side]) -> list[Difference]:
+    """Return which columns are compared: those that differ in one thing, where there are such.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        The run; its baseline last, if there is one; between them the baseline's
+        policy with the run's predictor, if that was played.
+    """
+    if len(sides) < 2:
+        return []
+    if len(sides) == 2:
+        return [Difference("difference", *sides)]
+    run, step, base = sides
+    return [Difference("by policy", run, step), Difference("by predictor", step, base)]
+
+
+def result_table(sides: Sequence[Side]) -> Table:
     """Return the final table.
 
     Parameters
     ----------
-    run, baseline : dict
-        Summaries; without a baseline its columns are left out.
-    names : tuple of str
-        What stands above them, such as the policies' names.
+    sides : sequence of Side
+        As `compared` takes them.
 
     Returns
     -------
     rich.table.Table
+        Lower bounds stand in a column of their own where there is room for it.
     """
+    run = sides[0].figures
+    own = recorded(run)
+    columns = [*sides, *([] if own is None else [own])]
+    apart = compared(sides)
+    bounds = len(columns) < 3
     table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
-    table.add_column(_heading(names[0]), justify="right")
-    if baseline is not None:
-        table.add_column(_heading(names[1]), justify="right")
-        table.add_column("difference", justify="right")
-    table.add_column("lower bound", justify="right", style="dim")
-    sections = (*SECTIONS, SIZE_SECTION) if "sizes_grew" in run else SECTIONS
-    for section in sections:
+    for heading in [*(side.heading for side in columns), *(one.heading for one in apart)]:
+        table.add_column(heading, justify="right")
+    if bounds:
+        table.add_column("lower bound", justify="right", style="dim")
+    for cells in _named(columns):
+        table.add_row(*cells)
+    for section in (*SECTIONS, SIZE_SECTION) if "sizes_grew" in run else SECTIONS:
         table.add_section()
         for row in section:
-            values = [run.get(row.key)]
-            if baseline is not None:
-                values.append(baseline.get(row.key))
-            if row.bound is not None:
-                values.append(run.get(row.bound))
-            shown = texts(values, row.kind)
-            cells = [row.label, shown[0]]
-            if baseline is not None:
-                cells += [shown[1], _change(row, values[0], values[1])]
-            cells.append(shown[-1] if row.bound is not None else "")
-            table.add_row(*cells)
+            table.add_row(*_cells(row, columns, apart, bounds))
     return table
+
+
+def _named(columns: Sequence[Side]) -> list[list[str]]:
+    """Return the lines that name predictor and menu of each column."""
+    lines = []
+    if any(side.predictor for side in columns):
+        lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
+    menus = [side.figures.get("menu") for side in columns]
+    if any(menus):
+        lines.append(["menu", *(_words(str(menu)) if menu else "–" for menu in menus)])
+    return lines
+
+
+def _cells(
+    row: Row, columns: Sequence[Side], apart: Sequence[Difference], bounds: bool
+) -> list[str]:
+    values = [side.figures.get(row.key) for side in columns]
+    if row.bound is not None and bounds:
+        values.append(columns[0].figures.get(row.bound))
+    shown = texts(values, row.kind)
+    changes = [
+        _change(row, one.own.figures.get(row.key), one.other.figures.get(row.key)) for one in apart
+    ]
+    last = shown[len(columns) :] or [""]
+    return [row.label, *shown[: len(columns)], *changes, *(last if bounds else [])]
+
+
+def _bound_notes(run: Figures) -> list[str]:
+    """Return the lower bounds in a sentence, for a table without a column of them."""
+    rows = [row for section in SECTIONS for row in section if row.bound is not None]
+    known = [(row.label, texts([run.get(str(row.bound))], row.kind)[0]) for row in rows]
+    parts = [f"{label} {text}" for label, text in known if text != "–"]
+    return [f"Lower bounds: {', '.join(parts)}."] if parts else []
+
+
+def compared_notes(sides: Sequence[Side]) -> list[str]:
+    """Return what the columns of differences compare, a sentence each.
+
+    Examples
+    --------
+    >>> run, base = Side({}, "sa", "adept"), Side({}, "easy", "user_estimate", True)
+    >>> compared_notes([run, Side({}, "easy", "adept"), base])
+    ['By policy: sa by adept against easy by adept. By predictor: easy by adept against easy by \
+user_estimate.']
+    >>> compared_notes([Side({}, "easy", "adept"), base])
+    ['Difference: easy by adept against easy by user_estimate.']
+    """
+    apart = compared(sides)
+    if not apart or not sides[0].predictor:
+        return []
+    said = [f"{d.heading.capitalize()}: {d.own.name} against {d.other.name}." for d in apart]
+    first, last = sides[0], sides[-1]
+    unlike = first.policy != last.policy and first.predictor != last.predictor
+    if unlike and len(sides) == 2:
+        said.append("Both differ: baseline_predictor=true plays the step between.")
+    return [" ".join(said)]
 
 
 def reasons(run: Figures) -> list[str]:
@@ -202,7 +328,7 @@ def reasons(run: Figures) -> list[str]:
         )
     elif run.get("useful_utilization") is None:
         lines.append("Useful utilisation is null: T(1) of some jobs is unknown.")
-    if run.get("prediction_mape") is None:
+    if run.get("prediction_median_error") is None:
         lines.append("Prediction errors are null: no predictor was asked about a completed run.")
     if run.get("bound_mean_response_time") is None:
         lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
@@ -303,38 +429,34 @@ def notes(run: Figures) -> list[str]:
     return lines
 
 
-def given_notes(run: Figures, baseline: Figures | None) -> list[str]:
-    """Return what the predictors of a run and its baseline were given, where summaries say it."""
+def given_notes(sides: Sequence[Side]) -> list[str]:
+    """Return what the predictors were given, where summaries say it."""
+    run, others = sides[0].figures, sides[1:]
     own = given_line(run)
     if own is None:
         return []
     lines = [f"The predictor was given: {own}."]
-    if baseline is not None and run.get("given_charged") and not baseline.get("given_runs"):
+    if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):
         lines.append("The baseline needs no such runs and replays none: their cost is the run's.")
     return lines
 
 
-def print_results(
-    console: Console,
-    run: Figures,
-    baseline: Figures | None = None,
-    *,
-    names: tuple[str, str] = ("run", "baseline"),
-    folder: Path | None = None,
-) -> None:
+def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
     """Print the final table, the reasons for its dashes, warnings, and where artefacts lie.
 
     Parameters
     ----------
     console : rich.console.Console
-    run, baseline : dict
-        Summaries.
-    names : tuple of str
+    sides : sequence of Side
+        As `compared` takes them.
     folder : pathlib.Path, optional
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
-    console.print(result_table(run, baseline, names=names))
-    for line in [*given_notes(run, baseline), *notes(run), *reasons(run)]:
+    run = sides[0].figures
+    console.print(result_table(sides))
+    bounds = _bound_notes(run) if len(sides) > 2 or recorded(run) else []
+    said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]
+    for line in said:
         console.print(f"[dim]{escape(line)}[/]")
     for line in warnings(run):
         console.print(f"[yellow]Warning:[/] {escape(line)}")

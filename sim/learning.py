@@ -20,6 +20,8 @@ MEASURED_RUNS = 3
 """Fewest runs at a count that a belief there is compared with."""
 OFF = np.log(1.25)
 """A belief that is further from their geometric mean, as a logarithm, is off."""
+NEAR = 0.2
+"""Relative error up to which a belief counts as near."""
 SEEN_COUNTS = 3
 """Distinct processor counts after which an application counts as seen."""
 
@@ -47,6 +49,8 @@ def error_figures(predictions: pd.DataFrame) -> Figures:
         "predictions": len(error),
         "prediction_mape": mean(error),
         "prediction_median_error": float(np.median(error)) if some else None,
+        "prediction_p90_error": float(np.percentile(error, 90)) if some else None,
+        "prediction_within_20": float((error <= NEAR).mean()) if some else None,
         "prediction_p95_error": float(np.percentile(error, 95)) if some else None,
         "prediction_under_share": float(under.mean()) if some else None,
         "prediction_over_share": float(over.mean()) if some else None,

@@ -1,18 +1,42 @@
 """What may be believed of the load: a forecast, the last value, the average, or the truth."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.forecast import NwsMixture, Selection
 from sim.errors import ConfigError
-from sim.load_kernels import FloatArray
+from sim.load_kernels import FloatArray, IntArray
 from sim.load_moments import LEAST_MEMORY, LoadMoments
+from sim.load_past import LoadPast
 from sim.load_sensors import LinkReadings, LoadSensors
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
 DROP_AT_ONCE = 8
+
+
+class Swing(NamedTuple):
+    """A figure that returns to what is usual from what it is at present."""
+
+    usual: float
+    present: float
+
+
+class Met(NamedTuple):
+    """What is believed of the slowest processor and the most loaded link of a job.
+
+    Attributes
+    ----------
+    cpu, bandwidth : Swing
+    past_cpu, past_bandwidth : numpy.ndarray, shape (samples,)
+        What both were at past samples.
+    """
+
+    cpu: Swing
+    bandwidth: Swing
+    past_cpu: FloatArray
+    past_bandwidth: FloatArray
 
 
 class LoadBeliefs:
@@ -66,6 +90,7 @@ class LoadBeliefs:
         self._series: dict[tuple[int, int], int] = {}
         self._loaded_at: dict[tuple[int, int], int] = {}
         self._moments = LoadMoments(sensors.places)
+        self._past = LoadPast(sensors.places)
         self._links_loaded = 0
         self._links_lost = 0.0
         self._links_kept = 0
@@ -79,12 +104,12 @@ class LoadBeliefs:
         if newest <= self._samples:
             return
         readings = self.sensors.readings(self._samples, newest)
-        self._last = readings[-1]
         self._moments.update(readings)
-        if self.belief == "forecast":
-            self._cpu.update(readings)
+        for seen_cpu in readings:
+            self._take_cpu(seen_cpu)
         for sample in range(self._samples, newest):
             seen = self.sensors.links(sample)
+            self._past.add_links(*seen)
             loaded = _as_dict(seen)
             self._links_loaded += len(loaded)
             self._links_lost += float((1.0 - seen.available).sum())
@@ -94,12 +119,24 @@ class LoadBeliefs:
                 self._take_links(loaded, sample)
         self._samples = newest
 
+    def _take_cpu(self, readings: FloatArray) -> None:
+        """Take in a sample of the processors, beside what was believed of it."""
+        self._past.add(readings, self._places())
+        self._last = readings
+        if self.belief == "forecast":
+            self._cpu.update(readings)
+
+    def _places(self) -> FloatArray:
+        """Return what is believed of the sensors' places at the next sample."""
+        return self._cpu.forecast() if self.belief == "forecast" else self._last
+
     def _take_links(self, loaded: dict[tuple[int, int], float], sample: int) -> None:
         """Update the series of every known link; begin those now first loaded."""
         fresh = [link for link in loaded if link not in self._series]
         for link in fresh:
             self._series[link] = len(self._series) + 1
-        self._links.extend(len(fresh), like=0)
+        if fresh:
+            self._links.extend(len(fresh), like=0)
         values = np.ones(len(self._links))
         for link, value in loaded.items():
             values[self._series[link]] = value
@@ -133,7 +170,7 @@ class LoadBeliefs:
         self._catch_up(now)
         if self.belief == "mean":
             return self.mean_cpu(now)
-        return self._spread(self._cpu.forecast() if self.belief == "forecast" else self._last)
+        return self._spread(self._places())
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
@@ -141,6 +178,68 @@ class LoadBeliefs:
         if self.sensors.per == "processor":
             return places
         return np.repeat(places, load.processors_per_node)[: load.processors]
+
+    def met(self, now: float, processors: IntArray) -> Met:
+        """Return what is believed of the slowest of these processors, and of their links.
+
+        The least of the forecasts is corrected by how far it was from the least of
+        the readings on average.
+        """
+        self._catch_up(now)
+        load, places = self.sensors.load, processors
+        if self.sensors.per == "node":
+            places = np.unique(processors // load.processors_per_node)
+        past = self._past.least(places)
+        usual, present = float(past.read.mean()), float(self._places()[places].min())
+        inside = np.zeros(load.nodes, bool)
+        inside[processors // load.processors_per_node] = True
+        links = self._past.lowest_link(inside)
+        left = float(links.mean())
+        link = Swing(left, left if self.belief == "mean" else self.bandwidth(now, processors))
+        both = min(len(past.read), len(links))
+        cpu = self._swing(usual, past.believed, present)
+        return Met(cpu, link, past.read[-both:], links[-both:])
+
+    def _swing(self, usual: float, believed: float, present: float) -> Swing:
+        if self.belief == "mean":
+            return Swing(usual, usual)
+        if self.belief == "last":
+            return Swing(usual, present)
+        return Swing(usual, min(present * usual / believed, 1.0))
+
+    def least_of_first(self, now: float, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return usual and present for the first processor of a ranking, the first two, ..."""
+        self._catch_up(now)
+        places = ranked
+        if self.sensors.per == "node":
+            places = ranked // self.sensors.load.processors_per_node
+        read, believed = self._past.least_of_first(places)
+        present = np.minimum.accumulate(self._places()[places])
+        if self.belief == "mean":
+            return read, read
+        gap = read / believed if self.belief == "forecast" else 1.0
+        return read, np.minimum(present * gap, 1.0)
+
+    def least_of_random(self, now: float, weights: FloatArray) -> Swing:
+        """Return what is believed of the slowest of processors drawn at random.
+
+        Parameters
+        ----------
+        now : float
+        weights : numpy.ndarray, shape (processors,)
+            How likely each rank, from the slowest on, is the lowest drawn.
+        """
+        self._catch_up(now)
+        read, believed, present = (
+            float(weights @ self._spread(values))
+            for values in (self._past.read, self._past.believed, np.sort(self._places()))
+        )
+        return self._swing(read, believed, present)
+
+    def mean_lost(self, now: float) -> FloatArray:
+        """Return what links lacked on average: the most loaded one, the next, and so on."""
+        self._catch_up(now)
+        return self._past.lost
 
     def mean_cpu(self, now: float) -> FloatArray:
         """Return the average of all samples of every processor, shape (processors,)."""

@@ -1,16 +1,17 @@
 """Replications of a run: so many as asked, or as many as a wanted precision takes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sim.errors import ConfigError
 from sim.job_metrics import Figures
 from sim.statistics.precision import LEAST, Precision
 
-Pair = tuple[Figures, Figures | None]
-"""Summaries of one replication: the run's and its baseline's."""
+Pair = Sequence[Figures | None]
+"""Summaries of one replication: the run's, its baseline's, and others beside them."""
+P = TypeVar("P", bound=Pair)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Objective:
         ConfigError
             If it is undefined or no number, or there is no baseline to compare with.
         """
-        own, base = pair
+        own, base = pair[0], pair[1]
+        assert own is not None
         value = _number(own, self.figure)
         if self.of == "run":
             return value
@@ -78,7 +80,7 @@ class Stopping:
     precision: Precision
     objective: Objective
 
-    def figures(self, pairs: list[Pair]) -> Figures:
+    def figures(self, pairs: Sequence[Pair]) -> Figures:
         """Return what the summary says of the precision."""
         values = [self.objective.value(pair) for pair in pairs]
         reached = self.precision.interval(values).relative
@@ -110,7 +112,7 @@ def stopping_rule(config: Mapping[str, Any]) -> Stopping | None:
     return Stopping(Precision(asked, least, config["most_replications"]), objective_of(config))
 
 
-def replicated(simulate: Callable[[int], Pair], number: int, rule: Stopping | None) -> list[Pair]:
+def replicated(simulate: Callable[[int], P], number: int, rule: Stopping | None) -> list[P]:
     """Carry out replications 0, 1, … and return their summaries.
 
     Parameters
@@ -127,7 +129,7 @@ def replicated(simulate: Callable[[int], Pair], number: int, rule: Stopping | No
     >>> len(replicated(lambda k: ({"wait": 10.0 + k % 2}, None), 1, rule))
     7
     """
-    pairs: list[Pair] = []
+    pairs: list[P] = []
     values: list[float] = []
     while not (len(pairs) >= number if rule is None else rule.precision.enough(values)):
         pairs.append(simulate(len(pairs)))

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
+from predictors.wrapper import provider, setting
 from sim.artefacts import (
     REQUESTS,
     SIZES,
@@ -36,7 +37,7 @@ from sim.given import given_figures
 from sim.growing import Site, size_figures
 from sim.job_metrics import Figures
 from sim.load_calibration import under_load
-from sim.load_truth import OracleUnderLoad
+from sim.load_truth import oracles_under_load
 from sim.machine import Machine
 from sim.manifest import manifest
 from sim.menus import menu_name, with_menu
@@ -223,18 +224,16 @@ def play(
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
-    if plan and getattr(predictor, "charge", True):
+    if plan and setting(predictor, "charge", True):
         trace, truth = charge(trace, truth, plan)
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
-    told_truth = False
-    for part in (predictor, getattr(predictor, "before", None)):
-        if isinstance(part, NeedsTruth):
-            part.bind_truth(truth.runtimes, scene.streams.key("predictor"))
-            told_truth = True
-    if isinstance(predictor, NeedsTruth) and scene.machine.splits_work:
-        predictor = OracleUnderLoad(predictor, truth)
+    holder = provider(predictor, NeedsTruth)
+    if holder is not None:
+        holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
+    if scene.machine.splits_work:
+        predictor = oracles_under_load(predictor, truth)
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
     replay = scene.simulation(len(trace.jobs) - luck.size)
     records = replay(
@@ -250,12 +249,12 @@ def play(
         sensor_key=scene.streams.key("sensor.efficiency"),
     )
     menu = menu_name(parts["policy"], config["menu"])
-    return Played(outcome(trace, truth, records), known, told_truth, menu)
+    return Played(outcome(trace, truth, records), known, holder is not None, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
     """Return the runs that a learning predictor asks for before the start."""
-    runs = runs_before(getattr(predictor, "calibration", 0), scene.trace)
+    runs = runs_before(setting(predictor, "calibration", 0), scene.trace)
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
     return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)
@@ -346,22 +345,59 @@ def perform(
     return artefacts(config, played, scene, time.perf_counter() - began, digest)
 
 
+MOST_STEP_JOBS = 100_000
+"""Jobs up to which the step between baseline and run is played unasked."""
+Results = tuple[Figures, Figures | None, Figures | None]
+"""Summaries of a run, of its baseline and of the step between, where there are such."""
+
+
+def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
+    """Return the baseline's policy with the run's predictor, where that is a step between them.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's configuration; ``baseline_predictor`` may ask for it or refuse it.
+    jobs : int
+        How many there are; beyond `MOST_STEP_JOBS` it must be asked for.
+
+    Returns
+    -------
+    dict or None
+        None where policy or predictor are the same, so that the run and its
+        baseline are like and like already.
+    """
+    base, asked = config["baseline"], config["baseline_predictor"]
+    if base is None or config["predictor"] == base["predictor"]:
+        return None
+    menu = config["menu"]
+    if with_menu(config["policy"], menu) == with_menu(base["policy"], menu):
+        return None
+    if not (jobs <= MOST_STEP_JOBS if asked is None else asked):
+        return None
+    return {**base, "predictor": config["predictor"]}
+
+
 def replicate(
     config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
-) -> tuple[Figures, Figures | None]:
-    """Run one replication and its baseline, write both, and return their summaries."""
+) -> Results:
+    """Run one replication, its baseline and the step between; write all, return the summaries."""
     scene = set_scene(config, replication)
+    others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     own = perform(config, config, scene, digest, show)
-    other = config["baseline"]
-    base = None if other is None else perform(config, other, scene, digest, show)
-    write_run(folder, own, base)
-    return own.summary, None if base is None else base.summary
+    base, step = (
+        None if parts is None else perform(config, parts, scene, digest, show) for parts in others
+    )
+    write_run(folder, own, base, step)
+    return own.summary, _summary(base), _summary(step)
 
 
-def run(
-    config: Mapping[str, Any], folder: Path, digest: str, show: Show
-) -> tuple[Figures, Figures | None]:
-    """Carry out a whole run: all replications, each with its baseline, and their means.
+def _summary(written: Artefacts | None) -> Figures | None:
+    return None if written is None else written.summary
+
+
+def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Results:
+    """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
     ----------
@@ -378,17 +414,23 @@ def run(
     Returns
     -------
     tuple of dict
-        The summary of the run and that of its baseline, if it has one.
+        The summary of the run, and those of its baseline and of the step
+        between, if it has them.
     """
     Trim(**config["metrics"])
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
     if number == 1 and rule is None:
         return replicate(config, 0, folder, digest, show)
-    pairs = replicated(
+    every = replicated(
         lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
     )
-    bases = [base for _, base in pairs if base is not None]
-    more = {} if rule is None else rule.figures(pairs)
-    means = write_means(folder, len(pairs), {DIGEST: digest}, more)
-    return means, mean_summary(bases) if bases else None
+    more = {} if rule is None else rule.figures(every)
+    means = write_means(folder, len(every), {DIGEST: digest}, more)
+    base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
+    return means, base, step
+
+
+def _mean_of(summaries: Sequence[Figures | None]) -> Figures | None:
+    known = [summary for summary in summaries if summary is not None]
+    return mean_summary(known) if known else None

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim.artefacts import clear, is_finished, mean_summary, read_summary
+from sim.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
 from sim.job_metrics import Figures
 
 MANIFEST = "manifest.json"
@@ -22,26 +22,36 @@ def is_finished_with(folder: Path, digest: str) -> bool:
     return is_finished(folder) and manifest.get(DIGEST) == digest
 
 
-def baseline_summary(run: Path, summary: Figures) -> Figures | None:
-    """Return the baseline's summary of a finished run, its mean over replications, if any."""
+def summary_beside(run: Path, summary: Figures, name: str = BASELINE) -> Figures | None:
+    """Return the summary of what a finished run was compared with, its mean over replications.
+
+    Parameters
+    ----------
+    run : pathlib.Path
+    summary : dict
+        The run's own.
+    name : str
+        ``baseline`` or ``baseline_predictor``; None is returned where it was not played.
+    """
     count = summary.get("replications")
     if not isinstance(count, int):
-        return read_summary(run / "baseline") if is_finished(run / "baseline") else None
-    folders = [run / f"replication={k}" / "baseline" for k in range(count)]
+        return read_summary(run / name) if is_finished(run / name) else None
+    folders = [run / f"replication={k}" / name for k in range(count)]
     if not folders or not all(map(is_finished, folders)):
         return None
     return mean_summary([read_summary(folder) for folder in folders])
 
 
-def read_results(run: Path) -> tuple[Figures, Figures | None]:
-    """Return the summaries of a finished run and of its baseline."""
+def read_results(run: Path) -> tuple[Figures, Figures | None, Figures | None]:
+    """Return the summaries of a finished run, of its baseline and of the step between."""
     summary = read_summary(run)
-    return summary, baseline_summary(run, summary)
+    return summary, summary_beside(run, summary), summary_beside(run, summary, STEP)
 
 
 def _parts(folder: Path) -> Iterator[Path]:
     for run in (*sorted(folder.glob("replication=*")), folder):
-        yield run / "baseline"
+        yield run / BASELINE
+        yield run / STEP
         yield run
 
 

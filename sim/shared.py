@@ -163,14 +163,21 @@ class Shared:
         Returns
         -------
         dict of str to float
-            ``available_cpu`` and ``available_bandwidth``: the least average over
-            the run among its processors and links; the same with ``_at_start``:
-            the least of the first sample; ``load_samples``: how many there were.
+            ``effective_cpu`` and ``effective_bandwidth``: the average over the run
+            of the least among its processors and links, of the load itself for
+            an oracle of load; ``available_cpu`` and ``available_bandwidth``: the
+            least of their averages; the same with ``_at_start``: the least of
+            the first sample; ``load_samples``: how many there were.
         """
         own = self._held(nodes)
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
         for name, seen in (("cpu", samples.cpu), ("bandwidth", samples.bandwidth)):
+            least = seen.min(axis=1, initial=1.0)
+            values[f"effective_{name}"] = float(least.mean())
             values[f"available_{name}"] = float(seen.mean(axis=0).min(initial=1.0))
-            values[f"available_{name}_at_start"] = float(seen[0].min(initial=1.0))
+            values[f"available_{name}_at_start"] = float(least[0])
+        if self._settings[0] == "oracle":
+            true = self.load.effective(own, start, end)
+            values["effective_cpu"], values["effective_bandwidth"] = true
         return values

@@ -1,6 +1,6 @@
 """What each observation is used for: phases, anomalies, declining and special ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -96,11 +96,3 @@ def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Lay
     if findings.points and (weight[used] > 0.0).sum() < _LEAST:
         weight = np.maximum(weight, _LAST_RESORT)
     return Layout(used, weight, findings.starts, findings.points, start, rises, feasible, None)
-
-
-def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
-    """Return some of the observations as a curve of their own."""
-    if kept.all():
-        return curve
-    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
-    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})

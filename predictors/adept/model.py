@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope
-from predictors.adept.layout import Layout, part_of, read_layout
+from predictors.adept.layout import Layout, read_layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
 from predictors.adept.reliability import (
@@ -33,7 +33,7 @@ from predictors.adept.severity import (
 from predictors.base import FloatArray, IntArray, Remark
 from predictors.curve_estimator import CurveEstimator
 from predictors.errors import PredictorError
-from predictors.observations import ObservedCurve
+from predictors.observations import ObservedCurve, part_of
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
@@ -263,9 +263,9 @@ class Adept(CurveEstimator):
         ordinary = targets[~self._evidence.declining(targets)]
         answers = self._answers(targets).rows(np.arange(len(ordinary)))
         for phase, places in self._by_phase(ordinary):
-            found += phase_remarks(phase)
+            found += phase_remarks(phase, self._evidence.declines_after)
             found += phase_target_remarks(
-                phase, answers.rows(places), ordinary[places], self._layout.feasible
+                phase, answers.rows(places), ordinary[places], self._layout
             )
         return found + point_remarks(self.curve_, self._layout, self._evidence, ordinary)
 
@@ -286,6 +286,8 @@ class Adept(CurveEstimator):
     def _answers(self, targets: FloatArray) -> Answers:
         """Return the answers at the targets; those asked last are kept."""
         asked = targets.tolist()
+        if len(set(asked)) < len(asked):
+            self._answers(np.array(list(dict.fromkeys(asked))))
         if self._last is not None:
             places_of, answers = self._last
             if asked == list(places_of):

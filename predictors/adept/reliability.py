@@ -51,9 +51,9 @@ def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
     return found + _superlinear(curve) + _end_remarks(curve, layout)
 
 
-def phase_remarks(phase: Phase) -> list[Remark]:
+def phase_remarks(phase: Phase, end: float | None) -> list[Remark]:
     """Say how well the observations of a phase are met and determine its curve."""
-    found = few_remark(phase.curve, 3, "Downey's curve")
+    found = few_remark(phase.curve, 3, "Downey's curve", end)
     residuals = phase.residuals * (phase.kept_weight > 0.0)
     worst = int(np.argmax(np.abs(residuals)))
     if abs(residuals[worst]) > HIGH_ERROR:
@@ -65,11 +65,11 @@ def phase_remarks(phase: Phase) -> list[Remark]:
 
 
 def phase_target_remarks(
-    phase: Phase, answers: Answers, targets: FloatArray, feasible: Feasible
+    phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
 ) -> list[Remark]:
     """Say what the instances leave open at each target; `answers` are those of `targets`."""
     found = []
-    advice = measure_next(phase, feasible)
+    advice = measure_next(phase, layout.feasible, layout.start is not None)
     for place, target in enumerate(targets):
         found += _open_remarks(phase, answers, place, float(target), advice)
     return found
@@ -98,16 +98,18 @@ def point_remarks(
     return found
 
 
-def measure_next(phase: Phase, feasible: Feasible) -> int | None:
+def measure_next(phase: Phase, feasible: Feasible, declines: bool = False) -> int | None:
     """Return the count that would best tell the indistinguishable instances apart.
 
     It is the smallest feasible one outside the observations where they differ
-    by 20 %, else the one with the largest spread; None if that is below 10 %.
+    by 20 %, else the one with the largest spread; None if that is below 10 %. Beyond
+    the observations there is none if what is there declines.
     """
     first, last = float(phase.curve.nprocs[0]), float(phase.curve.nprocs[-1])
     counts = np.unique(np.ceil(last * 2.0 ** (np.arange(1, 33) / 8.0)))
     below = np.unique(np.floor(first * 2.0 ** (-np.arange(1, 25) / 8.0)))
-    options = [feasible.at_least(float(count)) for count in np.concatenate([below, counts])]
+    tried = below if declines else np.concatenate([below, counts])
+    options = [feasible.at_least(float(count)) for count in tried]
     outside = np.array(
         sorted({float(n) for n in options if n is not None and not first <= n <= last and n >= 1})
     )

@@ -12,6 +12,7 @@ from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from predictors.remarks import DECLINING, UNUSABLE
+from sim.policies.ties import TIE, first_least
 from sim.view import View
 
 Repair = Literal["fitted", "always", "never"]
@@ -88,7 +89,7 @@ def round_down(counts: IntArray, wanted: float) -> int:
 
     A real number that misses an integer by a rounding error counts as that integer.
     """
-    place = int(counts.searchsorted(wanted * (1 + 1e-12), side="right")) - 1
+    place = int(counts.searchsorted(wanted * (1 + TIE), side="right")) - 1
     return max(place, 0)
 
 
@@ -188,7 +189,7 @@ class Advice:
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
             runtimes = np.minimum.accumulate(runtimes)
             own = runtimes[asked.size - counts.size :]
-            useful = int(np.argmin(own)) + 1
+            useful = int(first_least(own)) + 1
             counts, own = counts[:useful], own[:useful]
         return Reading(counts, own, float(runtimes[0]))
 

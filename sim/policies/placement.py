@@ -6,8 +6,10 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.decisions import Decision, Start
-from sim.load_outlook import BelievedLinks, LoadOutlook
+from sim.load_outlook import LoadOutlook
+from sim.load_prospect import BelievedLinks
 from sim.policies.base import Scheduler
+from sim.policies.ties import is_less
 from sim.processors import as_ranges
 from sim.view import View
 
@@ -119,7 +121,7 @@ def fastest(
             break
         slowest, left = cpu[own].min(), load.bandwidth(own, links)
         seconds = float(parts.under(slowest, np.array([left]))[0])
-        if seconds < least:
+        if is_less(seconds, least):
             best, least = own, seconds
     return np.sort(best)
 

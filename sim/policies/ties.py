@@ -9,7 +9,7 @@ larger one. Among equals the smaller count is taken, then the earlier job.
 import numpy as np
 from numba import njit
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 
 TIE = 1e-9
 """Relative difference up to which two figures are equal."""
@@ -56,8 +56,38 @@ def first_least(values: FloatArray) -> int:
     >>> first_least(np.array([3.0, 1.0 + 1e-12, 1.0, 2.0]))
     1
     """
-    best = 0
-    for k in range(1, values.size):
-        if is_less(values[k], values[best]):
-            best = k
-    return best
+    least = values.min()
+    for k in range(values.size):
+        if not is_less(least, values[k]):
+            return k
+    return 0
+
+
+@njit(cache=True)
+def ranks(values: FloatArray) -> IntArray:
+    """Return the rank of each figure from 0, ascending; equal figures share a rank.
+
+    Parameters
+    ----------
+    values : numpy.ndarray of float, shape (n,)
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> ranks(np.array([2.0, 1.0, 2.0 + 1e-12, 5.0])).tolist()
+    [1, 0, 1, 2]
+    """
+    found = np.empty(values.size, np.int64)
+    order = np.argsort(values)
+    rank = 0
+    for i in range(order.size):
+        if i == 0:
+            least = values[order[0]]
+        elif is_less(least, values[order[i]]):
+            rank += 1
+            least = values[order[i]]
+        found[order[i]] = rank
+    return found

@@ -11,6 +11,8 @@ from sim.report.samples import Group
 from sim.report.tables import number
 from sim.statistics.intervals import Interval
 
+IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
+"""What stands in place of a p value where there is nothing to infer."""
 SHOWN = 40
 """Rows that the terminal shows of a table; the page and the file have all."""
 
@@ -58,10 +60,11 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
                 "against": one.reference.label,
                 "pairs": str(one.pairs),
                 "change": percent(compared.change),
+                "by policy alone": "–" if one.alone is None else percent(one.alone),
                 "difference": number(compared.difference.mean),
                 "t interval": span(compared.difference),
                 "bootstrap": span(compared.bootstrap),
-                "p, corrected": _probability(one.corrected),
+                "p, corrected": IDENTICAL.get(compared.identical) or _probability(one.corrected),
                 "oracle's gain kept": "–" if one.kept is None else percent(one.kept),
             }
         )
@@ -86,11 +89,13 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
             ("difference", compared.difference),
             ("bootstrap", compared.bootstrap),
             ("gain_kept", one.kept),
+            ("policy_alone", one.alone),
         ):
             if interval is not None:
                 row |= {name: interval.mean, f"{name}_low": interval.low}
                 row[f"{name}_high"] = interval.high
         row |= {"p_value": compared.p_value, "p_corrected": one.corrected}
+        row["identical"] = compared.identical
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -109,7 +114,7 @@ def curve_rows(curves: Sequence[Curve]) -> pd.DataFrame:
 def _cell(interval: Interval | None) -> str:
     if interval is None:
         return "–"
-    half = "" if math.isnan(interval.low) else f" ± {number(interval.half)}"
+    half = f" ± {number(interval.half)}" if interval.half > 0 else ""
     return f"{number(interval.mean)}{half}"
 
 
@@ -166,6 +171,19 @@ def answers(groups: Sequence[Group], figure: str, against: str | None, detail: i
     )
 
 
+def _by_policy(best: Difference) -> str:
+    return "" if best.alone is None else f" ({percent(best.alone)} by the policy alone)"
+
+
+def _sureness(best: Difference, found: Sequence[Difference]) -> str:
+    same = best.comparison.identical
+    if same:
+        return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
+    counted = sum(not one.comparison.identical for one in found)
+    sure = "certain" if best.certain else "not certain"
+    return f"{sure} at 5 % after correction for {counted} comparisons ({best.pairs} pairs)"
+
+
 def verdict(found: Sequence[Difference]) -> list[str]:
     """Return in sentences which does best and how sure that is."""
     runs = [one for one in found if one.group.role == "run" and one.pairs > 1]
@@ -175,11 +193,9 @@ def verdict(found: Sequence[Difference]) -> list[str]:
         known = [one for one in among if math.isfinite(one.comparison.change.mean)]
         if known:
             best = min(known, key=lambda one: one.comparison.change.mean)
-            sure = "certain" if best.certain else "not certain"
             lines.append(
                 f"Best{kind}: {best.group.label}, {percent(best.comparison.change)} against "
-                f"{best.reference.label}, {sure} at 5 % after correction for {len(found)} "
-                f"comparisons ({best.pairs} pairs)."
+                f"{best.reference.label}{_by_policy(best)}, {_sureness(best, found)}."
             )
     kept = [one for one in honest if one.kept is not None and math.isfinite(one.kept.mean)]
     if kept:

@@ -41,6 +41,9 @@ class Difference:
     kept : Interval or None
         Share of the oracle's gain over the reference under the same policy; None
         where there is no oracle to compare with.
+    alone : Interval or None
+        Change against the reference's policy with this group's predictor, that is by
+        the policy alone; None where one of them is the same, or that was not played.
     """
 
     group: Group
@@ -49,6 +52,7 @@ class Difference:
     comparison: Comparison
     corrected: float
     kept: Interval | None
+    alone: Interval | None = None
 
     @property
     def certain(self) -> bool:
@@ -122,6 +126,22 @@ def oracle_of(group: Group, groups: Sequence[Group]) -> Group | None:
     return None
 
 
+def _same_keys(group: Group, other: Group, part: str) -> bool:
+    """Return whether two groups have the same policy, or predictor, with all its parameters."""
+    keys = [k for k in group.setting | other.setting if k.replace("/", ".").startswith(part)]
+    return all(group.setting.get(key) == other.setting.get(key) for key in keys)
+
+
+def step_among(group: Group, reference: Group, groups: Sequence[Group]) -> Group | None:
+    """Return the reference's policy with a group's predictor, where both differ between them."""
+    if any(_same_keys(group, reference, part) for part in UNLIKE):
+        return None
+    for other in groups:
+        if _same_keys(other, reference, "policy") and _same_keys(other, group, "predictor"):
+            return other
+    return None
+
+
 def differences(
     groups: Sequence[Group], figure: str = FIGURE, against: str | None = None
 ) -> list[Difference]:
@@ -164,7 +184,11 @@ def _difference(group: Group, reference: Group, same: Sequence[Group], figure: s
     if oracle is not None and oracle is not group:
         mine, best, theirs = paired_values([group, oracle, reference], figure)
         kept = share_of_gain(mine, best, theirs) if len(mine) else None
-    return Difference(group, reference, len(own), compare_paired(own, base), np.nan, kept)
+    alone, step = None, step_among(group, reference, same)
+    if step is not None:
+        mine, like = paired_values([group, step], figure)
+        alone = compare_paired(mine, like).change if len(mine) else None
+    return Difference(group, reference, len(own), compare_paired(own, base), np.nan, kept, alone)
 
 
 @dataclass(frozen=True)

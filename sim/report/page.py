@@ -13,8 +13,8 @@ import yaml
 from sim.report.answer_tables import Answers, verdict
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
-from sim.report.samples import Estimate, Group
-from sim.report.tables import COLUMNS, heading, key_rows, number
+from sim.report.samples import SUFFIXES, Estimate, Group
+from sim.report.tables import COLUMNS, Column, halves, heading, key_rows, number, size
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -33,6 +33,7 @@ def page(
     common: Mapping[str, object],
     gantt: Sequence[str] = (),
     answers: Answers | None = None,
+    said: Sequence[str] = (),
 ) -> str:
     """Return the page.
 
@@ -51,6 +52,8 @@ def page(
     gantt : sequence of str
         Folders of runs whose schedules are shown; without it, the first of each group.
     answers : Answers, optional
+    said : sequence of str
+        Sentences below the key table: names, and what predictors were given.
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -61,6 +64,7 @@ def page(
         subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
         selects=_selects(groups, keys),
         table=_key_table(groups, keys),
+        said="".join(f"<p>{escape(sentence)}</p>" for sentence in said),
         answers=_answers(answers),
         figures="".join(_figure(plot, svg, groups, found) for plot, svg in plots),
         gantt=_gantt(groups, gantt),
@@ -112,7 +116,7 @@ def _selects(groups: Sequence[Group], keys: Sequence[str]) -> str:
 
 
 def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
-    heads = [(key, "text") for key in keys] + [("role", "text")]
+    heads = [(key, "text") for key in [*keys, "menu", "role"]]
     heads += [(heading(column), "") for column in COLUMNS] + [("simulations", "")]
     head = "".join(
         f'<th scope="col" class="{kind}"><button type="button">{escape(name)}</button></th>'
@@ -120,21 +124,23 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     )
     rows = []
     for group, estimates in key_rows(groups):
-        left = [str(group.setting[key]) for key in keys] + [group.role]
+        role = SUFFIXES.get(group.role, group.role)
+        left = [*(str(group.setting[key]) for key in keys), group.menu or "–", role]
         cells = [f'<td class="text">{escape(value)}</td>' for value in left]
-        cells += [_cell(e, c.scale) for e, c in zip(estimates, COLUMNS, strict=True)]
-        cells.append(f'<td data-value="{len(group.samples)}">{len(group.samples)}</td>')
+        cells += [_cell(e, c) for e, c in zip(estimates, COLUMNS, strict=True)]
+        cells.append(f'<td data-value="{len(group.samples)}">{size(group)}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<table id="figures"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     )
 
 
-def _cell(found: Estimate, scale: float) -> str:
+def _cell(found: Estimate, column: Column) -> str:
     if found.mean != found.mean:  # NaN
         return '<td data-value="">–</td>'
-    half = "" if found.half != found.half else f" <small>± {number(found.half / scale)}</small>"
-    return f'<td data-value="{found.mean!r}">{number(found.mean / scale)}{half}</td>'
+    mean, half = halves(found, column)
+    width = f" <small>± {half}</small>" if half else ""
+    return f'<td data-value="{found.mean!r}">{mean}{width}</td>'
 
 
 def _image(content: bytes, kind: str, alternative: str) -> str:

@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sim.artefacts import is_finished, read_summary
+from sim.artefacts import BASELINE, STEP, is_finished, read_summary
 from sim.job_metrics import Figures
 from sim.statistics.intervals import t_interval
 
+SCHEDULE = ("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "jobs")
+"""Figures in which two schedules agree to the last bit only if they are the same."""
+SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
 REPEATED = ("seed",)
 """Keys that tell repetitions of one group apart."""
 
@@ -41,7 +44,8 @@ class Group:
     setting : dict
         Values of the keys that differ between groups.
     role : str
-        ``run`` or ``baseline``.
+        ``run``, ``baseline``, or ``baseline_predictor`` for the baseline's policy
+        with the run's predictor.
     samples : list of Sample
     """
 
@@ -54,7 +58,8 @@ class Group:
         """Name the group by its values."""
         values = [_text(key, value) for key, value in self.setting.items()]
         name = ", ".join(values) if values else self.role
-        return f"{name} (baseline)" if self.role == "baseline" and values else name
+        kind = SUFFIXES.get(self.role)
+        return f"{name} ({kind})" if kind is not None and values else name
 
     @property
     def policy(self) -> str:
@@ -65,6 +70,23 @@ class Group:
     def predictor(self) -> str:
         """Name the group's predictor; empty where all have one."""
         return str(self.setting.get("predictor", ""))
+
+    @property
+    def menu(self) -> str:
+        """Name the counts that its rule chose from; empty where it chose none."""
+        names = dict.fromkeys(str(sample.summary.get("menu") or "") for sample in self.samples)
+        return ", ".join(filter(None, names))
+
+    @property
+    def identical(self) -> bool:
+        """Whether its simulations, two or more, are the same schedule to the last bit.
+
+        Random numbers that nobody looked at, such as curves under a rule that sees
+        none, make no repetition.
+        """
+        seen = {repr([s.summary.get(key) for key in SCHEDULE]) for s in self.samples}
+        known = all(s.summary.get(SCHEDULE[0]) is not None for s in self.samples)
+        return known and len(self.samples) > 1 and len(seen) == 1
 
     def values(self, key: str) -> np.ndarray:
         """Return a figure of all samples in which it is defined."""
@@ -86,7 +108,7 @@ class Estimate:
     mean : float
         NaN where the figure is undefined.
     half : float
-        NaN with fewer than two samples.
+        NaN with fewer than two samples, and where all are the same.
     count : int
         Samples.
     """
@@ -106,7 +128,8 @@ def estimate(values: np.ndarray) -> Estimate:
     (2.0, 2.484, 3)
     """
     found = t_interval(values)
-    return Estimate(found.mean, found.half, found.count)
+    half = found.half if len(values) and np.ptp(values) > 0 else np.nan
+    return Estimate(found.mean, half, found.count)
 
 
 def groups_of(root: Path, table: pd.DataFrame, keys: Sequence[str]) -> list[Group]:
@@ -123,10 +146,10 @@ def groups_of(root: Path, table: pd.DataFrame, keys: Sequence[str]) -> list[Grou
     for position in range(len(rows)):
         setting = {key: _plain(rows.iat[position, places[key]]) for key in keys}
         role = str(rows["role"].iloc[position])
-        if role == "baseline":
-            if repr(setting) in seen:
+        if role != "run":
+            if repr((role, setting)) in seen:
                 continue
-            seen.add(repr(setting))
+            seen.add(repr((role, setting)))
         mine = {key: setting[key] for key in own}
         group = groups.setdefault(f"{role} {mine!r}", Group(mine, role))
         group.samples.extend(_samples(root, str(rows["run"].iloc[position]), role))
@@ -140,7 +163,7 @@ def _plain(value: object) -> object:
 def _samples(root: Path, run: str, role: str) -> list[Sample]:
     folder = root / run
     parts = sorted(folder.glob("replication=*"), key=lambda p: int(p.name.partition("=")[2]))
-    below = [part if role == "run" else part / "baseline" for part in parts or [folder]]
+    below = [part if role == "run" else part / role for part in parts or [folder]]
     return [
         Sample(place, place.relative_to(root).as_posix(), read_summary(place))
         for place in below

@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.artefacts import mean_summary
+from sim.console import BEYOND, MOST_ERROR
+from sim.given import given_lines
+from sim.job_metrics import Figures
 from sim.report.samples import Estimate, Group, estimate
+
+REPETITION = ("applications", "sizes_per_application")
+"""Keys of the summary that say how much repeats."""
+MOST_LISTED = 8
+"""Labels that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +28,16 @@ class Column:
     label, unit : str
     scale : float
         One unit, in the summary's units.
+    is_error : bool
+        Whether it is a relative error, of which nothing beyond
+        `sim.console.MOST_ERROR` is shown.
     """
 
     key: str
     label: str
     unit: str
     scale: float
+    is_error: bool = False
 
 
 COLUMNS = (
@@ -34,7 +47,9 @@ COLUMNS = (
     Column("mean_bounded_slowdown", "bounded slowdown", "", 1.0),
     Column("utilization", "utilisation", "%", 0.01),
     Column("system_efficiency", "efficiency", "%", 0.01),
-    Column("prediction_mape", "prediction error", "%", 0.01),
+    Column("prediction_median_error", "median error", "%", 0.01, is_error=True),
+    Column("prediction_p90_error", "90th percentile error", "%", 0.01, is_error=True),
+    Column("prediction_within_20", "within 20 %", "%", 0.01),
 )
 
 
@@ -54,10 +69,52 @@ def number(value: float) -> str:
     return f"{value:,.{min(digits, 4)}f}"
 
 
-def cell(found: Estimate, scale: float) -> str:
+def halves(found: Estimate, column: Column) -> tuple[str, str]:
+    """Return a mean and the half-width of its interval as text, the latter perhaps empty."""
+    if column.is_error and found.mean > MOST_ERROR:
+        return BEYOND, ""
+    half = number(found.half / column.scale) if math.isfinite(found.half) else ""
+    return number(found.mean / column.scale), half
+
+
+def cell(found: Estimate, column: Column) -> str:
     """Return a mean with its interval as text."""
-    text = number(found.mean / scale)
-    return text if not math.isfinite(found.half) else f"{text} ± {number(found.half / scale)}"
+    return " ± ".join(filter(None, halves(found, column)))
+
+
+def size(group: Group) -> str:
+    """Return how many simulations a group has, and whether they are all the same."""
+    return f"{len(group.samples)}, identical" if group.identical else str(len(group.samples))
+
+
+def given_sentences(groups: Sequence[Group]) -> list[str]:
+    """Return what the predictors of each group were given, a sentence for each answer.
+
+    Of several simulations the means are told.
+    """
+    known = [g for g in groups if g.samples]
+    lines = given_lines([_mean_given(group) for group in known])
+    return [
+        f"Given to {_listed([known[place].label for place in places], len(known))}: {line}."
+        for line, places in lines.items()
+    ]
+
+
+def _mean_given(group: Group) -> Figures:
+    """Return the means of what the sentence needs."""
+    return mean_summary(
+        [
+            {k: v for k, v in s.summary.items() if k.startswith("given_") or k in REPETITION}
+            for s in group.samples
+        ]
+    )
+
+
+def _listed(labels: Sequence[str], groups: int) -> str:
+    if len(labels) == groups > 1:
+        return "all"
+    more = f" and {len(labels) - MOST_LISTED} more" if len(labels) > MOST_LISTED else ""
+    return "; ".join(labels[:MOST_LISTED]) + more
 
 
 def key_rows(groups: Sequence[Group]) -> list[tuple[Group, list[Estimate]]]:
@@ -70,27 +127,38 @@ def heading(column: Column) -> str:
     return f"{column.label} ({column.unit})" if column.unit else column.label
 
 
-def text_table(groups: Sequence[Group], form: Literal["latex", "markdown"]) -> str:
-    """Return the key table in LaTeX (booktabs) or Markdown.
+def text_table(
+    groups: Sequence[Group], form: Literal["latex", "markdown"], said: Sequence[str] = ()
+) -> str:
+    """Return the key table in LaTeX (booktabs) or Markdown, and below it what must be known.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+    form : {"latex", "markdown"}
+    said : sequence of str
+        Sentences below the table.
 
     Examples
     --------
     >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[1])
-    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
     """
-    head = ["runs", *map(heading, COLUMNS), "n"]
+    head = ["runs", "menu", *map(heading, COLUMNS), "n"]
     rows = [
-        [g.label, *(cell(e, c.scale) for e, c in zip(found, COLUMNS, strict=True)),
-         str(len(g.samples))]
+        [g.label, g.menu or "–", *(cell(e, c) for e, c in zip(found, COLUMNS, strict=True)),
+         size(g)]
         for g, found in key_rows(groups)
     ]  # fmt: skip
     if form == "markdown":
-        rule = ["---"] + ["---:"] * (len(head) - 1)
+        rule = ["---"] * 2 + ["---:"] * (len(head) - 2)
         lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-        return "\n".join(line.replace("_", r"\_") for line in lines) + "\n"
+        below = ["", *(line for sentence in said for line in (sentence, ""))][:-1]
+        return "\n".join(line.replace("_", r"\_") for line in [*lines, *below]) + "\n"
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
-    lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", body[0], r"\midrule"]
-    return "\n".join([*lines, *body[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+    lines = [r"\begin{tabular}{ll" + "r" * (len(head) - 2) + "}", r"\toprule", body[0], r"\midrule"]
+    end = [r"\bottomrule", r"\end{tabular}", *(rf"\par {_latex(one)}" for one in said)]
+    return "\n".join([*lines, *body[1:], *end]) + "\n"
 
 
 def _latex(text: str) -> str:

@@ -1,8 +1,9 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -16,10 +17,11 @@ from sim.report.details import details
 from sim.report.figures import plots_of, save
 from sim.report.page import page
 from sim.report.samples import groups_of
-from sim.report.tables import text_table
+from sim.report.tables import given_sentences, text_table
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
 DIFFERENCES = "differences.csv"
+ALL = "All have the {} {}."
 UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
 """Labels of axes and their units in seconds, of figures that are not shown as they are."""
 
@@ -54,6 +56,23 @@ class Wanted:
     against: str | None = None
 
 
+@dataclass(frozen=True)
+class Report:
+    """What a report wrote and found.
+
+    Attributes
+    ----------
+    written : list of pathlib.Path
+    answers : Answers
+    said : list of str
+        Sentences that belong to every table of it.
+    """
+
+    written: list[Path]
+    answers: Answers
+    said: list[str]
+
+
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
     """Return the keys that have one value in all configurations."""
     common: dict[str, object] | None = None
@@ -85,7 +104,8 @@ def write_report(
     keys: Sequence[str],
     common: dict[str, object],
     wanted: Wanted,
-) -> tuple[list[Path], Answers]:
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Report:
     """Write plots, page and tables of a comparison; return the files and the answers.
 
     Parameters
@@ -97,19 +117,22 @@ def write_report(
     common : dict
         The configuration that all runs share.
     wanted : Wanted
+    names : mapping of str to str
+        Policy and predictor, as far as all runs have the same.
     """
     groups = groups_of(folder, table, keys)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
+    said = [ALL.format(key, name) for key, name in names.items()] + given_sentences(groups)
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
         ("latex", "comparison.tex", wanted.latex),
         ("markdown", "comparison.md", wanted.markdown),
     ):
         if asked:
-            (folder / name).write_text(text_table(groups, form), encoding="utf-8")  # type: ignore[arg-type]
+            (folder / name).write_text(text_table(groups, form, said), encoding="utf-8")  # type: ignore[arg-type]
             written.append(folder / name)
     if not wanted.page or not groups:
-        return written, found_answers
+        return Report(written, found_answers, said)
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
     plots.mkdir(exist_ok=True)
@@ -117,13 +140,12 @@ def write_report(
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
     name = folder.resolve().name
-    text = page(
-        f"Comparison of {name}", groups, drawn, found, table, common, wanted.gantt, found_answers
-    )
+    title = f"Comparison of {name}"
+    text = page(title, groups, drawn, found, table, common, wanted.gantt, found_answers, said)
     partial = folder / f".{PAGE}.partial"
     partial.write_text(text, encoding="utf-8")
     partial.replace(folder / PAGE)
-    return [*written, folder / PAGE, plots], found_answers
+    return Report([*written, folder / PAGE, plots], found_answers, said)
 
 
 def _write_differences(found: Answers, folder: Path) -> list[Path]:

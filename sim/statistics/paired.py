@@ -35,12 +35,25 @@ class Comparison:
         where a value is not positive.
     p_value : float
         Two-sided, of no difference, paired t test; NaN with fewer than two pairs.
+    identical : str
+        Empty, or what is the same to the last bit and so leaves nothing to infer:
+        ``runs`` (own and reference) or ``replications`` (of both). Then there
+        is no interval and no p value.
     """
 
     difference: Interval
     bootstrap: Interval
     change: Interval
     p_value: float
+    identical: str = ""
+
+
+def _identical(own: FloatArray, reference: FloatArray) -> str:
+    if len(own) < 2:
+        return ""
+    if (own == reference).all():
+        return "runs"
+    return "replications" if not np.ptp(own) and not np.ptp(reference) else ""
 
 
 def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -76,6 +89,11 @@ def compare_paired(
     """
     first, second = _pairs(own, reference)
     apart = first - second
+    same = _identical(first, second)
+    if same:
+        change = relative_change(first[:1], second[:1], level)
+        alone = t_interval(apart[:1], level)
+        return Comparison(alone, alone, change, float("nan"), same)
     return Comparison(
         t_interval(apart, level),
         bootstrap_interval(apart, level, seed=seed),
@@ -135,6 +153,8 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
     check_level(level)
     above, below = _pairs(numerator, denominator)
     number = len(above)
+    if number > 1 and not np.ptp(above) and not np.ptp(below):
+        above, below, number = above[:1], below[:1], 1  # the same replication again and again
     if number < 2:
         mean = float(above[0] / below[0]) if number and below[0] else np.nan
         return Interval(mean, np.nan, np.nan, number, level)

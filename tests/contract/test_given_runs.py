@@ -3,6 +3,7 @@
 import json
 
 from sim.given import given_line
+from sim.run import step_between
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
 
@@ -25,3 +26,53 @@ def test_a_run_as_before_is_free_and_its_baseline_the_same(command, tmp_path):
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert summary["given_charged"] is False
     assert summary["given_runs"] == 12
+
+
+def summaries(folder):
+    return {path.parent.relative_to(folder).as_posix(): json.loads(path.read_text())
+            for path in folder.rglob("summary.json")}  # fmt: skip
+
+
+def test_the_step_between_is_the_baselines_policy_with_the_runs_predictor(command, tmp_path):
+    ended = command(*TOY, "policy=sa_easy", "hydra.run.dir=run")
+    found = summaries(tmp_path / "run")
+    assert set(found) == {".", "baseline", "baseline_predictor"}
+    command(*TOY, "policy=easy", "baseline=null", "hydra.run.dir=alone")
+    alone = tmp_path / "alone/jobs.parquet"
+    assert (tmp_path / "run/baseline_predictor/jobs.parquet").read_bytes() == alone.read_bytes()
+    shown = " ".join(ended.out.split())
+    assert "By policy: sa_easy by adept against easy by adept." in shown
+    assert "By predictor: easy by adept against easy by user_estimate." in shown
+
+
+def test_like_and_like_need_no_step(command, tmp_path):
+    for place, same in (("a", "policy=easy"), ("b", "predictor=user_estimate")):
+        ended = command(*TOY, same, f"hydra.run.dir={place}")
+        assert set(summaries(tmp_path / place)) == {".", "baseline"}
+        assert "Difference: " in ended.out
+    refused = command(*TOY, "baseline_predictor=false", "hydra.run.dir=c")
+    assert set(summaries(tmp_path / "c")) == {".", "baseline"}
+    assert "Both differ: baseline_predictor=true plays the step" in " ".join(refused.out.split())
+
+
+def test_replications_have_the_step_each_and_a_run_without_it_leaves_none(command, tmp_path):
+    command(*TOY, "replications=2", "hydra.run.dir=run")
+    parts = {"", "/baseline", "/baseline_predictor"}
+    assert set(summaries(tmp_path / "run")) == {
+        ".",
+        *(f"replication={k}{p}" for k in (0, 1) for p in parts),
+    }
+    command(*TOY, "baseline=null", "hydra.run.dir=run")
+    assert set(summaries(tmp_path / "run")) == {"."}
+    assert not (tmp_path / "run/replication=0").exists()
+
+
+def test_many_jobs_have_a_step_only_if_it_is_asked_for():
+    parts = {name: {"policy": {"x": name}, "predictor": {"y": name}} for name in ("own", "base")}
+    config = parts["own"] | {"baseline": parts["base"], "menu": None, "baseline_predictor": None}
+    step = {"policy": {"x": "base"}, "predictor": {"y": "own"}}
+    assert step_between(config, 100_000) == step
+    assert step_between(config, 100_001) is None
+    assert step_between(config | {"baseline_predictor": True}, 100_001) == step
+    assert step_between(config | {"baseline_predictor": False}, 5) is None
+    assert step_between(config | {"baseline": None}, 5) is None

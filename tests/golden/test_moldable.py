@@ -119,12 +119,58 @@ def test_fair_share_limits_each_job_to_its_share_of_the_work():
     # Alone: all 8. At 5.5 two wait, half the work each: 4, not 8.
     records = mold("easy", FairShare(), at(0, 1, 2), [amdahl] * 3)
     assert outcome(records) == ([8, 4, 4], [0, 5.5, 5.5])
-    # At submit: the second had half of the work then (4), the third a third: ceil(8/3) = 3, so 2.
+    # At submit: the second waited alone then (8), the third beside it (4); it takes 4 at 11.
     records = mold("easy", FairShare(when="submit"), at(0, 1, 2), [amdahl] * 3)
+    assert outcome(records) == ([8, 8, 4], [0, 5.5, 11])
+    # With the running job in the sum the second had half of the work then (4), the third a
+    # third: ceil(8/3) = 3, so 2.
+    rule = FairShare(when="submit", sum="queued_and_running")
+    records = mold("easy", rule, at(0, 1, 2), [amdahl] * 3)
     assert outcome(records) == ([8, 4, 2], [0, 5.5, 5.5])
     # Twice the share: everything again.
     records = mold("easy", FairShare(factor=2.0), at(0, 1, 2), [amdahl] * 3)
     assert outcome(records) == ([8, 8, 8], [0, 5.5, 11])
+
+
+def test_a_long_running_job_does_not_drive_the_others_to_one_processor():
+    # One of 4 holds 4·900 s; a job of 16 s has 8·16/3616 of it, up to 1; alone in the queue, all.
+    rows = [(0, 4, 900), (1, 4, 7)]
+    records = mold("easy", FairShare(sum="queued_and_running"), rows, [None, amdahl])
+    assert outcome(records) == ([4, 1], [0, 1])
+    records = mold("easy", FairShare(), rows, [None, amdahl])
+    assert outcome(records) == ([4, 4], [0, 1])
+
+
+@pytest.mark.parametrize("backfill", ["easy", "conservative", "replan"])
+@pytest.mark.parametrize("when", ["schedule", "submit"])
+def test_fair_share_sees_all_arrivals_of_an_instant(backfill, when):
+    # ceil(64/40) = 2 processors each: 32 of 40 start at once. Those that are left have 8 each
+    # once 8 wait, where the limit follows the queue and reservations are made anew; they start
+    # when the first have ended.
+    records = mold(backfill, FairShare(when=when), at(*[0] * 40), [amdahl] * 40, processors=64)
+    assert records.start_time.tolist() == [0] * 32 + [10] * 8
+    assert records.allocated[:32].tolist() == [2] * 32
+    later = 8 if when == "schedule" and backfill != "conservative" else 2
+    assert records.allocated[32:].tolist() == [later] * 8
+
+
+@pytest.mark.parametrize("backfill", ["easy", "conservative", "replan"])
+def test_a_plus_sees_all_arrivals_of_an_instant(backfill):
+    # Four requests of 2 are as much as the machine: load 1, the least count for everybody.
+    rule = LoadInterpolated(counts="all")
+    records = mold(backfill, rule, at(0, 0, 0, 0), [amdahl] * 4)
+    assert outcome(records) == ([1, 1, 1, 1], [0, 0, 0, 0])
+
+
+def test_asp_starts_nobody_beyond_those_there_is_room_for():
+    # Three wait for 8: 2 each. The first takes 7 at least; 1 is left, too few for the second.
+    # At 10 both get half of the machine.
+    rows = [(0, 7, 10), (0, 2, 10), (0, 2, 10)]
+    records = mold("none", AdaptiveStatic(counts="all"), rows, [None, amdahl, amdahl])
+    assert outcome(records) == ([7, 4, 4], [0, 10, 10])
+    # Whoever may pass others cannot either.
+    records = mold("skip", AdaptiveStatic(counts="all"), rows, [None, amdahl, amdahl])
+    assert outcome(records) == ([7, 4, 4], [0, 10, 10])
 
 
 def test_asp_shares_what_is_free():

@@ -161,20 +161,25 @@ def test_sa_with_adopters_among_rigid_users(adopters, expected):
 
 
 @pytest.mark.parametrize(
-    ("power", "expected"),
+    ("power", "summed", "expected"),
     [
-        (0.0, ([8, 4, 4, 4], [0, 5, 5, 11])),
-        (1.0, ([8, 4, 2, 2], [0, 5, 5, 6])),
+        (0.0, "queued_and_running", ([8, 4, 4, 4], [0, 5, 5, 11])),
+        (1.0, "queued_and_running", ([8, 4, 2, 2], [0, 5, 5, 6])),
+        (0.0, "queued", ([8, 4, 4, 8], [0, 5, 5, 12])),
+        (1.0, "queued", ([8, 4, 2, 2], [0, 5, 5, 6])),
     ],
 )
-def test_fair_share_by_work_and_by_efficiency(power, expected):
+def test_fair_share_by_work_and_by_efficiency(power, summed, expected):
     # All 8 are held until 5. Then a job of 24/n s and one of the usual kind wait, W = 24 and 16.
     #   by work: 8·24/40 = 4.8, so up to 5, 4 of the powers of two (until 11); 3.2, so up to 4
     #     (until 12). At 11 the last job is reckoned against the one that runs: 8·16/32 = 4.
     #   times efficiency at the request, 1 and 16/20 = 0.8, W is 24 and 12.8: 5.2, up to 6: 4;
     #     2.8, up to 3: 2 (until 15). At 6 the last job is one of 24 + 12.8 + 12.8: 2.1, up to 3;
     #     2 are free, the end is at 16; waiting for more than 2 is not allowed.
-    rule = FairShare(efficiency=power)
+    # Where only the queue counts the last job is alone in it, and may take all 8: by work all
+    #   are held at 6; 4 from 11 end at 18, 8 from 12 at 17.5. Times efficiency 2 are free, and
+    #   end at 16; 4 from 11 end at 18, 8 from 15 at 20.5.
+    rule = FairShare(efficiency=power, sum=summed)
     rows = [(0, 8, 5), (1, 2, 12), (2, 2, 10), (6, 2, 10)]
     records = mold("easy", rule, rows, [None, linear, amdahl, amdahl])
     assert outcome(records) == expected

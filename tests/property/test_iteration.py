@@ -1,5 +1,7 @@
 """Iterative molding, compiled with plans that are kept, against plans made anew each time."""
 
+from fractions import Fraction
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +25,8 @@ def queues(draw):
     for _ in range(draw(st.integers(1, 6))):
         counts = sorted(draw(st.sets(st.integers(1, MACHINE), min_size=1, max_size=4)))
         times = draw(st.lists(st.integers(1, 60), min_size=len(counts), max_size=len(counts)))
-        menus.append((counts, [float(t) for t in times], float(draw(st.integers(1, 200)))))
+        serial = draw(st.sampled_from([12, 60]) | st.integers(1, 200))
+        menus.append((counts, [float(t) for t in times], float(serial)))
     return sorted(ends), menus
 
 
@@ -39,17 +42,22 @@ def planned(ends, menus, steps):
 
 
 def loss(menu, step, by_time):
+    """Return what a step loses, exactly."""
     counts, times, serial = menu
     if by_time:
         return times[step + 1] - times[step]
-    return serial / (counts[step] * times[step]) - serial / (counts[step + 1] * times[step + 1])
+    areas = [Fraction(counts[k]) * Fraction(times[k]) for k in (step, step + 1)]
+    return Fraction(serial) / areas[0] - Fraction(serial) / areas[1]
 
 
 def stepwise(ends, menus, by_time):
     steps, best = [0] * len(menus), planned(ends, menus, [0] * len(menus))
     growing = {i for i, (counts, _, _) in enumerate(menus) if len(counts) > 1}
     while growing:
-        i = min(growing, key=lambda i: (loss(menus[i], steps[i], by_time), i))
+        i = min(
+            growing,
+            key=lambda i: (loss(menus[i], steps[i], by_time), menus[i][0][steps[i] + 1], i),
+        )
         steps[i] += 1
         total = planned(ends, menus, steps)
         if total < best:

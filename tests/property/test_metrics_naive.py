@@ -176,6 +176,12 @@ def test_figures_of_learning(spec):
             errors.append(abs(asked.predicted[i] - exact) / exact)
     assert got["predictions"] == len(errors)
     assert got["prediction_mape"] == (pytest.approx(sum(errors) / len(errors)) if errors else None)
+    assert got["prediction_within_20"] == (
+        pytest.approx(sum(error <= 0.2 for error in errors) / len(errors)) if errors else None
+    )
+    assert got["prediction_p90_error"] == (
+        pytest.approx(np.percentile(errors, 90)) if errors else None
+    )
 
 
 @settings(max_examples=60, deadline=None)

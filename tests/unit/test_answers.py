@@ -85,6 +85,38 @@ def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
     assert found["easy, oracle"].kept is None
 
 
+def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(study):
+    found = by_label(differences(groups(study)))
+    right = compare_paired(TIMES["sa", "oracle"], TIMES["easy", "oracle"]).change
+    assert found["sa, oracle"].alone == right
+    assert found["easy, oracle"].alone is None  # one of them is the same
+    assert found["sa, adept"].alone is None  # easy by adept was not played
+    table = answers(groups(study), "mean_response_time", None, 1).tables()
+    row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
+    assert row["by policy alone"].startswith(f"{100 * right.mean:.1f} % [")
+    assert "by the policy alone)" in verdict(list(found.values()))[1]
+
+
+def test_identical_runs_have_no_p_value_and_do_not_count(study):
+    for seed, response in enumerate(TIMES["easy", "user_estimate"], start=1):
+        fabricate(
+            study / f"policy=sa,predictor=user_estimate,seed={seed}",
+            ["policy=sa", "predictor=user_estimate", f"seed={seed}"],
+            summary=figures(response, **FIGURES | {"seed": seed}),
+            choices={"policy": "sa", "predictor": "user_estimate"},
+        )
+    before = [one for one in differences(groups(study)) if not one.comparison.identical]
+    same = by_label(differences(groups(study)))["sa, user_estimate"]
+    assert (same.comparison.identical, same.certain) == ("runs", False)
+    assert np.isnan(same.corrected)
+    corrected = holm([one.comparison.p_value for one in before])
+    assert [one.corrected for one in before] == pytest.approx(corrected.tolist())
+    table = answers(groups(study), "mean_response_time", None, 1).tables()
+    row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
+    assert (row["p, corrected"], row["t interval"]) == ("identical runs", "–")
+    assert "after correction for 4 comparisons" in verdict(differences(groups(study)))[0]
+
+
 def test_only_simulations_that_both_have_are_paired(study):
     (study / "policy=sa,predictor=adept,seed=2/summary.json").unlink()
     found = by_label(differences(groups(study)))

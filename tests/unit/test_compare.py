@@ -50,16 +50,16 @@ def sweep(tmp_path):
 
 def test_rows_are_keyed_by_what_differs(sweep):
     table, keys = gather(sweep)
-    assert keys == ["policy", "seed"]
-    assert list(table.columns[:6]) == ["run", "role", "status", "message", "policy", "seed"]
-    rows = table[["run", "role", "status", "policy", "seed"]].values.tolist()
+    assert keys == ["policy", "predictor", "seed"]
+    assert list(table.columns[4:7]) == keys
+    rows = table[["run", "role", "status", *keys]].values.tolist()
     assert rows == [
-        ["policy=easy", "run", "finished", "easy", 1],
-        ["policy=sa,seed=2", "run", "finished", "sa", 2],
-        ["policy=sa,seed=2", "baseline", "finished", "easy", 2],
-        ["policy=sa,seed=10", "run", "finished", "sa", 10],
-        ["seed=7", "run", "unfinished", "sa", 7],
-        ["seed=-1", "run", "failed", "sa", -1],
+        ["policy=easy", "run", "finished", "easy", "adept", 1],
+        ["policy=sa,seed=2", "run", "finished", "sa", "adept", 2],
+        ["policy=sa,seed=2", "baseline", "finished", "easy", "user_estimate", 2],
+        ["policy=sa,seed=10", "run", "finished", "sa", "adept", 10],
+        ["seed=7", "run", "unfinished", "sa", "adept", 7],
+        ["seed=-1", "run", "failed", "sa", "adept", -1],
     ]
     assert table["message"][5] == "seed must be at least 0, got -1"
     assert table["mean_response_time"][2] == 30.0
@@ -75,10 +75,57 @@ def test_rows_are_printed_by_their_keys_and_a_shared_baseline_once(tmp_path):
     print_comparison(console, table, keys)
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert rows[-3:] == [
-        ["adept", "run", "1.00", "s", "50.0", "%"],
-        ["user_estimate", "baseline", "2.00", "s", "50.0", "%"],
-        ["oracle", "run", "1.00", "s", "50.0", "%"],
+        ["sa", "adept", "run", "1.00", "s", "50.0", "%"],
+        ["easy", "user_estimate", "baseline", "2.00", "s", "50.0", "%"],
+        ["sa", "oracle", "run", "1.00", "s", "50.0", "%"],
     ]
+
+
+def test_the_step_between_is_named_by_the_baselines_policy_and_the_runs_predictor(tmp_path):
+    run = fabricate(tmp_path / "a", ["policy=sa", "policy.x=3", "predictor.q=2"],
+                    summary=figures(1.0, menu="all"), baseline=figures(4.0),
+                    choices={"policy": "sa", "predictor": "adept"})  # fmt: skip
+    (run / "baseline_predictor").mkdir()
+    (run / "baseline_predictor/summary.json").write_text(json.dumps(figures(2.0)))
+    table, _ = gather(tmp_path)
+    assert table[["role", "policy", "predictor", "mean_response_time"]].values.tolist() == [
+        ["run", "sa", "adept", 1.0],
+        ["baseline", "easy", "user_estimate", 4.0],
+        ["baseline_predictor", "easy", "adept", 2.0],
+    ]
+    assert find_runs(tmp_path) == [run]
+
+
+def test_policy_predictor_and_menu_are_named_where_all_runs_share_them(tmp_path, capsys):
+    for seed in (1, 2):
+        fabricate(tmp_path / f"seed={seed}", [f"seed={seed}"],
+                  summary=figures(1.0 * seed, menu="powers_of_two", seed=seed),
+                  choices={"policy": "sa", "predictor": "adept"})  # fmt: skip
+    assert main([str(tmp_path), "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert "All have the policy sa." in shown
+    assert "All have the predictor adept." in shown
+    assert "powers_of_two" in shown
+
+
+def test_tables_say_what_predictors_were_given_and_no_mean_error(tmp_path, capsys):
+    given = {"given_charged": True, "given_sizes": "known", "given_size_noise": 0.1,
+             "given_applications": "invented", "applications": 50, "given_curves": "invented",
+             "given_requested_times": "recorded", "prediction_mape": 1394.729,
+             "prediction_median_error": 17.0}  # fmt: skip
+    for name, runs in (("adept", 150), ("oracle", 0)):
+        fabricate(tmp_path / name, [f"predictor={name}"], choices={"predictor": name},
+                  summary=figures(1.0, given_runs=runs, given_work_share=runs / 1000,
+                                  **given))  # fmt: skip
+    assert main([str(tmp_path), "--markdown", "--latex"]) == 0
+    written = [(tmp_path / f"comparison.{end}").read_text() for end in ("md", "tex", "html")]
+    for text in (capsys.readouterr().out, *written):
+        plain = " ".join(text.replace("\\", "").replace("&#x27;", "'").split())
+        assert "Given to adept: 150 runs before the start (15.0 % of the work)" in plain
+        assert "Given to oracle: no runs before the start; every job's serial time" in plain
+        assert "50 invented applications" in plain
+        assert "more than 10 times" in plain
+        assert "139,473" not in plain
 
 
 def test_comparison_is_written_and_safe_to_repeat(sweep, capsys):

@@ -5,15 +5,16 @@ import re
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
-from sim.console import print_results
+from sim.console import Side, print_results
 from sim.metrics import summarise
 from sim.outcome import outcome
 from sim.progress import Progress, simulated_date
 
 
-def printed(run, baseline=None, **options):
-    console = Console(file=io.StringIO(), width=110)
-    print_results(console, run, baseline, **options)
+def printed(*sides, folder=None, width=110):
+    console = Console(file=io.StringIO(), width=width)
+    shown = [one if isinstance(one, Side) else Side(one, "sa") for one in sides]
+    print_results(console, shown, folder)
     return console.file.getvalue()
 
 
@@ -23,10 +24,58 @@ def line(text, label):
 
 def test_run_and_baseline_stand_side_by_side_with_difference_and_bound():
     run = {"mean_response_time": 5400.0, "jobs": 5, "bound_mean_response_time": 1800.0}
-    text = printed(run, {"mean_response_time": 7200.0, "jobs": 5}, names=("sa", "easy"))
+    base = {"mean_response_time": 7200.0, "jobs": 5}
+    text = printed(run, Side(base, "easy", is_baseline=True))
     cells = re.split(r"\s{2,}", line(text, "mean response").strip())
     assert cells == ["mean response", "90.0 min", "120.0 min", "-25.0 %", "30.0 min"]
-    assert re.search(r"sa\s+easy\s+difference\s+lower bound", text)
+    assert re.search(r"sa\s+baseline easy\s+difference\s+lower bound", text)
+
+
+RUN = Side({"mean_response_time": 60.0, "menu": "powers_of_two"}, "sa", "adept")
+STEP = Side({"mean_response_time": 80.0}, "easy", "adept")
+BASE = Side({"mean_response_time": 160.0}, "easy", "user_estimate", is_baseline=True)
+
+
+def test_predictor_and_menu_of_every_column_are_named():
+    text = printed(RUN, STEP, BASE)
+    assert re.search(r"sa\s+easy\s+baseline easy\s+by policy\s+by predictor", text)
+    assert line(text, "predictor").split()[1:] == ["adept", "adept", "user", "estimate"]
+    assert line(text, "menu").split()[1:] == ["powers", "of", "two", "–", "–"]
+
+
+def test_policy_and_predictor_are_compared_one_after_the_other():
+    cells = re.split(r"\s{2,}", line(printed(RUN, STEP, BASE), "mean response").strip())
+    assert cells == ["mean response", "60.0 s", "80.0 s", "160.0 s", "-25.0 %", "-50.0 %"]
+    text = " ".join(printed(RUN, STEP, BASE).split())
+    assert "By policy: sa by adept against easy by adept. By predictor: easy by adept" in text
+
+
+def test_unlike_columns_say_what_would_make_them_alike():
+    assert "Both differ: baseline_predictor=true plays the step" in printed(RUN, BASE)
+    assert "Both differ" not in printed(STEP, BASE)
+    assert "Difference: easy by adept against easy by user_estimate." in printed(STEP, BASE)
+
+
+def test_errors_are_capped_and_their_mean_is_not_shown():
+    wild = {"prediction_mape": 1394.729, "prediction_median_error": 0.087,
+            "prediction_p90_error": 18.4, "prediction_within_20": 0.61}  # fmt: skip
+    base = Side({"prediction_median_error": 11.0}, "easy", "user_estimate", is_baseline=True)
+    text = printed(Side(wild, "sa", "adept"), base)
+    assert "139,472.9" not in text
+    assert re.split(r"\s{2,}", line(text, "prediction error, median").strip())[1:] == [
+        "8.7 %", "more than 10 times", "–"
+    ]  # fmt: skip
+    assert "more than 10 times" in line(text, "90th percentile")
+    assert "61.0 %" in line(text, "predicted within 20 %")
+
+
+def test_a_recorded_schedule_has_a_column_where_the_times_are_the_logs_own():
+    own = RUN.figures | {"recorded_mean_response_time": 45.0}
+    text = printed(Side(own, "sa", "adept"), BASE)
+    assert re.search(r"sa\s+baseline easy\s+recorded\s+difference", text)
+    assert "45.0 s" in line(text, "mean response")
+    scaled = own | {"recorded_times_kept": False}
+    assert "recorded" not in printed(Side(scaled, "sa", "adept"), BASE)
 
 
 def test_null_is_a_dash_with_its_reason():
@@ -49,7 +98,7 @@ def test_saturation_is_a_warning():
 
 
 def test_names_are_no_markup():
-    assert "[sa]" in printed({"jobs": 1}, names=("[sa]", "baseline"))
+    assert "[sa]" in printed(Side({"jobs": 1}, "[sa]", "[x]"))
 
 
 def progress_text(monkeypatch, seconds, *, terminal):
@@ -80,12 +129,16 @@ def test_file_gets_a_plain_line_every_ten_seconds(monkeypatch):
 
 
 def test_a_table_of_long_names_and_large_errors_fits_80_columns():
-    console = Console(file=io.StringIO(), width=80)
-    run = dict.fromkeys(("mean_efficiency", "mean_response_time"), 0.5) | {"prediction_mape": 4.7e3}
-    print_results(console, run, run, names=("average_parallelism", "baseline conservative"))
-    rows = console.file.getvalue().splitlines()
-    assert any(row.split() == ["average", "baseline"] for row in rows)
-    for label in ("95th percentile response", "mean efficiency of a job", "prediction error, mean"):
+    run = {"mean_efficiency": 0.5, "mean_response_time": 0.5, "prediction_median_error": 4.7e3}
+    sides = [
+        Side(run | {"menu": "powers_of_two"}, "average_parallelism", "noisy_oracle"),
+        Side(run, "conservative", "noisy_oracle"),
+        Side(run, "conservative", "user_estimate", is_baseline=True),
+    ]
+    rows = printed(*sides, width=80).splitlines()
+    assert any(row.split()[:1] == ["average"] for row in rows)
+    labels = ("95th percentile response", "mean efficiency of a job", "prediction error, median")
+    for label in labels:
         assert any(row.startswith(label) for row in rows)
 
 

@@ -11,6 +11,7 @@ from sim.load_ahead import LoadAhead
 from sim.load_beliefs import LoadBeliefs
 from sim.load_models import BurstyLoad, PeriodicLoad, RoundLoad
 from sim.load_outlook import LoadOutlook
+from sim.load_past import LoadPast
 from sim.load_sensors import LoadSensors
 from workloads.streams import Streams
 
@@ -101,3 +102,115 @@ def test_the_order_of_the_load_ahead_is_read_once_an_instant():
     ahead.average(60.0, 2000.0)
     assert load.reads == 2
     assert ahead.average(60.0, 1e12).cpu.shape == (6,)
+
+
+def outlook_of(load, belief, now, **more):
+    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1), **more), belief))
+    outlook.now = now
+    return outlook
+
+
+def computing(seconds):
+    return Parts(np.zeros(1), np.array([seconds]), np.zeros(1))
+
+
+@pytest.mark.parametrize("belief", ["forecast", "mean"])
+@pytest.mark.parametrize("kind", ["rounds", "bursts"])
+def test_wide_long_jobs_are_believed_at_the_pace_of_their_slowest_processor(belief, kind):
+    """The least of the averages believes them three times as fast."""
+    load = BackgroundLoad(64, Streams(3), *KINDS[kind])
+    rng, found = np.random.default_rng(1), []
+    for day in (1.0, 1.5, 2.0):
+        outlook = outlook_of(load, belief, day * 86400.0)
+        for count in (16, 48):
+            own = np.sort(rng.choice(64, count, replace=False))
+            for form in ("effective", "min_avg_avail"):
+                believed = outlook.runtime(computing(7200.0), own, form)
+                true = load.completion(own, outlook.now, 7200.0, 0.0) - outlook.now
+                found.append((form, believed / true))
+    effective, least = (
+        np.array([ratio for name, ratio in found if name == form])
+        for form in ("effective", "min_avg_avail")
+    )
+    assert np.abs(np.log(effective)).mean() < 0.12
+    assert least.mean() < 0.45
+
+
+def test_the_least_of_forecasts_is_corrected_by_what_it_was_worth():
+    """Alternating loads: no forecast says which processor is slow, samples say that one is."""
+    past = LoadPast(2)
+    for at in range(400):
+        past.add(np.array([0.2, 1.0]) if at % 2 else np.array([1.0, 0.2]), np.array([0.6, 0.6]))
+    both, one = past.least(np.array([0, 1])), past.least(np.array([1]))
+    assert both.read.mean() == pytest.approx(0.2)
+    assert one.read.mean() == pytest.approx(0.6)
+    assert both.believed == pytest.approx(0.6, rel=0.01)
+    assert past.read == pytest.approx([0.2, 1.0])
+    first, believed = past.least_of_first(np.array([1, 0]))
+    assert first == pytest.approx([0.6, 0.2])
+    assert believed == pytest.approx([0.6, 0.6], rel=0.01)
+
+
+def test_the_past_keeps_its_latest_samples_in_order_and_no_more():
+    past = LoadPast(2**19)
+    for at in range(40):
+        past.add(np.full(2**19, 1.0 - at / 100), np.ones(2**19))
+    kept = past.least(np.array([7])).read
+    assert kept == pytest.approx(1.0 - np.arange(8, 40) / 100)
+
+
+def test_links_that_were_loaded_are_remembered_for_the_nodes_asked_about():
+    past = LoadPast(4)
+    for at in range(10):
+        pair = (np.array([0]), np.array([1])) if at % 2 else (np.array([2]), np.array([3]))
+        past.add_links(*pair, np.array([0.4]))
+    left, right = np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 0], bool)
+    assert past.lowest_link(left).tolist() == [1.0, 0.4] * 5
+    assert past.lowest_link(right).tolist() == [1.0] * 10
+    assert past.lost == pytest.approx([0.6])
+
+
+def test_waiting_for_processors_and_links_in_turn_takes_longer_than_either_average_says():
+    load = load_of("rounds", 8)
+    own, parts = np.arange(8), Parts(*np.array([[0.0], [20_000.0], [20_000.0]]))
+    outlook = outlook_of(load, "mean", 90_000.0)
+    true = load.completion(own, 90_000.0, 20_000.0, 20_000.0) - 90_000.0
+    cpu, bandwidth = load.effective(own, 90_000.0, 90_000.0 + true)
+    assert 20_000 / cpu + 20_000 / bandwidth < 0.95 * true
+    assert outlook.runtime(parts, own, "effective") == pytest.approx(true, rel=0.1)
+
+
+def test_the_paper_s_figure_is_still_believed_where_it_is_asked_for():
+    load = load_of("rounds")
+    outlook = outlook_of(load, "oracle", 4000.0)
+    own = np.array([0, 1, 5])
+    seconds = outlook.runtime(computing(1000.0), own, "min_avg_avail")
+    assert seconds == pytest.approx(
+        1000.0 / load.average_cpu(own, 4000.0, 4000.0 + seconds).min(), rel=0.06
+    )
+    assert seconds < 0.9 * outlook.runtime(computing(1000.0), own, "effective")
+
+
+@pytest.mark.parametrize("belief", ["forecast", "last", "mean", "oracle"])
+def test_whoever_gets_the_fastest_processors_is_believed_to_meet_them(belief):
+    load = BackgroundLoad(32, Streams(3), *KINDS["rounds"])
+    outlook = outlook_of(load, belief, 90_000.0)
+    counts, horizon = np.array([1, 8, 24]), np.full(3, 60.0)
+    anybody = outlook.expected(counts, horizon)[0]
+    outlook.picks_fastest = True
+    assert (outlook.expected(counts, horizon)[0] >= anybody - 1e-12).all()
+    with outlook.usual():
+        usual = outlook.expected(counts, horizon)[0]
+    outlook.picks_fastest = False
+    with outlook.usual():
+        assert usual == pytest.approx(outlook.expected(counts, horizon)[0])
+
+
+@pytest.mark.parametrize("belief", ["forecast", "last", "mean"])
+def test_sensors_of_nodes_serve_too(belief):
+    load = BackgroundLoad(10, Streams(3), *KINDS["rounds"], processors_per_node=4)
+    outlook = outlook_of(load, belief, 90_000.0, per="node")
+    outlook.picks_fastest = True
+    cpu, bandwidth = outlook.expected(np.array([1, 5, 10]), np.full(3, 600.0))
+    assert ((cpu > 0) & (cpu <= 1) & (bandwidth > 0) & (bandwidth <= 1)).all()
+    assert outlook.runtime(computing(600.0), np.array([0, 9]), "effective") >= 600.0

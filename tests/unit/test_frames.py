@@ -132,6 +132,8 @@ def test_summary_of_a_hand_worked_schedule():
         # idle with a waiting job that fits: 4 from 110 (job 10 needs 2) to 115
         "loss_of_capacity": 4 * 5 / (4 * 39),
         "prediction_mape": (5 / 20 + 1 / 4) / 2,
+        "prediction_p90_error": 1 / 4,
+        "prediction_within_20": 0.0,
         "prediction_over_share": 0.5,
         "prediction_under_share": 0.5,
         "share_fitted_starts": 2 / 4,  # job 12 kept its request, whatever its curve says

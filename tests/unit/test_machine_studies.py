@@ -66,3 +66,22 @@ def test_all_pairs_of_beliefs_run_and_exact_ones_are_those_of_the_oracle():
     same = ["predictor=dynamic", "workload.jobs=60", "seed=1"]
     expected = study_ends.run("renewed", asked).response.tolist()
     assert study_ends.run("requested", same).response.tolist() == expected
+
+
+def test_jobs_that_outgrow_their_memory_end_sooner_where_they_get_more_processors():
+    ways = study_evolving.WAYS["more_processors"]["easy"]
+    some = {name: ways[name] for name in ("easy, refused", "easy, at once or later")}
+    refused, later = study_evolving.rows("more_processors", some, 1, ["workload.jobs=40"])
+    assert float(refused[8]) == 0.0
+    assert float(later[8]) > 50.0
+    assert float(later[9]) < float(refused[9])
+    assert float(later[2]) < 0.0
+
+
+def test_jobs_that_get_a_longer_limit_stop_less_often():
+    ways = study_evolving.WAYS["longer_limits"]["easy"]
+    some = {name: ways[name] for name in ("stops in time, asks nothing", "asks, at once or later")}
+    silent, asking = study_evolving.rows("longer_limits", some, 1, ["workload.jobs=40"])
+    assert silent[7:] == ("", "", "")
+    assert float(asking[5]) < float(silent[5])
+    assert float(asking[8]) > 50.0

@@ -204,8 +204,11 @@ def test_sizes_are_solved_for():
 
 def test_samples_are_reduced_as_the_form_says():
     samples = np.array([[0.9, 0.5], [0.3, 0.7]])
-    assert available(samples) == pytest.approx(0.6)
+    assert available(samples) == pytest.approx(0.4)
+    assert available(samples, "min_avg_avail") == pytest.approx(0.6)
     assert available(samples, "min_avail") == 0.5
+    missing = np.array([[0.9, np.nan], [np.nan, np.nan], [0.3, 0.7]])
+    assert available(missing) == pytest.approx(0.6)
     assert available(np.empty((3, 0))) == 1.0
     table = runs(rows=30)
     cells = table.assign(

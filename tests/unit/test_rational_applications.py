@@ -5,7 +5,7 @@ import pytest
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.rational_learned import RationalPerApplication
+from predictors.rational_learned import RationalPerApplication, measured_load
 
 
 def taught(**settings):
@@ -48,3 +48,10 @@ def test_parts_that_are_not_given_stay_the_usual_ones():
 def test_what_is_no_complexity_of_an_application_is_refused(wrong, named):
     with pytest.raises(PredictorError, match=named):
         RationalPerApplication(applications=wrong)
+
+
+def test_each_figure_of_load_reads_its_own_measurement():
+    more = {"effective_cpu": 0.2, "available_cpu": 0.5, "available_cpu_at_start": 0.4}
+    found = [measured_load(more, form)[0] for form in ("effective", "min_avg_avail", "min_avail")]
+    assert found == [0.2, 0.5, 0.4]
+    assert measured_load({"available_bandwidth": 0.3}, "effective") == (1.0, 0.3)

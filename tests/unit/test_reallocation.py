@@ -115,13 +115,57 @@ LINEAR = power_truth([800.0, 80.0], [1.0, 1.0], 8)
 TWO = [(0, 1, 800.0), (50, 1, 80.0)]
 
 
-def test_a_growth_must_pay() -> None:
-    """At 70 the first has 320 s left on 4, 160 on 8: a growth saves as much as it may cost."""
-    one = play(Equipartition(Constant(20.0)), TWO, LINEAR, 8)
-    assert [n for _, n in stretches_of(one, 0)] == [8, 4, 8]
-    other = play(Equipartition(Constant(20.0), gain_factor=100.0), TWO, LINEAR, 8)
-    assert [n for _, n in stretches_of(other, 0)] == [8, 4]
-    assert other.counters["reallocation_time"] == 20.0
+@pytest.mark.parametrize(("factor", "counts"), [(0.0, [4, 8]), (4.7, [4, 8]), (4.8, [4])])
+def test_a_growth_must_pay(factor: float, counts: list[int]) -> None:
+    """Both start on 4. At 10 the first has 190 s left there, 95 on 8: 4.75 times the pause."""
+    truth = power_truth([800.0, 40.0], [1.0, 1.0], 8)
+    rule = Equipartition(Constant(20.0), gain_factor=factor)
+    records = play(rule, [(0, 1, 800.0), (0, 1, 40.0)], truth, 8)
+    assert [n for _, n in stretches_of(records, 0)] == counts
+    assert records.counters["reallocation_time"] == 20.0 * (len(counts) - 1)
+
+
+@pytest.mark.parametrize(
+    ("factor", "counts"),
+    [(0.0, [8, 4, 8]), (1.0, [8, 4, 8]), (1.39, [8, 4, 8]), (1.41, [8, 7]), (1.85, [8])],
+)
+def test_a_shrink_must_be_worth_what_the_victims_lose(factor: float, counts: list[int]) -> None:
+    """At 50 the first has 50 s left on 8. Giving up one processor costs it 20 + 50/7 = 27.1 s:
+    the second, which else waits 50 s, may make it do so up to a factor of 1.84. Giving up four
+    costs it 42.9 s more and spares the second 60 of its 80 s: up to a factor of 1.4.
+    At 1.41 the second ends at 130, the first after 70 s and 57.1 more, before it.
+    """
+    rule = Equipartition(Constant(20.0), gain_factor=factor)
+    records = play(rule, TWO, LINEAR, 8, watchers=(Checker(),))
+    assert [n for _, n in stretches_of(records, 0)] == counts
+
+
+@pytest.mark.parametrize("name", sorted(RULES.keys() - {"pdpa"}))
+@pytest.mark.parametrize("believed", [ToyOracle, lambda _: ToyEstimate()])
+def test_a_job_of_two_seconds_makes_nobody_pause_for_a_thousand(name, believed) -> None:
+    """At 500 the first has 731 s left on all 8: the other waits for them, though it fits in."""
+    truth = power_truth([8000.0, 2.0], [0.9, 0.9], 8)
+    rows = [(0, 1, 8000.0), (500, 1, 2.0)]
+    records = play(RULES[name](Constant(1000.0)), rows, truth, 8, predictor=believed)
+    held = stretches_of(records, 0)
+    assert len(held) == 1
+    if held[0][1] == 8:
+        assert records.start_time[1] == records.end_time[0]
+    free = play(RULES[name](), rows, truth, 8, predictor=believed)
+    is_linear = believed is not ToyOracle  # then all 8 are efficient: no pool is smaller
+    assert free.start_time[1] == 500.0 or (name == "pools" and is_linear)
+
+
+def test_room_is_made_where_the_wait_would_be_longer_by_those_who_lose_least() -> None:
+    """At 500 the first has 4500 s left: the other gets the one processor it needs, at 1643 s.
+
+    Half of the machine would end it 1.5 s sooner. The first grows no more: 643 s for 1000.
+    """
+    truth = power_truth([40000.0, 2.0], [1.0, 1.0], 8)
+    rows = [(0, 1, 40000.0), (500, 1, 2.0)]
+    records = play(Equipartition(Constant(1000.0)), rows, truth, 8, watchers=(Checker(),))
+    assert stretches_of(records, 0) == [(0.0, 8), (500.0, 7)]
+    assert stretches_of(records, 1) == [(500.0, 1)]
 
 
 def test_changes_keep_their_distance() -> None:

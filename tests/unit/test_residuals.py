@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.residuals import MeasuredCounts
+from predictors.residuals import MeasuredCounts, prior_runs
 
 COUNTS = st.integers(1, 40)
 SECONDS = st.floats(1e-3, 1e5)
@@ -36,7 +36,8 @@ def test_beliefs_are_positive_and_stay_within_the_residuals(runs):
     ratios = np.array([seconds / model[n] for n, seconds in runs])
     low, high = min(ratios.min(), 1.0), max(ratios.max(), 1.0)
     assert (found >= low * model[1:] * (1 - 1e-9)).all()
-    assert (found <= high * model[1:] * (1 + 1e-9)).all()
+    inside = max(n for n, _ in runs)
+    assert (found[:inside] <= high * model[1 : inside + 1] * (1 + 1e-9)).all()
 
 
 @settings(deadline=None)
@@ -63,7 +64,30 @@ def test_a_belief_tends_to_the_runs_at_its_count(nprocs, seconds, others):
         found = corrected([*others, *[(nprocs, seconds)] * number], power_law())[nprocs - 1]
         distances.append(abs(np.log(found / seconds)))
     assert distances[0] >= distances[1] >= distances[2]
-    assert distances[2] <= abs(np.log(power_law()[nprocs] / seconds)) / 32 + 1e-9
+    assert distances[2] <= abs(np.log(power_law()[nprocs] / seconds)) * 2 / 18 + 1e-9
+
+
+@settings(deadline=None)
+@given(RUNS)
+def test_beyond_the_largest_count_no_belief_falls_more_steeply_than_over_the_last_doubling(runs):
+    largest = max(n for n, _ in runs)
+    earlier = [n for n, _ in runs if n <= largest / 2]
+    found = np.concatenate([[np.nan], corrected(runs, power_law())])
+    if earlier:
+        before = max(earlier)
+        slope = np.log(found[largest] / found[before]) / np.log(largest / before)
+        beyond = np.arange(largest + 1, 81)
+        least = found[largest] * (beyond / largest) ** slope
+        assert (found[beyond] >= least * (1 - 1e-9)).all()
+
+
+def test_a_model_weighs_less_the_more_it_errs_and_more_the_more_runs_scatter():
+    numbers = np.full(5, 4.0)
+    good, bad = np.full(5, 0.05), np.full(5, 1.0)
+    assert prior_runs(np.zeros(1), np.ones(1), 0.0) == pytest.approx(0.75)  # 0.01 / (0.04 / 3)
+    assert prior_runs(bad, numbers, 0.15) < 0.05 < prior_runs(good, numbers, 0.15)
+    assert prior_runs(bad, numbers, 15.0) > prior_runs(bad, numbers, 0.15)
+    assert prior_runs(good, numbers, 15.0) == 2.0
 
 
 def test_runs_after_the_comparison_join_it():
@@ -76,9 +100,24 @@ def test_runs_after_the_comparison_join_it():
         measured.add(8, ratio * model[8])
     assert measured.number(8) == 2  # the latest
     assert measured.mean(8) == pytest.approx(np.sqrt(6.0) * model[8])
-    factor = 6.0 ** (0.5 * 2 / 2.5)
-    found = measured.believed(model, np.array([1, 4, 8, 64])) / model[[1, 4, 8, 64]]
-    np.testing.assert_allclose(found, [1.0, np.sqrt(factor), factor, factor])
+    afresh = [(2, model[2]), (8, 2.0 * model[8]), (8, 3.0 * model[8])]
+    np.testing.assert_allclose(measured.believed(model, ASKED), corrected(afresh, model))
+    found = np.log(measured.believed(model, np.array([1, 2, 4, 8])) / model[[1, 2, 4, 8]])
+    np.testing.assert_allclose(found[[0, 1]], 0.0, atol=1e-12)
+    assert found[2] == pytest.approx(found[3] / 2)
+
+
+def test_ratios_to_a_model_correct_it_as_the_runs_themselves_do():
+    model = power_law()
+    runs = [(2, 40.0), (4, 20.0), (8, 12.0), (2, 33.0), (4, 21.0), (16, 9.0)]
+    ratios = MeasuredCounts(16)
+    told = runs[:4]
+    ratios.fill(*np.array([[n, seconds / model[n]] for n, seconds in told]).T)
+    for nprocs, seconds in runs[4:]:  # one more at a count, and a new count
+        ratios.corrected(model[ASKED], ASKED, model[ratios.measured()])
+        ratios.add(nprocs, seconds / model[nprocs])
+    found = ratios.corrected(model[ASKED], ASKED, model[ratios.measured()])
+    np.testing.assert_allclose(found, corrected(runs, model))
 
 
 def test_nothing_is_known_of_a_count_without_runs():

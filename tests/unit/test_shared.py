@@ -147,8 +147,21 @@ def test_predictors_are_told_the_load_that_the_monitor_measured():
         sampled = machine.load.cpu_at(np.arange(start, end, 120.0), own)
         assert seen.more["available_cpu"] == pytest.approx(sampled.mean(axis=0).min())
         assert seen.more["available_cpu_at_start"] == pytest.approx(sampled[0].min())
+        assert seen.more["effective_cpu"] == pytest.approx(sampled.min(axis=1).mean())
+        assert 0 < seen.more["effective_bandwidth"] <= seen.more["available_bandwidth"]
         assert seen.more["load_samples"] == len(sampled)
         assert 0 < seen.more["available_bandwidth"] <= 1
+
+
+def test_an_oracle_of_load_is_told_the_load_itself():
+    machine, listener = shared(8, "rounds", belief="oracle"), Listener()
+    records = run_of(rows(10), machine, rigid("none"), listener, share=0.3)
+    for seen in listener.seen:
+        start, end = records.start_time[seen.job], records.end_time[seen.job]
+        nodes = records.stretches.nodes[records.stretches.job.tolist().index(seen.job)]
+        own = np.concatenate([np.arange(low, high + 1) for low, high in nodes])
+        told = seen.more["effective_cpu"], seen.more["effective_bandwidth"]
+        assert told == pytest.approx(machine.load.effective(own, start, end))
 
 
 def test_a_dedicated_machine_measures_nothing():

@@ -90,9 +90,31 @@ def test_common_random_numbers_narrow_the_interval():
     paired = compare_paired(noise * 0.9, noise).change
     assert paired.mean == pytest.approx(-0.1)
     assert paired.half < 1e-9
-    assert compare_paired(noise, noise).p_value == 1.0
     assert compare_paired(noise - 1, noise).p_value == 0.0
     assert np.isnan(relative_change([0.0, 1.0], [1.0, 1.0]).mean)
+
+
+@pytest.mark.parametrize(
+    ("own", "reference", "kind", "mean"),
+    [
+        ([3.0, 4.0, 6.0], [3.0, 4.0, 6.0], "runs", 0.0),
+        ([3.0] * 4, [4.0] * 4, "replications", -1.0),
+    ],
+)
+def test_what_is_identical_has_a_mean_but_no_interval_and_no_p_value(own, reference, kind, mean):
+    found = compare_paired(own, reference)
+    assert (found.identical, found.difference.mean) == (kind, mean)
+    assert found.change.mean == pytest.approx(own[0] / reference[0] - 1)
+    for interval in (found.difference, found.bootstrap, found.change):
+        assert np.isnan([interval.low, interval.high]).all()
+    assert np.isnan(found.p_value)
+
+
+def test_one_repetition_or_replications_of_one_side_alone_are_not_identical():
+    assert compare_paired([3.0], [3.0]).identical == ""
+    assert compare_paired([3.0, 3.0], [4.0, 4.5]).identical == ""
+    kept = share_of_gain([3.0] * 3, [2.0] * 3, [4.0] * 3)
+    assert (kept.mean, np.isnan(kept.low)) == (0.5, True)
 
 
 def test_fiellers_limits_are_where_the_difference_is_just_significant():

@@ -1,5 +1,6 @@
 """The study of published claims on moldable rules prints a table for each preset."""
 
+import numpy as np
 import pytest
 
 from scripts import study_moldable
@@ -65,3 +66,40 @@ def test_the_herd_says_what_jobs_get_and_what_becomes_of_the_first_adopters(caps
     assert rows[begin + 2][1] == rows[rows.index(rows[begin], begin + 1) + 2][1]  # the requests
     begin = [row[0] for row in rows].index("the tenth that adopts first")
     assert set(rows[begin + 3][1:]) == {"+0 % [+0, +0]"}
+
+
+def ratios(monkeypatch, name, policies, load, jobs, replications=5):
+    """Return geometric means of mean responses over the first policy's, at one load of a preset."""
+
+    def some(*asked):
+        wanted = (one for one in settings(*asked) if one["workload.load"] == load)
+        return [one for one in wanted if one["policy"] in policies]
+
+    monkeypatch.setattr(study_moldable, "settings", some)
+    found = study_moldable.summaries(name, [f"workload.jobs={jobs}"], replications)
+    response = {
+        rule: study_moldable.column(runs, "mean_response_time") for (rule, _), runs in found.items()
+    }
+    first = response[policies[0]]
+    return [float(np.exp(np.log(response[rule] / first).mean())) for rule in policies[1:]]
+
+
+@pytest.mark.parametrize("load", ["0.8", "0.95"])
+def test_iterative_before_fair_share_before_sa_on_one_menu(monkeypatch, load):
+    fair, iterative = ratios(
+        monkeypatch, "whole_queue", ["sa", "fair_share", "iterative"], load, 500
+    )
+    assert fair < 0.95
+    assert iterative < 0.95 * fair
+
+
+def test_rules_that_look_at_the_load_beat_fixed_sizes(monkeypatch):
+    sa, scojo_p = ratios(monkeypatch, "molding_by_load", ["easy", "sa", "scojo_p"], "0.8", 300)
+    assert max(sa, scojo_p) < 0.7
+
+
+def test_the_order_of_sa_and_scojo_p_turns_with_the_load_on_downeys_workload(monkeypatch):
+    at_light = ratios(monkeypatch, "molding_of_downey", ["sa", "scojo_p"], "0.5", 300)
+    at_heavy = ratios(monkeypatch, "molding_of_downey", ["sa", "scojo_p"], "0.9", 1000)
+    assert at_light[0] > 1.03
+    assert at_heavy[0] < 0.95

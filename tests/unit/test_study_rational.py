@@ -37,3 +37,17 @@ def test_training_runs_see_single_samples_only_when_short():
     long = study.play(case, 1800.0, 1).query("training")
     assert (short.samples == 1).mean() > 0.4
     assert (long.samples > 1).all()
+
+
+def test_the_effective_load_predicts_better_than_the_paper_s_and_than_size_alone():
+    own = replace(study.CASES[1], train=tuple(np.arange(3000.0, 7001.0, 100.0)))
+    errors = {}
+    for form in ("min_avg_avail", "effective"):
+        case = replace(own, form=form)
+        table = pd.concat(
+            [study.errors(case, 120.0, seed, ("rational", "size alone")) for seed in (1, 2, 3)]
+        )
+        errors[form] = study.by_seed(table, model="rational", method="nnls", load="measured")
+    blind = study.by_seed(table, model="size alone", method="nnls", load="measured")
+    assert errors["effective"].mean() < 0.6 * errors["min_avg_avail"].mean()
+    assert errors["effective"].mean() < 0.6 * blind.mean()

@@ -12,6 +12,7 @@ from sim.policies.advice import Reading, last_up_to, round_down
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.policies.ties import first_least, is_less
 from sim.view import View
 
 Cap = Literal["maximum", "average", "knee"]
@@ -27,7 +28,7 @@ def place_of_cap(menu: Reading, cap: Cap) -> int:
         return int(knee(menu.counts, menu.runtimes))
     if cap == "average":
         return int(average(*menu))
-    return int(menu.runtimes.argmin())
+    return int(first_least(menu.runtimes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +71,8 @@ class AdaptiveStatic(CappedMenu):
     """ASP, adaptive static partitioning: the free processors in equal parts.
 
     With F processors free and Q jobs waiting each starting job gets
-    min(cap, max(1, floor(F/Q))); what is left over goes one by one to the
-    first jobs that can use it. Setia & Tripathi 1993, Rosti, Smirni, Dowdy,
+    min(cap, max(1, floor(F/Q))), as long as there is room; what is left over goes
+    one by one to these, and nobody else starts. Setia & Tripathi 1993, Rosti, Smirni, Dowdy,
     Serazzi & Carlson 1994; from memory. Use with ``backfill=none``.
     """
 
@@ -91,6 +92,8 @@ class FreeShare(CappedMolder):
         for i, dish in enumerate(dishes):
             targets[i] = queue.counts[queue.offer.item(places.item(i)) + dish]
         queue.fix(places, targets)
+        queue.held[places] = 1
+        queue.held[places[: len(dishes)]] = 0
 
     def _share(self, queue: OpenQueue, places: IntArray) -> list[int]:
         """Return which dish each of the first jobs gets."""
@@ -199,7 +202,7 @@ def take_free(
             continue
         begin, end = offer[k], offer[k] + size[k]
         low[k], high[k] = end - 1, end
-        if waits or free < counts[begin] or free < share * counts[end - 1]:
+        if waits or free < counts[begin] or is_less(free, share * counts[end - 1]):
             waits = True
             continue
         low[k] = last_up_to(counts, begin, end, free)

@@ -6,6 +6,7 @@ import numpy as np
 
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.base import Outlook
+from sim.policies.ties import is_less
 from sim.view import View
 
 
@@ -58,7 +59,7 @@ class Explore(SmallestTurnaround):
         runtimes = runtimes * view.caution(job)
         starts = outlook(counts, runtimes)
         ends = starts + runtimes - view.now
-        if starts[1] > view.now or ends[1] > self.patience * ends[0]:
+        if starts[1] > view.now or is_less(self.patience * ends[0], ends[1]):
             return best
         view.believe(job, wanted, float(runtimes[1]))
         return wanted

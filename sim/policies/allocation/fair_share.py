@@ -10,6 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.policies.ties import TIE
 from sim.view import View
 
 
@@ -17,8 +18,11 @@ from sim.view import View
 class FairShare(Menu):
     """Limit each job to its share of the machine, then take the earliest predicted end.
 
-    The limit of job j is L_j = max(n_min, ceil(f·P·W_j / Σ W_i)), the sum over
-    all jobs that wait or run, W = T(1). Srinivasan, Subramani, Kettimuthu,
+    The limit of job j is L_j = max(n_min, ceil(f·P·W_j / Σ W_i)), W = T(1). Which
+    jobs are in the sum is not settled by the sources at hand: those that wait, all
+    arrivals of an instant among them before anybody is molded (``queued``), or also
+    the running ones, whose whole W then counts however little of it is left
+    (``queued_and_running``). Srinivasan, Subramani, Kettimuthu,
     Holenarsipur & Sadayappan (HiPC 2002); formula from memory, our reading.
     Sabin, Lang & Sadayappan (JSSPP 2006) weight the share by efficiency: W_j
     times E_j(n_ref) to a power that must be tuned.
@@ -29,6 +33,8 @@ class FairShare(Menu):
         f, above 0.
     efficiency : float
         Power of the efficiency at the requested count, at least 0.
+    sum : {"queued", "queued_and_running"}
+        Whose work is summed up.
     when : {"schedule", "submit"}
         Whether the limit follows the queue until the job starts, or is fixed
         when it arrives.
@@ -38,6 +44,7 @@ class FairShare(Menu):
 
     factor: float = 1.0
     efficiency: float = 0.0
+    sum: Literal["queued", "queued_and_running"] = "queued"
     when: Literal["schedule", "submit"] = "schedule"
     lazy: bool = False
     slack: float = 0.0
@@ -50,6 +57,8 @@ class FairShare(Menu):
             raise ValueError(f"efficiency must be at least 0, got {self.efficiency}")
         if not self.slack >= 0:
             raise ValueError(f"slack must be at least 0, got {self.slack}")
+        if self.sum not in ("queued", "queued_and_running"):
+            raise ValueError(f"sum must be 'queued' or 'queued_and_running', got {self.sum!r}")
         if self.when not in ("schedule", "submit"):
             raise ValueError(f"when must be 'schedule' or 'submit', got {self.when!r}")
 
@@ -81,7 +90,7 @@ def cut_at_shares(
     ----------
     weight : numpy.ndarray of float, by job
     running : numpy.ndarray of int
-        The running jobs.
+        The running jobs whose weights count.
     scale : float
         What is shared out, in processors.
     limit : numpy.ndarray of float, by job
@@ -99,7 +108,7 @@ def cut_at_shares(
         if processors[k] == 0:
             continue
         if not keeps or np.isnan(limit[job[k]]):
-            limit[job[k]] = np.ceil(scale * weight[job[k]] / total * (1 - 1e-12))
+            limit[job[k]] = np.ceil(scale * weight[job[k]] / total * (1 - TIE))
         low[k] = offer[k]
         high[k] = last_up_to(counts, offer[k], offer[k] + size[k], limit[job[k]]) + 1
 
@@ -130,7 +139,8 @@ class ShareLimit(Molder):
 
     def mold(self, queue: OpenQueue) -> None:
         """Cut every menu at the job's limit."""
-        running = np.fromiter(self.view.running, np.int64, len(self.view.running))
+        counted = self.view.running if self._rule.sum == "queued_and_running" else ()
+        running = np.fromiter(counted, np.int64, len(counted))
         cut_at_shares(
             queue.counts, queue.offer, queue.size, queue.processors, queue.job, queue.first,
             queue.last, self._weight, running, self._scale, self._limit, self._keeps,

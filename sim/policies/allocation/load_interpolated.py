@@ -11,6 +11,7 @@ from sim.policies.allocation.curve import average
 from sim.policies.load import Load
 from sim.policies.molding.base import Menu, Molder
 from sim.policies.molding.menus import OpenQueue
+from sim.policies.ties import TIE, first_least
 from sim.view import View
 
 
@@ -77,7 +78,7 @@ def settle_interpolated(
     for k in range(first, last):
         if processors[k] > 0:
             most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
-            target = interpolated(x, most, average, least)
+            target = interpolated(x, most, average, least) * (1 + TIE)
             low[k] = last_up_to(counts, offer[k], offer[k] + size[k], target)
             high[k] = low[k] + 1
 
@@ -95,7 +96,7 @@ class Interpolator(Molder):
     def menu(self, job: int) -> Reading:
         """Return the job's menu, and remember M, A and m."""
         menu = super().menu(job)
-        counts, most = menu.counts, int(menu.runtimes.argmin())
+        counts, most = menu.counts, int(first_least(menu.runtimes))
         self._points[job] = counts[most], counts[min(int(average(*menu)), most)], counts[0]
         return menu
 

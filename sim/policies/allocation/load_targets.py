@@ -6,6 +6,7 @@ from numba import njit
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import last_up_to
 from sim.policies.allocation.curve import last_efficient
+from sim.policies.ties import TIE, is_less
 
 
 @njit(cache=True)
@@ -16,10 +17,10 @@ def around(
 
     Without tolerance, the largest count up to the target alone; at least one stays.
     """
-    last = last_up_to(counts, begin, end, target * (1 + tolerance))
+    last = last_up_to(counts, begin, end, target * (1 + tolerance) * (1 + TIE))
     first = last
     if tolerance > 0:
-        floor = np.ceil(target / (1 + tolerance) - 1e-9)
+        floor = np.ceil(target / (1 + tolerance) * (1 - TIE))
         while first > begin and counts[first - 1] >= floor:
             first -= 1
     return first, last + 1
@@ -137,6 +138,6 @@ def aim_at_forecast(
         ended = number_below(left, runtime)
         running = over[ended] / runtime + (freed[-1] - freed[ended])
         load = (running + waiting) / machine + arriving
-        if load > 1:
+        if is_less(1.0, load):
             target = min(reference / load, heavy)
         low[k], high[k] = around(counts, offer[k], offer[k] + size[k], target, tolerance)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.ties import is_less
 
 
 @njit(cache=True)
@@ -107,7 +108,7 @@ def believed_best(
             ended += 1
         if now_free < counts[dish]:
             break
-        if wait + runtimes[dish] < least:
+        if is_less(wait + runtimes[dish], least):
             best, least = dish, wait + runtimes[dish]
     return best
 
@@ -138,19 +139,19 @@ def predicted_best(
     alone = True
     for dish in range(counts.size):
         runtime, needed = runtimes[dish], counts[dish] - free
-        if runtime >= least:
+        if not is_less(runtime, least):
             continue
         wait = 0.0
         if needed > 0:
             if alone and not (median and needed <= widest):
                 alone, low, bound = False, 0.0, 0.0
-            if bound + runtime >= least:
+            if not is_less(bound + runtime, least):
                 continue
             low, bound = predicted_end(
                 held, ages, whole, needed, longest, alone, low, runtime, least
             )
             wait = bound
-        if wait + runtime < least:
+        if is_less(wait + runtime, least):
             best, least = dish, wait + runtime
     return best
 

@@ -1,9 +1,8 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman)."""
 
-import numpy as np
-
 from sim.policies.advice import Advice, Counts, check_counts, tried
 from sim.policies.base import Outlook
+from sim.policies.ties import first_least
 from sim.view import View
 
 
@@ -51,8 +50,8 @@ class SmallestTurnaround:
         reading = self.advice.read(job, view, counts)
         if reading is None:
             return request
-        ends = outlook(reading.counts, reading.runtimes) + reading.runtimes
-        best = int(np.argmin(ends))
+        waits = outlook(reading.counts, reading.runtimes) - view.now
+        best = int(first_least(waits + reading.runtimes))
         count = int(reading.counts[best])
         view.believe(job, count, float(reading.runtimes[best]))
         return count

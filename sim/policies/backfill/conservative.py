@@ -174,11 +174,15 @@ class ConservativeScheduler(ReservationKeeper):
         if view.revised:
             released |= self._take_in_beliefs()
         self.rank()
+        self._take_in_arrivals()
         if released and self.queue.waiting:
             self._compress()
         for job in view.arrived:
             self.place(job)
         return self.start_due()
+
+    def _take_in_arrivals(self) -> None:
+        """Prepare for the arrivals: nothing where each is placed by itself."""
 
     def _release_early_ends(self) -> bool:
         now = self.view.now

@@ -29,7 +29,7 @@ class Molder:
         Whether it must be asked even while no processor is free, because what
         it says then is remembered.
     settles : bool
-        Whether it leaves every waiting job exactly one count and holds nobody;
+        Whether it leaves every waiting job that it does not hold exactly one count;
         a blocked queue can then be told from an availability profile.
     """
 

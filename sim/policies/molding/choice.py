@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.ties import is_less
 from sim.profile import FIRST, earliest, most_free, occupy
 
 
@@ -23,15 +24,15 @@ def best_dish(
 
     The dish is -1 where none can start before `limit`.
     """
-    best, best_start, best_end = -1, np.inf, np.inf
+    best, best_start, least = -1, np.inf, np.inf
     for dish in range(low, high):
         runtime = runtimes[dish]
-        if now + runtime >= best_end:
+        if not is_less(runtime, least):
             continue
-        latest = min(limit, best_end - runtime)
+        latest = min(limit, now + least - runtime)
         start = earliest(times, free, span, counts[dish], runtime, now, latest, np.inf)
-        if start + runtime < best_end:
-            best, best_start, best_end = dish, start, start + runtime
+        if is_less(start - now + runtime, least):
+            best, best_start, least = dish, start, start - now + runtime
     return best, best_start
 
 
@@ -50,7 +51,7 @@ def least_dish(
     """Return the dish of the least count that can start now and end by `end`, else -1."""
     soon = np.nextafter(now, np.inf)
     for dish in range(low, high):
-        if now + runtimes[dish] > end or counts[dish] > free[span[FIRST]]:
+        if is_less(end - now, runtimes[dish]) or counts[dish] > free[span[FIRST]]:
             continue
         if earliest(times, free, span, counts[dish], runtimes[dish], now, soon, np.inf) <= now:
             return dish
@@ -131,6 +132,7 @@ def settle_first(
     processors: IntArray,
     runtime: FloatArray,
     low: IntArray,
+    held: IntArray,
     counts: IntArray,
     runtimes: FloatArray,
     first: int,
@@ -149,7 +151,7 @@ def settle_first(
     """
     number = reserved = 0
     for k in range(first, last):
-        if processors[k] == 0:
+        if processors[k] == 0 or held[k] != 0:
             continue
         count = counts[low[k]]
         if count > free:
@@ -180,16 +182,16 @@ def _earlier_dish(
     way, as dishes of more processors than it holds need.
     """
     reach = most + own if old < end else most
-    best, best_start, best_end = -1, old, old_end
+    best, best_start, least = -1, old, old_end - now
     out = False
     for dish in range(low, high):
         count, seconds = counts[dish], runtimes[dish]
         if count > reach:
             break
-        if max(now + seconds, begin) >= best_end:
+        if not is_less(max(seconds, begin - now), least):
             continue
         after = max(now, begin - seconds - 1.0)
-        limit = min(end, best_end - seconds)
+        limit = min(end, now + least - seconds)
         if after >= limit:
             continue
         if count > own and not out:
@@ -197,8 +199,8 @@ def _earlier_dish(
             out = True
         mine = np.inf if out else old
         start = earliest(times, free, span, count, seconds, after, limit, mine)
-        if start < limit and start + seconds < best_end:
-            best, best_start, best_end = dish, start, start + seconds
+        if start < limit and is_less(start - now + seconds, least):
+            best, best_start, least = dish, start, start - now + seconds
     return best, best_start, out
 
 
@@ -221,6 +223,7 @@ def compress_menus(
 ) -> None:
     """Let every waiting job, in queue order, end earlier on any allowed dish if it can.
 
+    Jobs that hold no reservation yet (``starts`` infinite) are passed over.
     ``freed`` bounds the time in which processors became free since the jobs were
     last tried, and on return what this pass freed: see `sim.profile.compress`.
     """
@@ -232,7 +235,7 @@ def compress_menus(
     most = most_free(times, free, span, begin, end)
     for k in range(first, last):
         own = processors[k]
-        if own == 0:
+        if own == 0 or starts[k] == np.inf:
             continue
         old, old_end = starts[k], starts[k] + runtime[k]
         if old_end <= begin:

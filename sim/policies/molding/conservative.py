@@ -11,10 +11,10 @@ from sim.policies.molding.scheduler import OpenKeeper
 class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     """Conservative with open counts: every waiting job holds a count and a reservation.
 
-    A job takes the dish of earliest end when it arrives. When processors
-    become free early, every waiting job in queue order may take another dish
-    if it then ends earlier; none ever ends later than it was promised, unless
-    beliefs grow.
+    A job takes the dish of earliest end when it arrives; all arrivals of an instant are
+    in the queue before the rule says what is allowed. When processors become free early,
+    every waiting job in queue order may take another dish if it then ends earlier; none
+    ever ends later than it was promised, unless beliefs grow.
     """
 
     def look(self) -> list[Decision]:
@@ -22,11 +22,24 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
         self.molder.watch()
         return super().look()
 
+    def _take_in_arrivals(self) -> None:
+        """Queue all arrivals, then let the rule narrow the menus, once for this look."""
+        for job in self.view.arrived:
+            self.admit(job, self.outlook)
+        if self.queue.waiting:
+            self.molder.mold(self.queue)
+        queue = self.queue
+        arrived = set(self.view.arrived)
+        self._places = {
+            queue.job.item(place): place
+            for place in (queue.places().tolist() if arrived else ())
+            if queue.job.item(place) in arrived
+        }
+
     def place(self, job: int) -> None:
-        """Admit a job and reserve the hole in which it ends earliest."""
+        """Reserve the hole in which a job that was taken in ends earliest."""
         queue, profile, now = self.queue, self.profile, self.view.now
-        place = self.admit(job, self.outlook)
-        self.molder.mold(queue)
+        place = self._places[job]
         dish, start = best_dish(
             profile.times,
             profile.free,
@@ -47,7 +60,6 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
 
     def _compress(self) -> None:
         queue, profile = self.queue, self.profile
-        self.molder.mold(queue)
         compress_menus(
             profile.times,
             profile.free,

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.ties import is_less, is_less_on
 from sim.profile import FIRST, LAST
 
 
@@ -81,12 +82,42 @@ def loss_of_step(
 
 
 @njit(cache=True)
-def least_of(losses: FloatArray) -> int:
-    """Return the first place of the least number, -1 if all are infinite."""
-    place, least = -1, np.inf
+def scale_of_step(
+    counts: IntArray, runtimes: FloatArray, serial: float, dish: int, by_time: bool
+) -> float:
+    """Return what a job's next step takes its loss from: its efficiency, or its time."""
+    return float(runtimes[dish] if by_time else serial / (counts[dish] * runtimes[dish]))
+
+
+@njit(cache=True)
+def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, dish: IntArray) -> int:
+    """Return whose step loses least; of equals the one to the smaller count, then the first.
+
+    Parameters
+    ----------
+    losses, scales : numpy.ndarray of float, shape (n,)
+        See `loss_of_step` and `scale_of_step`.
+    counts : numpy.ndarray of int
+        All menus.
+    dish : numpy.ndarray of int, shape (n,)
+
+    Returns
+    -------
+    int
+        -1 if nobody has a next step.
+    """
+    place = -1
     for k in range(losses.size):
-        if losses[k] < least:
-            place, least = k, losses[k]
+        if losses[k] == np.inf:
+            continue
+        if place >= 0:
+            scale = max(scales[k], scales[place])
+            if not is_less_on(losses[k], losses[place], scale) and (
+                is_less_on(losses[place], losses[k], scale)
+                or counts[dish[k] + 1] >= counts[dish[place] + 1]
+            ):
+                continue
+        place = k
     return place
 
 
@@ -116,31 +147,31 @@ def try_from(
     counts, runtimes, dish : numpy.ndarray
         Menus, and what each job takes of them.
     total : float
-        Sum of the ends of the jobs before `first`, seconds.
+        Sum of the ends of the jobs before `first`, seconds from now.
     best : float
-        The sum of all ends to beat.
+        The sum of all ends to beat, by more than rounding.
     starts : numpy.ndarray of float, shape (n,)
         Written from `first` on.
 
     Returns
     -------
     float
-        The sum of all ends, seconds; infinite where it is not below `best`.
+        The sum of all ends, seconds from now; infinite where it is not below `best`.
     """
-    now, left = times[0, 0], 0.0
+    left = 0.0
     row = first + half[first] * half.size
     for i in range(first, dish.size):
-        left += now + runtimes[dish[i]]
+        left += runtimes[dish[i]]
     for i in range(first, dish.size):
-        if best < np.inf and total + left >= best:
+        if not is_less(total + left, best):
             return np.inf
         seconds = runtimes[dish[i]]
         to = i + 1 + (1 - half[i + 1]) * half.size
         starts[i] = add_job(times, free, length, row, to, counts[dish[i]], seconds)
         total += starts[i] + seconds
-        left -= now + seconds
+        left -= seconds
         row = to
-    return total if total < best else np.inf
+    return total if is_less(total, best) else np.inf
 
 
 @njit(cache=True)
@@ -170,7 +201,7 @@ def iterate(
         On return the chosen dish of each job.
     by_time : bool
         Next is the job whose step gains most time, else the one whose step
-        loses least efficiency; ties go to the first in the queue.
+        loses least efficiency; of equals the one to the smaller count, then the first.
 
     Returns
     -------
@@ -183,13 +214,15 @@ def iterate(
     plan_free = np.empty((rows, number + jobs + 1), np.int64)
     length, half = np.empty(rows, np.int64), np.zeros(jobs + 1, np.int64)
     starts, losses, done = np.empty(jobs), np.empty(jobs), np.zeros(jobs + 1)
+    scales = np.empty(jobs)
     for k in range(number):
-        plan_times[0, k] = times[span[FIRST] + k]
+        plan_times[0, k] = times[span[FIRST] + k] - times[span[FIRST]]
         plan_free[0, k] = free[span[FIRST] + k]
     length[0] = number
     for i in range(jobs):
         dish[i] = low[i]
         losses[i] = loss_of_step(counts, runtimes, serial[i], dish[i], high[i], by_time)
+        scales[i] = scale_of_step(counts, runtimes, serial[i], dish[i], by_time)
     grown, total, plans = 0, np.inf, 0
     try_from(plan_times, plan_free, length, half, 0, counts, runtimes, dish, 0.0, total, starts)
     while True:
@@ -198,7 +231,7 @@ def iterate(
             half[i + 1] = 1 - half[i + 1]
             done[i + 1] = done[i] + starts[i] + runtimes[dish[i]]
         while True:
-            grown = least_of(losses)
+            grown = next_step(losses, scales, counts, dish)
             if grown < 0:
                 return plans
             dish[grown] += 1
@@ -214,3 +247,4 @@ def iterate(
         losses[grown] = loss_of_step(
             counts, runtimes, serial[grown], dish[grown], high[grown], by_time
         )
+        scales[grown] = scale_of_step(counts, runtimes, serial[grown], dish[grown], by_time)

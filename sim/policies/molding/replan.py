@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.ties import is_less
 from sim.profile import FIRST, LAST, place
 
 
@@ -49,13 +50,13 @@ def fill_idle(
     while True:
         _copy(times, free, span, work_times, work_free, work_span)
         plans += 1
-        end, last = now, 0
+        end, last = 0.0, 0
         for i in range(jobs):
             seconds = runtimes[dish[i]]
             starts[i] = place(work_times, work_free, work_span, now, counts[dish[i]], seconds)
-            if starts[i] + seconds > end:
-                end, last = starts[i] + seconds, i
-        if end >= latest:
+            if is_less(end, starts[i] - now + seconds):
+                end, last = starts[i] - now + seconds, i
+        if not is_less(end, latest):
             dish[:] = best
             return plans
         latest = end
@@ -64,7 +65,7 @@ def fill_idle(
         for k in range(work_span[FIRST], work_span[LAST]):
             idle = work_free[k]
             while idle > 0:
-                chosen, most = -1, -1.0
+                chosen, most = -1, 0.0
                 for i in range(jobs):
                     at = dish[i]
                     if starts[i] != work_times[k] or at + 1 >= high[i]:
@@ -72,7 +73,9 @@ def fill_idle(
                     if counts[at + 1] - counts[at] > idle:
                         continue
                     efficiency = serial[i] / (counts[at] * runtimes[at])
-                    if efficiency > most:
+                    if is_less(most, efficiency) or (
+                        not is_less(efficiency, most) and counts[at + 1] < counts[dish[chosen] + 1]
+                    ):
                         chosen, most = i, efficiency
                 if chosen < 0:
                     break
@@ -95,7 +98,9 @@ def lean_dish(counts: IntArray, runtimes: FloatArray, low: int, high: int, deadl
     """
     best, area = -1, np.inf
     for dish in range(low, high):
-        if runtimes[dish] <= deadline and counts[dish] * runtimes[dish] < area:
+        if is_less(deadline, runtimes[dish]):
+            continue
+        if is_less(counts[dish] * runtimes[dish], area):
             best, area = dish, counts[dish] * runtimes[dish]
     return best
 
@@ -135,20 +140,19 @@ def allot(
     end = number - 1
     while begin < end:
         middle = (begin + end) // 2
-        if _area(counts, runtimes, low, high, deadlines[middle], dish) <= (
-            deadlines[middle] * processors
-        ):
+        area = _area(counts, runtimes, low, high, deadlines[middle], dish)
+        if not is_less(deadlines[middle] * processors, area):
             end = middle
         else:
             begin = middle + 1
     area = _area(counts, runtimes, low, high, deadlines[begin], dish)
     bound = max(deadlines[begin], area / processors)
     before = begin - 1
-    while before >= 0 and deadlines[before] == deadlines[begin]:
+    while before >= 0 and not is_less(deadlines[before], deadlines[begin]):
         before -= 1
     if before >= 0 and deadlines[before] >= least:
         area = _area(counts, runtimes, low, high, deadlines[before], dish)
-        if max(deadlines[before], area / processors) < bound:
+        if is_less(max(deadlines[before], area / processors), bound):
             return float(max(deadlines[before], area / processors))
         _area(counts, runtimes, low, high, deadlines[begin], dish)
     return float(bound)

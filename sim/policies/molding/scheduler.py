@@ -167,6 +167,7 @@ class OpenScheduler(OpenKeeper):
                 queue.processors,
                 queue.runtime,
                 queue.low,
+                queue.held,
                 queue.counts,
                 queue.runtimes,
                 queue.first,

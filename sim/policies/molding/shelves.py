@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.ties import TIE, first_least, is_less
 
-TIGHT = 1 + 1e-9
+TIGHT = 1 + TIE
 """Slack for comparisons of sums that should be equal."""
 
 
@@ -143,7 +144,7 @@ class _Shelves:
             here += placed.processors
         for job in small:
             seconds = float(self.curves[job].runtimes[0])
-            least = int(np.argmin(below + above))
+            least = int(first_least(below + above))
             if below[least] + seconds + above[least] > end * TIGHT:
                 return None
             found.append(Slot(job, 0, float(below[least])))
@@ -164,7 +165,7 @@ def _pick_first_shelf(weights: list[int], profits: list[float], capacity: int) -
     for i, (weight, profit) in enumerate(zip(weights, profits, strict=True)):
         if must[i] or weight > capacity or profit <= 0:
             continue
-        better = value[: capacity + 1 - weight] + profit > value[weight:]
+        better = value[: capacity + 1 - weight] + profit > value[weight:] * TIGHT
         taken[i, weight:] = better
         value[weight:] = np.where(better, value[: capacity + 1 - weight] + profit, value[weight:])
     chosen = list(must)
@@ -194,7 +195,7 @@ def dual_step(curves: list[Curve], processors: int, deadline: float) -> list[Slo
     small: list[int] = []
     large: list[int] = []
     for job, curve in enumerate(curves):
-        is_small = curve.counts[0] == 1 and curve.runtimes[0] <= 0.5 * deadline
+        is_small = curve.counts[0] == 1 and curve.runtimes[0] <= 0.5 * deadline * TIGHT
         (small if is_small else large).append(job)
     work = sum(curves[job].area(0) for job in small)
     places = [
@@ -205,8 +206,8 @@ def dual_step(curves: list[Curve], processors: int, deadline: float) -> list[Slo
         if full is None:
             return None
         weights.append(int(curves[job].counts[full]))
-        more = np.inf if half is None else curves[job].area(half) - curves[job].area(full)
-        profits.append(max(more, 0.0))
+        least, most = curves[job].area(full), np.inf if half is None else curves[job].area(half)
+        profits.append(most - least if is_less(least, most) else 0.0)
     if sum(w for w, p in zip(weights, profits, strict=True) if p == np.inf) > processors:
         return None
     shelves = _Shelves(curves, processors, deadline)

@@ -1,7 +1,7 @@
 """Reallocation in a composed policy: the rule shares out what order and backfilling leave."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sim.policies.reallocation.costs import CostModel, NoCost
 from sim.policies.reallocation.deferral import Deferral
 from sim.policies.reallocation.lending import LendingView
 from sim.policies.reallocation.sharing import Members, Sharing
+from sim.policies.reallocation.weighing import Weighing
 from sim.view import Run, View
 
 
@@ -31,7 +32,9 @@ class Reallocation:
     cost : CostModel
         What changes cost; free by default.
     gain_factor : float
-        κ: a growth must be believed to save more than so many times its cost.
+        κ: where changes cost something, they must be believed to save more than so
+        many times what they cost: a growth its pause, a shrink all that the victims
+        lose; see `sim.policies.reallocation.weighing.Weighing`. 0 weighs no shrinks.
     distance : float
         Seconds that must pass between two changes of a job, unless it must make
         room for a start.
@@ -72,6 +75,11 @@ class Reallocation:
     @abstractmethod
     def sharing(self, beliefs: Beliefs) -> Sharing:
         """Return the rule at work in a new run."""
+
+    @property
+    def weighs_shrinks(self) -> bool:
+        """Whether room is made only where that is worth what the victims lose."""
+        return self.reclaim and not self.cost.free and self.gain_factor > 0
 
     @property
     def grows_only(self) -> bool:
@@ -115,6 +123,9 @@ class ReallocatingScheduler:
     ----------
     inner : Scheduler
         Who decides about starts, on the view of what malleable jobs keep.
+    lends_otherwise : bool
+        Whether runs keep other counts at this look than at the last, because room
+        is made where that is worth it; reservations may then move.
     """
 
     def __init__(
@@ -141,6 +152,9 @@ class ReallocatingScheduler:
         self._waking = -np.inf
         self._known_limits: dict[int, tuple[int, int]] = {}
         self._snaps = False  # whether some job has counts that are not feasible in between
+        self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor, self._limits)
+        self.lends_otherwise = False
+        self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
             self._deferral = Deferral(view, self.sharing, self._limits)
@@ -156,6 +170,8 @@ class ReallocatingScheduler:
 
     def _kept(self, run: Run) -> int:
         """Return the processors that a run cannot be asked to give up."""
+        if self.rule.weighs_shrinks:
+            return self._given.get(run.job, run.processors)
         if self.rule.reclaim and self.view.malleable[run.job]:
             return min(self._limits(run.job)[0], run.processors)
         return run.processors
@@ -170,7 +186,7 @@ class ReallocatingScheduler:
             self.beliefs.forget(run.job)
             self._known_limits.pop(run.job, None)
         running = self._running()
-        lent = int((running.held - running.least).sum()) if self.rule.reclaim else 0
+        lent = self._lent(running)
         if self._deferral is not None:
             self.lending.arrived = self._deferral.admit(running)
         decisions = self._starts(lent)
@@ -196,6 +212,26 @@ class ReallocatingScheduler:
         limits = np.array([self._limits(j) for j in job], np.int64).reshape(-1, 2)
         least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
         return Members(job, [*runs], held, least, largest, 0)
+
+    def _lent(self, running: Members) -> int:
+        """Return how many processors running jobs could give up, where they may be asked."""
+        if not self.rule.weighs_shrinks:
+            return int((running.held - running.least).sum()) if self.rule.reclaim else 0
+        runs = [run for run in running.run if run is not None]
+        given = self._weighing.kept(runs, self._wanted())
+        self.lends_otherwise, self._given = given != self._given, given
+        return sum(run.processors - self._given.get(run.job, run.processors) for run in runs)
+
+    def _wanted(self) -> Iterator[int]:
+        """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
+        view = self.view
+        if isinstance(self.inner, QueueKeeper):
+            queue = self.inner.queue
+            for place in queue.places().tolist():
+                yield queue.processors.item(place)
+        late = [] if self._deferral is None else self._deferral.jobs
+        for job in [*late, *view.arrived]:
+            yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
 
     def _starts(self, lent: int) -> Iterable[Decision]:
         """Let backfilling decide on the view of what malleable jobs keep."""
@@ -269,6 +305,8 @@ class ReallocatingScheduler:
         if rule.cost.free and rule.distance == 0:
             return shares, later
         shares = shares.copy()
+        if rule.weighs_shrinks and not rule.shrinks_unasked:
+            shares = self._weighing.weighed(members, shares, total)
         unneeded: list[tuple[bool, int, int]] = []
         for place, run in enumerate(members.run):
             if run is None or shares[place] == run.processors:
@@ -278,7 +316,7 @@ class ReallocatingScheduler:
                 later = min(later, run.changed + rule.distance)
             if shares[place] < run.processors:
                 unneeded.append((not soon, run.processors - int(shares[place]), place))
-            elif soon or not self._pays(run, int(shares[place])):
+            elif soon or not self._weighing.pays(run, int(shares[place])):
                 shares[place] = run.processors
         slack = total - int(shares.sum())
         for _, given_up, place in sorted(unneeded):
@@ -286,13 +324,6 @@ class ReallocatingScheduler:
                 shares[place] += given_up
                 slack -= given_up
         return shares, later
-
-    def _pays(self, run: Run, processors: int) -> bool:
-        """Say whether a growth is believed to save more than κ times its cost."""
-        seconds = self.view.seconds_left(run)
-        saved = seconds - self.beliefs.seconds_left(run, processors)
-        cost = self.rule.cost.change(run.processors, processors)
-        return saved > self.rule.gain_factor * cost
 
     # Decisions
 

@@ -10,6 +10,7 @@ from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.ties import TIE, first_least
 
 
 class Equipartition(Reallocation):
@@ -88,8 +89,8 @@ class ParallelismSharing(PlainSharing):
     def _read_off(self, table: FloatArray) -> int:
         shortest = float(table[1:].min())
         if self._parallelism == "average":
-            return max(int(1.0 / shortest + 0.5), 1)
-        return int(np.argmax(table <= shortest * (1 + 1e-12)))
+            return max(int(1.0 / shortest * (1 + TIE) + 0.5), 1)
+        return int(first_least(table))
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return equal shares, clipped to what each may hold and can use."""

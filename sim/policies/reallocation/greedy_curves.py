@@ -12,17 +12,18 @@ from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.moves import hand_out
 from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.ties import TIE, first_least, is_less, ranks
 
 
 class Hell(Reallocation):
     """HELL: processors go to the job with the largest efficiency over remaining time.
 
-    With x the remaining work, (S(k)/k)/(x/S(k)) = S(k)²/(k·x) is maximised over
-    jobs and counts; the winner gets its count, and the rest is handed out the same
-    way; who gets nothing waits. What is left when all have been served goes to them
-    in the same order, and no job that runs falls below its least count. The last two
-    are our reading. The other
-    parameters are those of `Reallocation`.
+    With x the remaining work, (S(k)/k)/(x/S(k)) = S(k)²/(k·x) is maximised over jobs and
+    counts, of equals the smaller count and then the older job; the winner gets its count,
+    and the rest is handed out the same way; who gets nothing waits. What is left when all
+    have been served goes to them in the same order, and no job that runs falls below its
+    least count. The last two are our reading. The other parameters are those of
+    `Reallocation`.
     """
 
     defers = True
@@ -33,15 +34,15 @@ class Hell(Reallocation):
 
 
 @dataclass(frozen=True)
-class Merit:
-    """What counts of a job are worth, times its remaining work.
+class Price:
+    """What counts of a job cost, over its remaining work: the inverse of what they are worth.
 
     Attributes
     ----------
     by_count : numpy.ndarray of float
-        S(k)²/k by k, 0 at 0.
+        k/S(k)² by k, infinite at 0.
     best : int
-        The first count of the largest.
+        The first count of the least.
     """
 
     by_count: FloatArray
@@ -53,51 +54,59 @@ class HellSharing(PlainSharing):
 
     def __init__(self, beliefs: Beliefs) -> None:
         super().__init__(beliefs)
-        self._merits: dict[int, tuple[FloatArray, Merit]] = {}
+        self._prices: dict[int, tuple[FloatArray, Price]] = {}
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return each winner's best count, in turn."""
         work = np.maximum(self.work_left(members), 1e-12).tolist()
-        merits = [self._merit(job) for job in members.job]
+        prices = [self._price(job) for job in members.job]
         shares, largest = members.least.copy(), members.largest.tolist()
         least = shares.tolist()
         left = total - sum(least)
         heap = [
-            self._best(k, merits[k], work[k], least[k], largest[k], left) for k in range(len(work))
+            self._best(k, prices[k], work[k], least[k], largest[k], left) for k in range(len(work))
         ]
         heapq.heapify(heap)
         served = []
         while heap:
-            _, k, count = heapq.heappop(heap)
-            if count - least[k] > left:
-                again = self._best(k, merits[k], work[k], least[k], largest[k], left)
-                heapq.heappush(heap, again)
-                continue
-            left -= count - least[k]
-            shares[k] = count
-            served.append(k)
+            for _, count, k in self._equals(heap):
+                if count - least[k] > left:
+                    again = self._best(k, prices[k], work[k], least[k], largest[k], left)
+                    heapq.heappush(heap, again)
+                    continue
+                left -= count - least[k]
+                shares[k] = count
+                served.append(k)
         hand_out(shares, members.largest, total, served)
         return shares
 
-    def _merit(self, job: int) -> Merit:
+    def _price(self, job: int) -> Price:
         table = self.beliefs.table(job)
-        known = self._merits.get(job)
+        known = self._prices.get(job)
         if known is None or known[0] is not table:
-            merit = np.zeros(table.size)
-            merit[1:] = 1.0 / (table[1:] ** 2 * np.arange(1, table.size))
-            known = self._merits[job] = (table, Merit(merit, int(merit.argmax())))
+            price = np.full(table.size, np.inf)
+            price[1:] = table[1:] ** 2 * np.arange(1, table.size)
+            known = self._prices[job] = (table, Price(price, int(first_least(price))))
         return known[1]
 
     @staticmethod
+    def _equals(heap: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
+        """Take the cheapest entries that are equal off a heap: small counts first, then places."""
+        found = [heapq.heappop(heap)]
+        while heap and not is_less(found[0][0], heap[0][0]):
+            found.append(heapq.heappop(heap))
+        return found if len(found) == 1 else sorted(found, key=lambda entry: entry[1:])
+
+    @staticmethod
     def _best(
-        place: int, merit: Merit, work: float, least: int, largest: int, left: int
+        place: int, price: Price, work: float, least: int, largest: int, left: int
     ) -> tuple[float, int, int]:
-        """Return a heap entry of the best count that the job can have now."""
+        """Return price, count and place of the best count that the job can have now."""
         most = min(largest, least + left)
-        count = merit.best
+        count = price.best
         if not least <= count <= most:
-            count = least + int(merit.by_count[least : most + 1].argmax())
-        return -merit.by_count.item(count) / work, place, count
+            count = least + int(first_least(price.by_count[least : most + 1]))
+        return price.by_count.item(count) * work, count, place
 
 
 class KneeSharing(PlainSharing):
@@ -116,8 +125,8 @@ class KneeSharing(PlainSharing):
 
     def share(self, members: Members, total: int) -> IntArray:
         """Return the knees in order of remaining work; leftovers go to the last."""
-        work = self.work_left(members).tolist()
-        order = sorted(range(len(work)), key=work.__getitem__)
+        left_over = self.work_left(members)
+        order, work = np.argsort(ranks(left_over), kind="stable").tolist(), left_over.tolist()
         shares, largest = members.least.tolist(), members.largest.tolist()
         left = total - sum(shares)
         jobs = members.job
@@ -142,7 +151,8 @@ class KneeSharing(PlainSharing):
             # Of the best processor from here on, so that they fall: the last one counts.
             most = np.maximum.accumulate(-np.diff(table[1:])[::-1])[::-1]
             known = self._savings[job] = (table, (-most).tolist())
-        return bisect_right(known[1], -self._threshold / work) + 1 if work > 0 else 1
+        least = self._threshold * (1 - TIE)
+        return bisect_right(known[1], -least / work) + 1 if work > 0 else 1
 
 
 class KneeFirst(Reallocation):

@@ -10,6 +10,7 @@ from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.ties import ranks
 
 _EXPONENTS = (0.01, 0.99)
 
@@ -34,7 +35,7 @@ def thetas(work: FloatArray, exponent: float, weights: FloatArray | None = None)
     >>> (9 * thetas(np.array([1.0, 7.0, 3.0]), 0.5)).round(12).tolist()
     [5.0, 1.0, 3.0]
     """
-    order = np.argsort(-work, kind="stable")
+    order = np.argsort(ranks(-work), kind="stable")
     weight = np.ones(work.size) if weights is None else weights[order]
     cumulated = np.cumsum(weight)
     powers = np.concatenate([[0.0], (cumulated / cumulated[-1]) ** (1.0 / (1.0 - exponent))])

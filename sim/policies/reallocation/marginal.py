@@ -9,6 +9,7 @@ from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.ties import TIE, ranks
 
 
 def concave_gains(speedup: FloatArray) -> FloatArray:
@@ -30,7 +31,7 @@ def concave_gains(speedup: FloatArray) -> FloatArray:
     [1.0, 0.8, 0.8, 0.0]
     """
     best = np.concatenate([[0.0], np.maximum.accumulate(speedup)])
-    if (np.diff(best, 2) <= 1e-12).all():
+    if (np.diff(best, 2) <= TIE).all():
         return np.diff(best)
     hull = [0]
     for k in range(1, best.size):
@@ -50,7 +51,8 @@ class MarginalEfficiency(Reallocation):
 
     For the least concave curves above the predicted speedups this maximises the
     sum of the (weighted) speedups of all malleable jobs. Processors whose
-    marginal efficiency would be below a bound stay free.
+    marginal efficiency would be below a bound stay free; of equal gains the smaller
+    count comes first, then the older job, so that equal curves share alike.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class MarginalSharing(PlainSharing):
         known = self._gains.get(job)
         if known is None or known[0] is not table:
             gains = concave_gains(1.0 / table[1:])
-            enough = int(np.searchsorted(-gains, -self._minimum - 1e-12, side="left"))
+            enough = int(np.searchsorted(-gains, -self._minimum - TIE, side="left"))
             known = self._gains[job] = (table, gains[:enough])
         return known[1]
 
@@ -127,6 +129,7 @@ class MarginalSharing(PlainSharing):
             values.append(gains if self._weight == "none" else gains * weights[place])
             sizes.append(gains.size)
         value, owner = np.concatenate(values), np.repeat(np.arange(len(members)), sizes)
-        chosen = owner[np.argsort(-value, kind="stable")[:left]]
+        count = np.concatenate([np.arange(size) + n for n, size in zip(least, sizes, strict=True)])
+        chosen = owner[np.lexsort((owner, count, ranks(-value)))[:left]]
         found: IntArray = shares + np.bincount(chosen, minlength=len(members))
         return found

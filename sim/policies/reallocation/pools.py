@@ -10,6 +10,7 @@ from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.reallocation.moves import hand_out, level, make_room
 from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.ties import TIE
 
 Strategy = Literal["min", "pref", "average"]
 
@@ -109,7 +110,7 @@ class PoolSharing(PlainSharing):
         efficiency = 1.0 / (table[1:] * np.arange(1, table.size))
         found = []
         for bound in self._efficiencies:
-            enough = np.flatnonzero(efficiency > bound)
+            enough = np.flatnonzero(efficiency > bound * (1 + TIE))
             count = int(enough[-1]) + 1 if enough.size else 1
             found.append(min(max(count, least), largest))
         return found[0], found[1], found[2]

@@ -1,0 +1,196 @@
+"""Whether changes of running jobs are worth what they cost, to those who change and to all."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.costs import CostModel
+from sim.policies.reallocation.sharing import Members
+from sim.policies.ties import is_less
+from sim.view import Run
+
+
+class Weighing:
+    """Weighs what changes are believed to save against κ times what they cost, in seconds.
+
+    A job that grows must itself save more than κ times its pause. Whoever shrinks
+    loses his pause and the time that the job then takes longer: room is made for
+    a waiting job only if the time that it would have to wait otherwise, by the
+    believed ends, is more than κ times what the cheapest victims lose; and what a
+    rule shares out beyond that is taken only if those who get more save more than
+    κ times what those who get less lose.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+    cost : CostModel
+    gain_factor : float
+        κ.
+    limits : callable
+        Job to the count below which it need not fall, and its largest.
+    """
+
+    def __init__(
+        self,
+        beliefs: Beliefs,
+        cost: CostModel,
+        gain_factor: float,
+        limits: Callable[[int], tuple[int, int]],
+    ) -> None:
+        self._beliefs = beliefs
+        self._view = beliefs.view
+        self._cost = cost
+        self._factor = gain_factor
+        self._limits = limits
+
+    def pays(self, run: Run, processors: int) -> bool:
+        """Say whether a growth is believed to save more than κ times its pause."""
+        seconds = self._view.seconds_left(run)
+        saved = seconds - self._beliefs.seconds_left(run, processors)
+        return self._is_more(saved, self._cost.change(run.processors, processors))
+
+    def _is_more(self, gain: float, loss: float) -> bool:
+        return bool(is_less(self._factor * loss, gain))
+
+    def _seconds(self, job: int, run: Run | None, processors: int) -> float:
+        """Return the believed seconds until a job ends that holds so many from now on."""
+        if run is None:
+            seconds = self._beliefs.serial(job) * self._beliefs.relative(job, processors)
+            return seconds + self._cost.start(processors)
+        seconds = self._beliefs.seconds_left(run, processors)
+        if processors != run.processors:
+            seconds += self._cost.change(run.processors, processors)
+        return seconds
+
+    # Room for those who wait
+
+    def kept(self, runs: Iterable[Run], wanted: Iterable[int]) -> dict[int, int]:
+        """Return what runs keep that give up processors for waiting jobs, by job.
+
+        Parameters
+        ----------
+        runs : iterable of Run
+            The malleable ones.
+        wanted : iterable of int
+            Processors for which jobs wait, in the order in which they may start.
+        """
+        view = self._view
+        free, held = view.free, {run.job: run.processors for run in runs}
+        able = [run for run in runs if self._limits(run.job)[0] < run.processors]
+        given: dict[int, int] = {}
+        for count in wanted:
+            if count > free:
+                found = self._cheapest(able, {**held, **given}, count - free)
+                if found is None:
+                    break
+                losses = [self._loss(run, given, left) for run, left in found]
+                if not self._is_more(self._wait(count, free), sum(losses)):
+                    break
+                for run, left in found:
+                    free += given.get(run.job, run.processors) - left
+                    given[run.job] = left
+            free -= count
+        return given
+
+    def _wait(self, count: int, free: int) -> float:
+        """Return the seconds until so many processors are believed to be free by themselves."""
+        for end, _, processors in self._view.believed_ends:
+            free += processors
+            if free >= count:
+                return max(end - self._view.now, 0.0)
+        return np.inf
+
+    def _loss(self, run: Run, given: dict[int, int], left: int) -> float:
+        """Return the seconds that a run loses by falling to a count."""
+        before = self._seconds(run.job, run, given.get(run.job, run.processors))
+        return self._seconds(run.job, run, left) - before
+
+    def _cheapest(
+        self, able: list[Run], held: dict[int, int], needed: int
+    ) -> list[tuple[Run, int]] | None:
+        """Return who should give up processors, and down to which counts; None if too few can.
+
+        Those who lose least come first, each giving what is needed of what it can.
+        """
+        options = []
+        for place, run in enumerate(able):
+            have = held[run.job]
+            left = self._down_to(run.job, have - needed)
+            if left < have:
+                loss = self._seconds(run.job, run, left) - self._seconds(run.job, run, have)
+                options.append((loss, place, run, have))
+        found = []
+        for _, _, run, have in sorted(options, key=lambda option: option[:2]):
+            left = self._down_to(run.job, have - needed)
+            found.append((run, left))
+            needed -= have - left
+            if needed <= 0:
+                return found
+        return None
+
+    def _down_to(self, job: int, wanted: int) -> int:
+        """Return the largest count up to `wanted` to which a job may fall, else its least."""
+        least = self._limits(job)[0]
+        return max(self._feasible(job, wanted), least) if wanted > least else least
+
+    def _feasible(self, job: int, wanted: int) -> int:
+        """Return the largest feasible count up to `wanted`, else the least."""
+        counts = self._view.special(job)
+        if counts is None:
+            return wanted
+        return int(counts[max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)])
+
+    # What a rule shares out
+
+    def weighed(self, members: Members, shares: IntArray, total: int) -> IntArray:
+        """Return the shares if what they save is worth it, else the least change there can be.
+
+        Parameters
+        ----------
+        members : Members
+        shares : numpy.ndarray of int, shape (n,)
+            What the rule would give.
+        total : int
+            What may be handed out.
+        """
+        if not (shares < members.held).any():
+            return shares
+        least = self._least_change(members, shares, total)
+        if least is None:
+            return shares
+        gain = loss = 0.0
+        rows = zip(members.job, members.run, shares.tolist(), least.tolist(), strict=True)
+        for job, run, share, other in rows:
+            if share != other:
+                saved = self._seconds(job, run, other) - self._seconds(job, run, share)
+                gain, loss = gain + max(saved, 0.0), loss + max(-saved, 0.0)
+        return shares if self._is_more(gain, loss) else least
+
+    def _least_change(self, members: Members, shares: IntArray, total: int) -> IntArray | None:
+        """Return shares in which only those shrink who must: for the starts, the cheapest.
+
+        What is free goes to those who would get more. None where there is no room.
+        """
+        found = np.where(members.held > 0, members.held, members.least)
+        over = int(found.sum()) - total
+        if over > 0:
+            able = [
+                run
+                for run, least in zip(members.run, members.least.tolist(), strict=True)
+                if run is not None and least < run.processors
+            ]
+            victims = self._cheapest(able, {run.job: run.processors for run in able}, over)
+            if victims is None:
+                return None
+            place = {job: k for k, job in enumerate(members.job)}
+            for run, left in victims:
+                found[place[run.job]] = left
+        left_over = total - int(found.sum())
+        for k, job in enumerate(members.job):
+            if shares[k] > found[k] and left_over > 0:
+                most = self._feasible(job, min(int(shares[k]), int(found[k]) + left_over))
+                left_over -= max(most - int(found[k]), 0)
+                found[k] = max(most, int(found[k]))
+        return found
