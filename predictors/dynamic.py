@@ -4,22 +4,16 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from predictors.base import (
-    Explanation,
-    FloatArray,
-    IntArray,
-    Observation,
-    RuntimePredictor,
-    VisibleJobs,
-)
+from predictors.base import Observation, RuntimePredictor, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.offline_cycles import OfflineCyclePredictor
 from predictors.remaining import Remaining, RemainingTime
+from predictors.wrapper import Wrapper
 
 Believe = Literal["median", "high"]
 
 
-class Dynamic:
+class Dynamic(Wrapper):
     """Another predictor until a job runs; then its own measured cycles.
 
     Before an adaptive job starts nothing better is known than what `before`
@@ -72,37 +66,24 @@ class Dynamic:
             raise PredictorError(
                 f"renew_every and tolerance must be at least 0, got {renew_every} and {tolerance}"
             )
+        super().__init__(before)
         self.renew_every = renew_every
         self.tolerance = tolerance
-        self.before = before
         self.believe = believe
         self.level = level
         self.window = window
         self.min_cycles = min_cycles
         self._running: dict[int, tuple[tuple[int, int], RemainingTime]] = {}
 
-    @property
-    def learns(self) -> bool:
-        """Whether the predictor for the time before the start learns."""
-        return self.before.learns
-
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations and running jobs."""
-        self.before.attach(jobs)
+        super().attach(jobs)
         self._running = {}
-
-    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
-        """Return what is believed before the start."""
-        return self.before.curve(job, counts)
 
     def observe(self, observation: Observation) -> bool:
         """Pass on a finished run."""
         self.forget(observation.job)
-        return self.before.observe(observation)
-
-    def explain(self, job: int, nprocs: int) -> Explanation:
-        """Say where the belief before the start comes from."""
-        return self.before.explain(job, nprocs)
+        return super().observe(observation)
 
     def progress(
         self,

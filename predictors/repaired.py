@@ -1,35 +1,38 @@
 """A predictor whose errors are mended for some jobs or counts, to see what they cost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from predictors.base import (
+    BoolArray,
     Explanation,
     FloatArray,
     IntArray,
-    Observation,
     RuntimePredictor,
     VisibleJobs,
 )
 from predictors.errors import NotFittedError, PredictorError
-from predictors.oracle import NeedsTruth, TrueRuntimes
+from predictors.load_aware import ExpectedLoad, NeedsLoad, Parts
+from predictors.load_observations import LoadForm
+from predictors.oracle import NeedsTruth, Oracle, TrueRuntimes
+from predictors.wrapper import Wrapper, provider
 
 CLASSES = ("narrow_short", "narrow_long", "wide_short", "wide_long")
 """Job classes by requested processors and by runtime on them, as the summaries have them."""
 
 
-class Repaired:
+class Repaired(Wrapper):
     """Believe the truth for some jobs at some counts, and another predictor elsewhere.
 
-    The difference between a run with this predictor and one with its inner
+    The difference between a run with this predictor and one with the wrapped
     predictor alone is what the errors at those jobs and counts cost. Policies
-    treat it as they treat the inner one, a learning one with caution; so with all
+    treat it as they treat the wrapped one, a learning one with caution; so with all
     errors mended there may still be a difference from the oracle.
 
     Parameters
     ----------
-    inner : RuntimePredictor
+    before : RuntimePredictor
         Whose beliefs hold elsewhere; it learns as it would alone.
     classes : sequence of str
         Jobs whose beliefs are true: of ``narrow_short``, ``narrow_long``,
@@ -42,9 +45,6 @@ class Repaired:
         Most processors of a narrow job's request.
     short : float
         Longest runtime of a short job on its request, seconds.
-    charge : bool
-        Whether the inner predictor's calibration runs are submitted as jobs;
-        the simulator reads it, prediction does not.
 
     Raises
     ------
@@ -64,52 +64,58 @@ class Repaired:
 
     def __init__(
         self,
-        inner: RuntimePredictor,
+        before: RuntimePredictor,
         classes: Sequence[str] = CLASSES,
         counts: Sequence[int] = (1, 2**31),
         invert: bool = False,
         narrow: int = 8,
         short: float = 3600.0,
-        charge: bool = True,
     ) -> None:
         unknown = [name for name in classes if name not in CLASSES]
         if unknown:
             raise PredictorError(f"classes={unknown[0]}: must be of {', '.join(CLASSES)}")
         if len(counts) != 2 or not 1 <= counts[0] <= counts[1]:
             raise PredictorError(f"counts={list(counts)}: must be the least and the largest count")
-        self.inner = inner
+        super().__init__(before)
+        self.truth: RuntimePredictor = Oracle()
         self.classes = frozenset(classes)
         self.counts = (int(counts[0]), int(counts[1]))
         self.invert = invert
         self.narrow = narrow
         self.short = short
-        self.charge = charge
         self._runtimes: TrueRuntimes | None = None
         self._requested: IntArray = np.zeros(0, np.int64)
         self._chosen: dict[int, bool] = {}
 
-    @property
-    def learns(self) -> bool:
-        """Whether the inner predictor learns."""
-        return self.inner.learns
-
-    @property
-    def calibration(self) -> int | None:
-        """Calibration runs that the inner predictor asks for."""
-        asked: int | None = getattr(self.inner, "calibration", 0)
-        return asked
-
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
-        """Take the truth, and pass it on to an inner predictor that holds it too."""
+        """Take the truth, and pass it on to a wrapped predictor that holds it too."""
         self._runtimes = runtimes
-        if isinstance(self.inner, NeedsTruth):
-            self.inner.bind_truth(runtimes, key)
+        for holder in (provider(self.truth, NeedsTruth), provider(self.before, NeedsTruth)):
+            if holder is not None:
+                holder.bind_truth(runtimes, key)
+
+    def replace(self, change: Callable[[RuntimePredictor], RuntimePredictor]) -> None:
+        """Put in the place of the wrapped predictor and of the oracle what `change` makes."""
+        super().replace(change)
+        self.truth = change(self.truth)
+
+    @property
+    def load_form(self) -> LoadForm:
+        """Which figure of the load of several processors the parts go with."""
+        wrapped = provider(self.before, NeedsLoad)
+        return "effective" if wrapped is None else wrapped.load_form
+
+    def bind_load(self, load: ExpectedLoad) -> None:
+        """Pass on the handle on what is believed of the load."""
+        for asking in (provider(self.truth, NeedsLoad), provider(self.before, NeedsLoad)):
+            if asking is not None:
+                asking.bind_load(load)
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
         self._requested = jobs.requested_processors
         self._chosen = {}
-        self.inner.attach(jobs)
+        super().attach(jobs)
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of job index `job` at each count, seconds.
@@ -123,15 +129,25 @@ class Repaired:
             raise NotFittedError("Repaired.curve was called before bind_truth")
         mended = self._mended(job, counts)
         if mended.all():
-            return self._runtimes(job, counts)
-        believed = self.inner.curve(job, counts)
-        if believed is None or not mended.any():
-            return believed
-        return np.where(mended, self._runtimes(job, counts), believed)
+            return self.truth.curve(job, counts)
+        believed = super().curve(job, counts)
+        exact = self.truth.curve(job, counts) if mended.any() else None
+        return believed if believed is None or exact is None else np.where(mended, exact, believed)
 
-    def _mended(self, job: int, counts: IntArray) -> np.ndarray:
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return the true parts where beliefs are true, else those of the wrapped predictor."""
+        mended = self._mended(job, counts)
+        exact = _parts(self.truth, job, counts) if mended.any() else None
+        if mended.all():
+            return exact
+        believed = _parts(self.before, job, counts)
+        if believed is None or exact is None:
+            return believed
+        return Parts(*(np.where(mended, a, b) for a, b in zip(exact, believed, strict=True)))
+
+    def _mended(self, job: int, counts: IntArray) -> BoolArray:
         low, high = self.counts
-        chosen = self._in_class(job) & (counts >= low) & (counts <= high)
+        chosen: BoolArray = self._in_class(job) & (counts >= low) & (counts <= high)
         return ~chosen if self.invert else chosen
 
     def _in_class(self, job: int) -> bool:
@@ -143,12 +159,13 @@ class Repaired:
             self._chosen[job] = f"{width}_{length}" in self.classes
         return self._chosen[job]
 
-    def observe(self, observation: Observation) -> bool:
-        """Pass on a finished run."""
-        return self.inner.observe(observation)
-
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say whether the belief is the truth, else where it comes from."""
         if self._mended(job, np.array([nprocs]))[0]:
             return Explanation(method="oracle", observations=0, reliability="exact")
-        return self.inner.explain(job, nprocs)
+        return super().explain(job, nprocs)
+
+
+def _parts(predictor: RuntimePredictor, job: int, counts: IntArray) -> Parts | None:
+    asked = provider(predictor, NeedsLoad)
+    return None if asked is None else asked.parts(job, counts)

@@ -26,7 +26,7 @@ from sim.view import Run
 FloatArray = NDArray[np.float64]
 Ends = Literal["renewed", "earlier", "later", "exact", "requested"]
 
-EXACT_BEFORE = "predictor.before._target_=predictors.oracle.Oracle"
+EXACT_BEFORE = "predictor/before=oracle"
 WAYS: dict[tuple[str, str], tuple[Ends, list[str]]] = {
     ("users' estimates", "users' estimates"): ("renewed", ["predictor=user_estimate"]),
     ("users' estimates", "renewed"): ("renewed", ["predictor=dynamic"]),

@@ -119,8 +119,11 @@ class Case:
         chosen = [f"policy={self.policy}", f"predictor={self.predictor}"]
         if self.learns:
             charged = str(self.charged).lower()
-            inner = "inner." if self.predictor == "repaired" else ""
-            chosen += [f"predictor.{inner}calibration={RUNS}", f"predictor.charge={charged}"]
+            inner = "before." if self.predictor == "repaired" else ""
+            chosen += [
+                f"predictor.{inner}calibration={RUNS}",
+                f"predictor.{inner}charge={charged}",
+            ]
         return [*chosen, *self.beliefs]
 
 

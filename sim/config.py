@@ -80,26 +80,32 @@ FORMERLY = "free"
 def register() -> None:
     """Make the schema known to Hydra under the name that ``conf/config.yaml`` lists first.
 
-    With it come the overlays by which ``given=`` and ``experiment=as_before`` reach
-    the learned predictors, and no others: a file for each would say nothing more.
+    With it come the options of ``predictor/before``, every predictor that a wrapper may
+    wrap, and the overlays by which ``given=`` and ``experiment=as_before`` reach the
+    learned predictors, and no others: a file for each would say nothing more.
     """
     store = ConfigStore.instance()
     store.store(name="schema", node=Config)
     for path in sorted((CONFIG_FOLDER / "predictor").glob("*.yaml")):
-        learned = re.search(r"^charge:", path.read_text(encoding="utf-8"), re.MULTILINE)
-        if learned is None:
+        text = path.read_text(encoding="utf-8")
+        if not re.search(r"^  - before:", text, re.MULTILINE):
+            store.store(group="predictor/before", name=path.stem, node=_wrapped(path.stem))
+        if not re.search(r"^charge:", text, re.MULTILINE):
             continue
         for name, (runs, charge) in GIVEN.items():
-            node = _given(path.stem, runs, charge)
+            node = {"charge": charge, "calibration": runs}
             store.store(group="given/predictor", name=f"{name}_{path.stem}", node=node)
             if name == FORMERLY:
                 store.store(group="former/predictor", name=f"before_{path.stem}", node=node)
 
 
-def _given(predictor: str, runs: int | None, charge: bool) -> dict[str, Any]:
-    if predictor == "repaired":  # its runs are those of the predictor that it mends
-        return {"charge": charge, "inner": {"calibration": runs}}
-    return {"charge": charge, "calibration": runs}
+def _wrapped(predictor: str) -> dict[str, Any]:
+    """Return the option of a predictor that another wraps, as much changed as alone."""
+    changed = [
+        {"optional /given/predictor@_here_": f"${{given}}_{predictor}"},
+        {"optional /former/predictor@_here_": f"${{defaults_of}}_{predictor}"},
+    ]
+    return {"defaults": [{"/predictor@_here_": predictor}, *changed]}
 
 
 def _refuse(key: str, value: object, allowed: str) -> None:

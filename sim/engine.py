@@ -16,6 +16,7 @@ from predictors.base import (
     VisibleJobs,
 )
 from predictors.load_aware import NeedsLoad
+from predictors.wrapper import provider, setting
 from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
@@ -160,7 +161,7 @@ class Engine:
         self.events = 0
         self._visible = visible
         self._learns = predictor.learns
-        self._wants_split = getattr(predictor, "wants_split", False)
+        self._wants_split = setting(predictor, "wants_split", False)
         self._kill = overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
@@ -168,7 +169,7 @@ class Engine:
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
         self._stirred = False
-        self._restates = self.load is not None and isinstance(predictor, NeedsLoad)
+        self._restates = self.load is not None and provider(predictor, NeedsLoad) is not None
         self._stated: list[tuple[Run, float, float]] = []
 
     def _watch_load(self) -> LoadOutlook | None:
@@ -178,8 +179,9 @@ class Engine:
             load.free = self.free
             load.now = self.submit[0]
             self.view.load = load
-            if isinstance(self.predictor, NeedsLoad):
-                self.predictor.bind_load(load)
+            asking = provider(self.predictor, NeedsLoad)
+            if asking is not None:
+                asking.bind_load(load)
         return load
 
     def _refuse_misfits(self, requested: IntArray) -> None:

@@ -12,6 +12,8 @@ from predictors.base import (
 )
 from predictors.load_aware import ExpectedLoad, Parts, runtime_under
 from predictors.load_observations import LoadForm
+from predictors.oracle import NeedsTruth
+from predictors.wrapper import Wrapper
 from workloads.base import GroundTruth
 
 
@@ -67,3 +69,11 @@ class OracleUnderLoad:
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say what the oracle says."""
         return self._oracle.explain(job, nprocs)
+
+
+def oracles_under_load(predictor: RuntimePredictor, truth: GroundTruth) -> RuntimePredictor:
+    """Return a predictor whose oracles, itself or inside it, know what load does to a job."""
+    if isinstance(predictor, Wrapper):
+        predictor.replace(lambda inside: oracles_under_load(inside, truth))
+        return predictor
+    return OracleUnderLoad(predictor, truth) if isinstance(predictor, NeedsTruth) else predictor

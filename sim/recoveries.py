@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import FloatArray, Observation, RuntimePredictor
+from predictors.wrapper import provider
 from sim.asking import Asker
 from sim.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
 from sim.decisions import Decision, Grant, Refuse, Requeue
@@ -134,8 +135,9 @@ class RecoveringEngine(Engine):
         if self._failing is not None and self._failing.failures is not None:
             self._node_events = self._failing.failures.events()
         self._renewal: Renewal | None = None
-        if evolving is not None and isinstance(predictor, Renews):
-            self._renewal = Renewal(predictor, self.work, evolving, self.move_believed_end)
+        renewing = provider(predictor, Renews)
+        if evolving is not None and renewing is not None:
+            self._renewal = Renewal(renewing, self.work, evolving, self.move_believed_end)
         self._asker: Asker | None = None
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:

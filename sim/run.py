@@ -15,6 +15,7 @@ from rich.console import Console
 
 from predictors.base import Observation, RuntimePredictor
 from predictors.oracle import NeedsTruth
+from predictors.wrapper import provider, setting
 from sim.artefacts import (
     REQUESTS,
     SIZES,
@@ -36,7 +37,7 @@ from sim.given import given_figures
 from sim.growing import Site, size_figures
 from sim.job_metrics import Figures
 from sim.load_calibration import under_load
-from sim.load_truth import OracleUnderLoad
+from sim.load_truth import oracles_under_load
 from sim.machine import Machine
 from sim.manifest import manifest
 from sim.menus import menu_name, with_menu
@@ -223,18 +224,16 @@ def play(
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)
     known: list[Observation] = []
-    if plan and getattr(predictor, "charge", True):
+    if plan and setting(predictor, "charge", True):
         trace, truth = charge(trace, truth, plan)
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
-    told_truth = False
-    for part in (predictor, getattr(predictor, "before", None)):
-        if isinstance(part, NeedsTruth):
-            part.bind_truth(truth.runtimes, scene.streams.key("predictor"))
-            told_truth = True
-    if isinstance(predictor, NeedsTruth) and scene.machine.splits_work:
-        predictor = OracleUnderLoad(predictor, truth)
+    holder = provider(predictor, NeedsTruth)
+    if holder is not None:
+        holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
+    if scene.machine.splits_work:
+        predictor = oracles_under_load(predictor, truth)
     luck = scene.streams("adopters").random(len(scene.trace.jobs))
     replay = scene.simulation(len(trace.jobs) - luck.size)
     records = replay(
@@ -250,12 +249,12 @@ def play(
         sensor_key=scene.streams.key("sensor.efficiency"),
     )
     menu = menu_name(parts["policy"], config["menu"])
-    return Played(outcome(trace, truth, records), known, told_truth, menu)
+    return Played(outcome(trace, truth, records), known, holder is not None, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
     """Return the runs that a learning predictor asks for before the start."""
-    runs = runs_before(getattr(predictor, "calibration", 0), scene.trace)
+    runs = runs_before(setting(predictor, "calibration", 0), scene.trace)
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
     return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)

@@ -4,12 +4,18 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+if TYPE_CHECKING:
+    from sim.changed_defaults import Remembered
+
+FIRST_RUNS = 20
+"""Runs of a multirun whose former configurations are remembered."""
 LONGEST_NAME = 120
 """Characters; with its hash a name stays below what file systems allow (255 bytes)."""
 
@@ -59,6 +65,54 @@ def _message(run: Path) -> str:
 
     content = json.loads((run / FAILURE).read_text(encoding="utf-8"))
     return str(content["message"])
+
+
+class TellChangedDefaults(Callback):
+    """Say in one line which defaults have changed since the same command last ran.
+
+    Of a multirun the first runs that its folder remembers are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[Path, Remembered] = {}
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare the composed configuration with the one in the run's folder."""
+        asked = config.hydra.overrides
+        dated = not any(str(one).startswith("hydra.run.dir=") for one in asked.hydra)
+        from sim.changed_defaults import earlier
+
+        before = earlier(Path(config.hydra.run.dir), [str(one) for one in asked.task], dated)
+        if before is not None:
+            own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+            self._say(before, OmegaConf.to_container(own))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note what the folder's first runs were."""
+        from sim.changed_defaults import HYDRA, remembered
+
+        for path in sorted(Path(config.hydra.sweep.dir).glob(f"*/{HYDRA}"))[:FIRST_RUNS]:
+            found = remembered(path.parent)
+            if found is not None:
+                self._before[path.parent] = found
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare it with what they are now."""
+        from sim.changed_defaults import remembered
+
+        for run, (overrides, before) in self._before.items():
+            now = remembered(run)
+            if now is not None and sorted(now[0]) == sorted(overrides) and now[1] != before:
+                self._say(before, now[1])
+                return
+
+    def _say(self, before: Mapping[str, object], now: Any) -> None:
+        from sim.changed_defaults import changed, line
+        from sim.configurations import flatten
+
+        found = changed(before, flatten(now))
+        if found:
+            sys.stderr.write(f"note: {line(found)}\n")
 
 
 class ReportFailures(Callback):

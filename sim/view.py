@@ -14,6 +14,8 @@ from predictors.base import (
     VisibleJobs,
 )
 from predictors.load_aware import NeedsLoad, Parts
+from predictors.load_observations import LoadForm
+from predictors.wrapper import provider
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
@@ -228,8 +230,9 @@ class View:
         self.scales_requests = False
         self.queries = 0
         self._predictor = predictor
-        self._parts = predictor.parts if isinstance(predictor, NeedsLoad) else None
-        self._load_form = predictor.load_form if isinstance(predictor, NeedsLoad) else "effective"
+        asking = provider(predictor, NeedsLoad)
+        self._parts = None if asking is None else asking.parts
+        self._load_form: LoadForm = "effective" if asking is None else asking.load_form
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -296,8 +299,8 @@ class View:
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""
-        predictor = self._predictor
-        return predictor.wanted(job, processors) if isinstance(predictor, Inquisitive) else None
+        asked = provider(self._predictor, Inquisitive)
+        return None if asked is None else asked.wanted(job, processors)
 
     def stretch_factors(self, job: int, processors: int, counts: IntArray) -> FloatArray:
         """Return the believed runtime at each count over that at `processors`.

@@ -11,6 +11,8 @@ from sim.given import given_lines
 from sim.job_metrics import Figures
 from sim.report.samples import Estimate, Group, estimate
 
+REPETITION = ("applications", "sizes_per_application")
+"""Keys of the summary that say how much repeats."""
 MOST_LISTED = 8
 """Labels that a sentence lists."""
 
@@ -99,9 +101,10 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
 
 
 def _mean_given(group: Group) -> Figures:
+    """Return the means of what the sentence needs."""
     return mean_summary(
         [
-            {k: v for k, v in s.summary.items() if k.startswith("given_") or k == "applications"}
+            {k: v for k, v in s.summary.items() if k.startswith("given_") or k in REPETITION}
             for s in group.samples
         ]
     )

@@ -91,7 +91,8 @@ def test_every_option_and_key_is_on_the_help_page(option):
     )
     part = option.split("/")[0]
     keys = {
-        key.replace("predictor.inner.", "predictor.") for key in leaves({part: plain(option)[part]})
+        key.replace("predictor.before.", "predictor.")
+        for key in leaves({part: plain(option)[part]})
     }
     missing = {key for key in keys if not described(key)}
     assert missing == set()

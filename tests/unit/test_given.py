@@ -45,7 +45,7 @@ def played(*overrides: str) -> tuple[Played, Mapping]:
 def test_no_learned_preset_gives_runs_away(name):
     predictor = composed(f"predictor={name}")["predictor"]
     assert predictor["charge"] is True
-    assert predictor.get("inner", predictor)["calibration"] is None
+    assert predictor.get("before", predictor)["calibration"] is None
 
 
 def test_runs_before_the_start_are_three_on_models_and_charged():
@@ -185,7 +185,7 @@ def test_given_reaches_every_learned_predictor(name, given):
     predictor = composed(f"predictor={name}", f"given={given}")["predictor"]
     runs, paid = GIVEN[given]
     assert predictor["charge"] is paid
-    assert predictor.get("inner", predictor)["calibration"] == runs
+    assert predictor.get("before", predictor)["calibration"] == runs
 
 
 @pytest.mark.parametrize("name", ["user_estimate", "oracle", "noisy_oracle_10", "dynamic"])
@@ -199,7 +199,7 @@ def test_given_leaves_other_predictors_alone(name):
 def test_as_before_restores_free_runs(name):
     predictor = composed(f"predictor={name}", "experiment=as_before")["predictor"]
     assert predictor["charge"] is False
-    assert predictor.get("inner", predictor)["calibration"] == 3
+    assert predictor.get("before", predictor)["calibration"] == 3
 
 
 @pytest.mark.parametrize(
@@ -210,6 +210,20 @@ def test_as_before_restores_what_files_gave(workload):
     found = composed(*f"workload={workload}".split(), "experiment=as_before")["workload"]
     assert (found["applications"], found["size"]) == (50, "known")
     assert found["cleaning"]["missing_requested_time"] in ("repair", "exact")
+
+
+def test_as_before_restores_lublins_model_as_published():
+    assert composed("experiment=as_before")["workload"]["types"] == "all"
+
+
+def test_as_before_restores_keys_of_policies():
+    now, before = (composed("policy=fair_share", *more)["policy"]
+                   for more in ((), ("experiment=as_before",)))  # fmt: skip
+    assert (now["allocation"]["sum"], now["backfill"]["replan"]) == ("queued", True)
+    found = (before["allocation"]["sum"], before["backfill"]["replan"])
+    assert found == ("queued_and_running", False)
+    sa = composed("policy=sa")["policy"]
+    assert composed("policy=sa", "experiment=as_before")["policy"] == sa
 
 
 @pytest.mark.parametrize("order", ["as_before,predictor_impact", "predictor_impact,as_before"])

@@ -9,6 +9,7 @@ from predictors.base import Observation, VisibleJobs
 from predictors.errors import NotFittedError, PredictorError
 from predictors.oracle import NoisyOracle
 from predictors.repaired import CLASSES, Repaired
+from predictors.wrapper import setting
 from sim.errors import StatisticsError
 from sim.statistics.regret import regret_by, regret_of_jobs, shares_of_cause
 
@@ -117,9 +118,9 @@ class Silent(ToyEstimate):
         return observation.runtime > 1
 
 
-def test_the_inner_predictor_learns_as_it_would_alone():
+def test_the_wrapped_predictor_learns_as_it_would_alone():
     mended = Repaired(Silent(), counts=[4, 8])
-    assert (mended.learns, mended.calibration) == (True, 5)
+    assert (mended.learns, setting(mended, "calibration", 0)) == (True, 5)
     with pytest.raises(NotFittedError, match="before bind_truth"):
         mended.curve(0, COUNTS)
     mended.bind_truth(lambda job, counts: 1.0 / counts, key=1)
