@@ -112,9 +112,9 @@ class TestWalltime:
 class TestUnderLoad:
     """Processors at half their speed: a job of 1,000 s takes 2,000, a cycle 40."""
 
-    MORE = staticmethod(
-        lambda: {**KILLED, "machine": Shared(2, cpu=ConstantLoad(0.5), network=None)}
-    )
+    @pytest.fixture
+    def halved(self):
+        return {**KILLED, "machine": Shared(2, cpu=ConstantLoad(0.5), network=None)}
 
     def test_it_stops_in_time_by_the_clock(self, halved):
         records = play([(0.0, 2, 1000.0, 600.0)], {}, **halved)
