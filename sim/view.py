@@ -358,6 +358,17 @@ class View:
             return None
         return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
 
+    def seconds_left_on(self, job: int, processors: IntArray, start: float) -> float | None:
+        """Return how long a job that runs there since `start` will still take, seconds.
+
+        Predicted anew from its parts, the load that it met, and the load to come; None
+        if nobody can say, or if it should be over.
+        """
+        load, parts = self.load, self.parts(job, np.array([len(processors)]))
+        if parts is None or load is None:
+            return None
+        return load.remaining(parts, processors, self._load_form, start)
+
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
         self._believed[job] = (processors, seconds)
