@@ -162,6 +162,8 @@ class Place:
             given += ["workload=swf", f"workload.path={self.log}"]
         elif self.log is not None:
             given += ["workload=swf", f"workload.path={self.windows[replication]}"]
+        else:
+            given.append("workload.types=all")
         given += GIVEN
         if case.truth == "measured":
             given += [
