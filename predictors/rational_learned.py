@@ -111,7 +111,7 @@ class LoadedHistory:
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
         measured = self._compared()
-        known = measured.measured()
+        known = measured.known
         plain = self._plain_parts(np.concatenate([counts, known]), size)
         idle = plain.under(*np.ones((2, counts.size + known.size)))
         said, own = idle[counts.size :], idle[: counts.size]
@@ -308,8 +308,7 @@ class RationalPerApplication:
         if history is None:
             return Explanation("requested_time", 0, "")
         inside = min(history.counts) <= nprocs <= max(history.counts)
-        grade = "" if inside and not history.model().few_ else "warning"
-        code = "" if not grade else "outside" if not inside else "few_points"
+        grade, code = ("", "") if inside else ("warning", "outside")
         size = self._size[job]
         runs, parts = history.measured(nprocs, 1.0 if isnan(size) else size)
         mean = self._under_expected(parts, np.array([nprocs])).item() if runs else nan

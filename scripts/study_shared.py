@@ -3,15 +3,21 @@
 Prints how the response time of each load-aware policy compares with that of its
 load-blind twin on the same jobs under the same load: the change of the mean, and
 that of a typical job (geometric mean over jobs), in percent, with 95 % intervals
-over seeds. The twin knows the long-run average of the load and nothing more.
+over seeds. The twin knows the long-run average of the load and nothing more. Beside
+it stand the errors of the runtimes predicted at the starts, by what is known of load:
+the effective load or the paper's least average, true, forecast or as it was last; and
+times on an idle machine that are learned, or known (oracle). ``--table`` prints the
+errors by processor count and length instead.
 
     python -m scripts.study_shared --seeds 10
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from scripts.composing import composed
@@ -32,7 +38,22 @@ TWINS = {
     "sa_easy": "sa_easy_usual",
     "load_aware": "sa_easy_usual",
 }
-BELIEFS = ("oracle", "forecast", "last")
+GIVEN = ["predictor.calibration=3", "predictor.charge=false"]
+"""Runs before the start are given here, that predictors may differ in what they know of load."""
+KNOWN = {
+    "effective, oracle": ["cluster.belief=oracle", *GIVEN],
+    "effective, forecast": ["cluster.belief=forecast", *GIVEN],
+    "effective, last": ["cluster.belief=last", *GIVEN],
+    "least average, forecast": [
+        "cluster.belief=forecast", "predictor.load=min_avg_avail", *GIVEN,
+    ],
+    "effective, forecast; true times": ["cluster.belief=forecast", "predictor=oracle"],
+}  # fmt: skip
+"""What is known of load, and of the jobs."""
+COUNTS = (0, 1, 4, 16, 64)
+"""Borders of the processor counts of the table of errors."""
+HOURS = (0.0, 0.1, 1.0, 4.0, np.inf)
+"""Borders of the hours."""
 
 
 def load(kind: str, level: str) -> list[str]:
@@ -50,13 +71,25 @@ def load(kind: str, level: str) -> list[str]:
     ]
 
 
-def responses(policy: str, belief: str, scene: Sequence[str]) -> FloatArray:
-    """Return the response time of every job of one run, seconds."""
-    overrides = ["experiment=shared_load", f"policy={policy}", f"cluster.belief={belief}", *scene]
-    config = composed(*overrides)
-    ended = play(config, config, set_scene(config, 0)).outcome
-    responses = ended.records.end_time - ended.records.submit_time
-    return np.asarray(responses[ended.counted], float)
+def played(policy: str, known: Sequence[str], scene: Sequence[str]) -> pd.DataFrame:
+    """Return the jobs of one run, a row each."""
+    config = composed("experiment=shared_load", f"policy={policy}", *known, *scene)
+    return play(config, config, set_scene(config, 0)).outcome.tables.jobs
+
+
+def errors(jobs: pd.DataFrame) -> FloatArray:
+    """Return by how much the runtime predicted at each start was off, as a share."""
+    done = jobs[jobs["status"] == "completed"]
+    return np.abs(done["believed_runtime"] / done["runtime"] - 1.0).to_numpy(float)
+
+
+def missed(runs: Sequence[pd.DataFrame]) -> tuple[str, str]:
+    """Return the mean and the median error over seeds, percent."""
+    each = [100 * errors(jobs) for jobs in runs]
+    return (
+        interval(np.array([error.mean() for error in each])),
+        interval(np.array([np.median(error) for error in each])),
+    )
 
 
 def interval(values: FloatArray) -> str:
@@ -84,20 +117,59 @@ def changes(aware: Sequence[FloatArray], blind: Sequence[FloatArray]) -> tuple[s
     return change(means), change(typical)
 
 
-def rows(kind: str, level: str, seeds: int, more: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the table of one kind and level of load, a row a policy and belief."""
+def responses(runs: Sequence[pd.DataFrame]) -> list[FloatArray]:
+    """Return the response times of every run, seconds."""
+    return [jobs["response_time"].to_numpy(float) for jobs in runs]
+
+
+def rows(
+    kind: str, level: str, seeds: int, policies: Sequence[str], more: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the table of one kind and level of load, a row a policy and what is known."""
     scenes = [[*load(kind, level), *more, f"seed={seed}"] for seed in range(1, seeds + 1)]
     blind = {
-        twin: [responses(twin, "mean", scene) for scene in scenes]
-        for twin in dict.fromkeys(TWINS.values())
+        twin: [played(twin, ["cluster.belief=mean", *GIVEN], scene) for scene in scenes]
+        for twin in dict.fromkeys(TWINS[policy] for policy in policies)
     }
-    found = []
-    for policy, twin in TWINS.items():
-        minutes = interval(np.array([each.mean() / 60 for each in blind[twin]]))
-        for belief in BELIEFS:
-            aware = [responses(policy, belief, scene) for scene in scenes]
-            found.append((kind, level, policy, belief, minutes, *changes(aware, blind[twin])))
-    return found
+    for policy in policies:
+        twins = responses(blind[TWINS[policy]])
+        minutes = interval(np.array([each.mean() / 60 for each in twins]))
+        for name, known in KNOWN.items():
+            aware = [played(policy, known, scene) for scene in scenes]
+            yield (
+                kind,
+                level,
+                policy,
+                name,
+                minutes,
+                *changes(responses(aware), twins),
+                *missed(aware),
+            )
+
+
+def by_count_and_length(
+    kind: str, level: str, seeds: int, policies: Sequence[str], more: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield median errors by processor count and hours, a row a policy and what is known."""
+    scenes = [[*load(kind, level), *more, f"seed={seed}"] for seed in range(1, seeds + 1)]
+    for policy, (name, known) in product(policies, KNOWN.items()):
+        jobs = pd.concat([played(policy, known, scene) for scene in scenes])
+        jobs = jobs[jobs["status"] == "completed"].assign(error=errors(jobs))
+        counts = pd.cut(jobs["allocated_processors"], [*COUNTS]).cat.codes
+        hours = pd.cut(jobs["runtime"] / 3600.0, [*HOURS]).cat.codes
+        for count in range(len(COUNTS) - 1):
+            picked = [
+                jobs["error"][(counts == count) & (hours == k)] for k in range(len(HOURS) - 1)
+            ]
+            cells = [f"{100 * each.median():.1f} ({len(each)})" for each in picked]
+            label = f"{COUNTS[count] + 1} to {COUNTS[count + 1]}"
+            yield kind, level, policy, name, label, *cells
+
+
+HEADS = {
+    rows: "policy | known | twin, minutes | mean, % | typical job, % | error, % | median error, %",
+    by_count_and_length: "policy | known | processors | to 6 min | to 1 h | to 4 h | longer",
+}
 
 
 def main() -> None:
@@ -106,14 +178,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--kinds", nargs="+", default=["rounds", "bursts"])
     parser.add_argument("--levels", nargs="+", default=list(ROUNDS))
+    parser.add_argument("--policies", nargs="+", default=list(TWINS), choices=list(TWINS))
+    parser.add_argument("--table", action="store_true", help="errors by count and length")
     parser.add_argument("overrides", nargs="*", help="further overrides, such as workload.jobs=100")
     arguments = parser.parse_args()
-    print("| load | level | policy | belief | twin, minutes | mean, % | typical job, % |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for kind in arguments.kinds:
-        for level in arguments.levels:
-            for row in rows(kind, level, arguments.seeds, arguments.overrides):
-                print("| " + " | ".join(row) + " |", flush=True)
+    table = by_count_and_length if arguments.table else rows
+    head = f"load | level | {HEADS[table]}"
+    print(f"| {head} |\n|{' --- |' * (head.count('|') + 1)}")
+    for kind, level in product(arguments.kinds, arguments.levels):
+        more = arguments.overrides
+        for row in table(kind, level, arguments.seeds, arguments.policies, more):
+            print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -388,6 +388,10 @@ def warnings(run: Figures) -> list[str]:
         lines.append(
             f"The recorded schedule holds up to {excess:,.0f} processors more than the machine has."
         )
+    if run.get("replications_identical"):
+        lines.append(
+            f"The {run.get('replications')} replications are identical: no interval can be had."
+        )
     if run.get("saturated"):
         lines.append(
             "The queue kept growing to the last arrivals: means depend on the run's length."

@@ -20,15 +20,17 @@ from predictors.wrapper import provider, setting
 from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
+from sim.feasible_counts import FeasibleCounts
 from sim.load_outlook import LoadOutlook
+from sim.load_renewal import RunsUnderLoad
 from sim.logbook import Logbook
 from sim.machine import Machine
 from sim.policies.base import Policy
-from sim.processors import FreeProcessors, as_numbers, count_processors
+from sim.processors import FreeProcessors, count_processors
 from sim.records import Ranges, Records
 from sim.resizing import Resizer
 from sim.sensors import DEFAULT_NOISE, EfficiencySensor
-from sim.view import FeasibleCounts, Run, View
+from sim.view import Run, View
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
 
@@ -169,8 +171,9 @@ class Engine:
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
         self._stirred = False
-        self._restates = self.load is not None and provider(predictor, NeedsLoad) is not None
-        self._stated: list[tuple[Run, float, float]] = []
+        self._under_load: RunsUnderLoad | None = None
+        if self.load is not None and provider(predictor, NeedsLoad) is not None:
+            self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
 
     def _watch_load(self) -> LoadOutlook | None:
         """Let policy and predictor see what is believed of the load, if there is any."""
@@ -315,9 +318,11 @@ class Engine:
         if self.view.running.get(run.job) is not run or run.believed_end != believed_end:
             return
         now = self.clock._now
-        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
         self.events += 1
         self._stirred = True
+        if self._under_load is not None and self._under_load.expired(run, now):
+            return
+        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
         self.move_believed_end(run, run.start + total)
 
     def move_believed_end(self, run: Run, end: float) -> None:
@@ -359,6 +364,8 @@ class Engine:
         view.now = now
         if self.load is not None:
             self.load.now = now
+        if self._under_load is not None:
+            self._under_load.look(now)
         self.looks += 1
         decisions = self.scheduler.look()
         for watcher in self.watchers:
@@ -373,8 +380,8 @@ class Engine:
             else:
                 self._carry_out(decision, now)
         view.settle()
-        if self._stated:
-            self._move_restated()
+        if self._under_load is not None:
+            self._under_load.settle()
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -407,34 +414,14 @@ class Engine:
         view.running[job] = run
         insort(view.believed_ends, (run.believed_end, job, processors))
         said = belief if view.past_errors is None else view.belief_at(job, processors)
-        if self._restates:
-            said = self._restate(run, belief, said)
+        if self._under_load is not None:
+            said = self._under_load.begin(run, belief, said)
         explanation = self.view.explain(job, processors) if self._learns else None
         self.log.start(run, said, explanation, job not in self.view.undecided)
         if cost:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:
             self._expect_expiry(run)
-
-    def _restate(self, run: Run, planned: float, said: float) -> float:
-        """Return the belief for the very processors a run got, and the load they have now.
-
-        The policy decided on another, `said`, and planned with `planned`; it is told at
-        its next look.
-        """
-        stated = self.view.runtime_on(run.job, as_numbers(run.nodes))
-        if stated is None or stated == said:
-            return said
-        restated = stated if planned == said else stated * (planned / said)
-        self._stated.append((run, run.believed_end, run.believed_end - planned + restated))
-        return stated
-
-    def _move_restated(self) -> None:
-        """Believe what was said of the runs that have just started, unless they were changed."""
-        for run, before, after in self._stated:
-            if run.believed_end == before:
-                self.move_believed_end(run, after)
-        self._stated.clear()
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""

@@ -1,14 +1,26 @@
 """What is believed of the load that a job will meet, on given processors or before it has any."""
 
+import numpy as np
+
 from predictors.load_aware import Parts, runtime_under
 from predictors.load_observations import LoadForm
 from sim.load_beliefs import LoadBeliefs
 from sim.load_kernels import FloatArray, IntArray
 from sim.load_prospect import Prospect
+from sim.load_sensors import RunSamples
 from sim.load_sets import EffectiveLoad, LeastAverage, SetLoad, TrueLoad
 
 SURE = 100 * 86400.0
 """Seconds of true load that an oracle looks at; a longer run goes on at the pace so far."""
+
+
+def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
+    """Return the average share of a job that was done a second, by samples of its load."""
+    if form == "effective":
+        cpu, left = (each.min(axis=1, initial=1.0) for each in seen)
+        return float((1.0 / (computation / cpu + communication / left)).mean())
+    cpu, left = (each.mean(axis=0).min(initial=1.0) for each in seen)
+    return float(1.0 / (computation / cpu + communication / left))
 
 
 class LoadOutlook(Prospect):
@@ -17,6 +29,8 @@ class LoadOutlook(Prospect):
     Parameters
     ----------
     beliefs : LoadBeliefs
+    renew : float or None
+        Seconds between two predictions of a running job; None: only before its start.
 
     Examples
     --------
@@ -33,8 +47,9 @@ class LoadOutlook(Prospect):
     165.0
     """
 
-    def __init__(self, beliefs: LoadBeliefs) -> None:
+    def __init__(self, beliefs: LoadBeliefs, renew: float | None = None) -> None:
         super().__init__(beliefs)
+        self.renew = renew
         self._average = LeastAverage(self, beliefs)
         self._effective = EffectiveLoad(self, beliefs)
         self._true = TrueLoad(self, beliefs.sensors.load) if beliefs.belief == "oracle" else None
@@ -77,6 +92,40 @@ class LoadOutlook(Prospect):
             processors, begin, begin + SURE, 1.0, computation, communication
         )
         return fixed + (end - begin if left <= 0.0 else SURE / (1.0 - left))
+
+    def remaining(
+        self, parts: Parts, processors: IntArray, form: LoadForm, start: float
+    ) -> float | None:
+        """Return how long a job of these parts that runs since `start` will still take, seconds.
+
+        What it has done by now is reckoned from the load that was sampled meanwhile
+        (met, for an oracle of load) on its processors.
+
+        Returns
+        -------
+        float or None
+            None if by its parts it should be over.
+        """
+        fixed, computation, communication = (part.item(0) for part in parts)
+        ran = self.now - start - fixed
+        if computation + communication <= 0.0:
+            return -ran if ran < 0.0 else None
+        if ran <= 0.0:
+            busy = Parts(np.zeros(1), parts.computation, parts.communication)
+            return self.runtime(busy, processors, form, -ran) - ran
+        if self._true is not None and form == "effective":
+            load = self._beliefs.sensors.load
+            work = (start + fixed, self.now, 1.0, computation, communication)
+            left = load.advance(processors, *work)[1]
+        else:
+            seen = self._beliefs.sensors.during(processors, start + fixed, self.now)
+            left = 1.0 - ran * _pace(computation, communication, seen, form)
+        if left <= 0.0:
+            return None
+        rest = Parts(
+            *(np.array([seconds]) for seconds in (0.0, computation * left, communication * left))
+        )
+        return self.runtime(rest, processors, form)
 
     def expected(
         self, counts: IntArray, horizon: FloatArray, form: LoadForm = "effective"

@@ -44,6 +44,9 @@ class Shared:
         Seconds after which a link that stayed free is believed free again.
     history : float
         Seconds of load, and of samples of it, before `origin`.
+    renew : float, optional
+        Seconds between two predictions of a running job by a predictor that knows
+        what load does to it; by default it is predicted at its start alone.
     streams : Streams, optional
         Random streams of the replication.
     origin : float
@@ -79,11 +82,15 @@ class Shared:
         selection: Selection = "mae_50",
         forget: float = 6000.0,
         history: float = 86400.0,
+        renew: float | None = None,
         streams: Streams | None = None,
         origin: float = 0.0,
     ) -> None:
         if not (history >= 0 and np.isfinite(history)):
             raise ConfigError(f"history must be a number of seconds, at least 0, got {history}")
+        if renew is not None and not (renew > 0 and np.isfinite(renew)):
+            raise ConfigError(f"renew must be a positive number of seconds or null, got {renew}")
+        self.renew = renew
         check_monitor(sample_every, sample_per, sample_noise, "sample_")
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams
@@ -110,7 +117,7 @@ class Shared:
 
     def outlook(self) -> LoadOutlook:
         """Return what may be believed of the load, from the beginning of the samples on."""
-        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings))
+        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings), self.renew)
 
     def elsewhen(self) -> "Shared":
         """Return the same machine under load of the same kind at another time."""

@@ -98,6 +98,11 @@ def test_saturation_is_a_warning():
     assert "queue kept growing" not in printed({"saturated": False})
 
 
+def test_identical_replications_are_a_warning():
+    text = printed({"replications": 5, "replications_identical": True})
+    assert "The 5 replications are identical: no interval can be had." in text
+
+
 def test_names_are_no_markup():
     assert "[sa]" in printed(Side({"jobs": 1}, "[sa]", "[x]"))
 

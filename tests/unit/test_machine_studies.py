@@ -14,12 +14,13 @@ def first_number(text):
 
 
 def test_naming_fast_processors_shortens_the_typical_job(monkeypatch):
-    monkeypatch.setattr(study_shared, "TWINS", {"easy_fastest": "easy"})
-    monkeypatch.setattr(study_shared, "BELIEFS", ("oracle",))
+    monkeypatch.setattr(study_shared, "KNOWN", {"oracle": ["cluster.belief=oracle"]})
+    monkeypatch.setattr(study_shared, "GIVEN", [])
     small = ["workload.jobs=40", "workload.applications=4", "predictor=oracle"]  # placement alone
-    found = study_shared.rows("bursts", "medium", 3, small)
-    assert [row[:4] for row in found] == [("bursts", "medium", "easy_fastest", "oracle")]
-    assert first_number(found[0][6]) < 0.0
+    (found,) = study_shared.rows("bursts", "medium", 3, ["easy_fastest"], small)
+    assert found[:4] == ("bursts", "medium", "easy_fastest", "oracle")
+    assert first_number(found[6]) < 0.0
+    assert first_number(found[7]) == first_number(found[8]) == 0.0
 
 
 def test_changes_are_paired_by_seed_and_by_job():
@@ -28,6 +29,16 @@ def test_changes_are_paired_by_seed_and_by_job():
     means, typical = study_shared.changes(aware, blind)
     assert first_number(means) == round(100 * (np.sqrt(51 / 101 * 0.75) - 1), 1)
     assert typical == f"{100 * (np.sqrt(0.5) - 1):.1f} ± 0.0"
+
+
+def test_errors_are_sorted_by_count_and_length(monkeypatch):
+    known = {"mean": ["cluster.belief=mean", "predictor=oracle"]}
+    monkeypatch.setattr(study_shared, "KNOWN", known)
+    small = ["workload.jobs=40", "workload.applications=4"]
+    found = list(study_shared.by_count_and_length("rounds", "light", 1, ["sa_easy"], small))
+    assert [row[4] for row in found] == ["1 to 1", "2 to 4", "5 to 16", "17 to 64"]
+    numbers = [int(cell.split("(")[1][:-1]) for row in found for cell in row[5:]]
+    assert sum(numbers) == 40
 
 
 def test_a_job_that_stops_in_time_loses_less_than_one_that_is_killed():

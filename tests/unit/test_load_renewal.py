@@ -1,0 +1,125 @@
+"""Running jobs predicted again: by what they must have done, under the load now."""
+
+import numpy as np
+import pytest
+
+from predictors.load_aware import Parts
+from predictors.oracle import NoisyOracle
+from scripts.composing import composed
+from sim.checks import Checker
+from sim.engine import Engine
+from sim.errors import ConfigError
+from sim.load import BackgroundLoad
+from sim.load_beliefs import LoadBeliefs
+from sim.load_models import RoundLoad
+from sim.load_outlook import LoadOutlook
+from sim.load_recorded import RecordedLoad
+from sim.load_sensors import LoadSensors
+from sim.load_truth import OracleUnderLoad
+from sim.run import play, set_scene
+from sim.shared import Shared
+from tests.toys import rigid, rigid_truth, trace_of
+from workloads.streams import Streams
+
+
+@pytest.mark.parametrize(("belief", "close"), [("oracle", 1e-9), ("mean", 0.35)])
+@pytest.mark.parametrize("fixed", [0.0, 300.0])
+def test_what_is_left_is_what_the_machine_still_needs(belief, close, fixed):
+    load = BackgroundLoad(16, Streams(3), RoundLoad(), RoundLoad((0.1, 0.8), (180, 480), (1, 8)))
+    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), belief))
+    own, start = np.array([0, 3, 4, 9]), 90_000.0
+    parts = Parts(*(np.array([seconds]) for seconds in (fixed, 7200.0, 600.0)))
+    end = load.completion(own, start + fixed, 7200.0, 600.0)
+    for share in (0.0, 0.005, 0.3, 0.6):
+        outlook.now = start + share * (end - start)
+        left = outlook.remaining(parts, own, "effective", start)
+        assert left == pytest.approx(end - outlook.now, rel=close)
+    outlook.now = end + 0.3 * (end - start)
+    assert outlook.remaining(parts, own, "effective", start) is None
+
+
+def test_of_what_no_load_slows_down_nothing_but_itself_is_left():
+    load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
+    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "forecast"))
+    parts, own = Parts(np.array([50.0]), np.zeros(1), np.zeros(1)), np.array([2])
+    outlook.now = 90_030.0
+    assert outlook.remaining(parts, own, "effective", 90_000.0) == pytest.approx(20.0)
+    outlook.now = 90_050.0
+    assert outlook.remaining(parts, own, "effective", 90_000.0) is None
+
+
+def test_by_the_paper_s_figure_too():
+    load = BackgroundLoad(4, Streams(3), RoundLoad(), None)
+    outlook = LoadOutlook(LoadBeliefs(LoadSensors(load, Streams(1)), "mean"))
+    outlook.now, own = 93_600.0, np.array([2])
+    parts = Parts(np.zeros(1), np.array([7200.0]), np.zeros(1))
+    found = [
+        outlook.remaining(parts, own, form, 90_000.0) for form in ("effective", "min_avg_avail")
+    ]
+    assert found[0] == pytest.approx(found[1], rel=0.02)
+
+
+@pytest.fixture
+def slowed(tmp_path):
+    """A machine whose only processor is slow between 1,000 s and 3,000 s."""
+
+    def machine(renew):
+        lines = ["start_time,end_time,node,available_cpu"]
+        lines += [f"{a},{b},0,{c}" for a, b, c in ((0, 1e3, 1.0), (1e3, 3e3, 0.1), (3e3, 1e6, 1.0))]
+        (tmp_path / "load.csv").write_text("\n".join(lines) + "\n")
+        cpu = RecordedLoad(str(tmp_path / "load.csv"))
+        return Shared(1, cpu=cpu, network=None, belief="last", history=0.0, renew=renew)
+
+    return machine
+
+
+def believed_ends(machine, instants):
+    """Run one job of 1,500 s; return what is believed of its end whenever another arrives."""
+    trace = trace_of([(0.0, 1, 1500.0), *((at, 1, 1.0) for at in instants)])
+    truth = rigid_truth(trace)
+    truth.share = 0.0
+    oracle = NoisyOracle(spread=0.0)
+    oracle.bind_truth(truth.runtimes, 0)
+    seen = {}
+
+    class Watching(Checker):
+        def looked(self, engine, decisions):
+            super().looked(engine, decisions)
+            run = engine.view.running.get(0)
+            if run is not None:
+                seen[engine.view.now] = run.believed_end
+
+    predictor = OracleUnderLoad(oracle, truth)
+    Engine(trace, truth, rigid("easy"), predictor, machine, watchers=(Watching(),)).run()
+    return seen
+
+
+def test_a_job_is_predicted_again_at_its_period_and_when_its_belief_expires(slowed):
+    # At 1,200 s nine samples of ten say 1 and one 0.1: 1,092 s are done, the rest takes 4,080 s.
+    # At 1,600 s five of 14 say 0.1: 1,085.7 s are done, the rest takes 4,143 s.
+    alone = believed_ends(slowed(None), [1200.0, 1600.0])
+    assert alone[1200.0] == 1500.0
+    assert alone[1500.0] == 3000.0  # doubled
+    again = believed_ends(slowed(400.0), [1200.0, 1600.0])
+    assert again[1200.0] == pytest.approx(5280.0)
+    assert again[1600.0] == pytest.approx(5742.857, rel=1e-6)
+    at_expiry = believed_ends(slowed(1e6), [1200.0])
+    assert at_expiry[1200.0] == 1500.0
+    assert at_expiry[1500.0] == pytest.approx(5653.846, rel=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["easy_fastest", "conservative", "load_aware", "easy_patient"])
+def test_renewed_beliefs_keep_the_invariants(policy):
+    config = composed(
+        "cluster=shared", "cluster.renew=300", f"policy={policy}", "predictor=rational",
+        "cluster.processors=16", "workload.jobs=60", "workload.load=0.3", "cluster.history=7200",
+        "sim.check=true", "baseline=null", "predictor.charge=false",
+    )  # fmt: skip
+    jobs = play(config, config, set_scene(config, 0)).outcome.tables.jobs
+    assert (jobs["status"] == "completed").all()
+
+
+@pytest.mark.parametrize("renew", [0.0, -1.0, float("inf")])
+def test_a_period_that_is_none_is_refused(renew):
+    with pytest.raises(ConfigError, match="renew must be"):
+        Shared(4, renew=renew)

@@ -1,0 +1,39 @@
+"""A graded prediction under load is a worse one: warned against unwarned, on runs of their own."""
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import Observation, VisibleJobs
+from predictors.rational_learned import RationalPerApplication
+from scripts.composing import composed
+from scripts.study_shared import GIVEN, load
+from sim.run import play, set_scene
+
+
+def test_warned_predictions_err_at_least_one_and_a_half_times_as_much():
+    """The rule was chosen on seeds 21 and 22, other policies and other kinds of load."""
+    told = []
+    for seed in (31, 32):
+        config = composed(
+            "experiment=shared_load", "policy=sa_easy", "cluster.belief=oracle", *GIVEN,
+            *load("rounds", "medium"), f"seed={seed}",
+        )  # fmt: skip
+        table = play(config, config, set_scene(config, 0)).outcome.tables.predictions
+        told.append(table[table["method"] == "rational"])
+    table = pd.concat(told)
+    error = np.abs(table["predicted"] / table["actual"] - 1.0)
+    warned = table["reliability"] == "warning"
+    assert warned.sum() >= 30
+    assert error[warned].mean() >= 1.5 * error[~warned].mean()
+    assert error[warned].median() >= 1.5 * error[~warned].median()
+
+
+def test_a_warning_is_about_counts_that_no_run_was_on_and_about_nothing_else():
+    zero = np.array([0])
+    predictor = RationalPerApplication(min_counts=2)
+    predictor.attach(VisibleJobs(zero, zero - 1, zero + 40.0, zero, zero + 4, zero + 60.0))
+    for count in (2, 8):
+        predictor.observe(Observation(0, -1, 40.0, count, 80.0 / count, 0.0))
+    grades = [predictor.explain(0, count).reliability for count in (1, 2, 4, 8, 16)]
+    assert grades == ["warning", "", "", "", "warning"]
+    assert predictor.explain(0, 16).code == "outside"
