@@ -80,7 +80,7 @@ class RecordedSchedule:
 
 def is_recorded(policy: Mapping[str, Any]) -> bool:
     """Say whether the ``policy`` part of a configuration is the log's own schedule."""
-    return str(policy["_target_"]).rpartition(".")[2] == RecordedSchedule.__name__
+    return str(policy.get("_target_")).rpartition(".")[2] == RecordedSchedule.__name__
 
 
 def most_held(start: FloatArray, end: FloatArray, held: IntArray) -> int:
