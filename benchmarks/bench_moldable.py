@@ -103,7 +103,7 @@ def measure(bench: Bench, name: str, rule, rounds: int, limit: str) -> dict:
 
 def measure_long_queue(name: str, rule, jobs: int) -> dict:
     """Return a row: time a look while so many jobs wait (they arrive at once)."""
-    trace = Lublin(jobs=jobs, load=None).trace(Streams(SEED), MACHINE)
+    trace = Lublin(types="all", jobs=jobs, load=None).trace(Streams(SEED), MACHINE)
     bench = Bench(replace(trace, jobs=trace.jobs.assign(submit_time=0.0)))
     began = time.process_time()
     looks = bench.replay(rule).counters["looks"]
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     arguments = parser.parse_args()
-    bench = Bench(Lublin(jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
+    bench = Bench(Lublin(types="all", jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
     rows = [measure(bench, n, rule, arguments.rounds, "40 x") for n, rule in PLAIN.items()]
     rows += [measure(bench, n, rule, arguments.rounds, "1000 us") for n, rule in PLANNED.items()]
     for name in ("aggressive", "greedy", "fair_share"):

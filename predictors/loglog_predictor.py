@@ -16,7 +16,7 @@ from predictors.loglog_remarks import (
     size_remarks,
     superlinear_remarks,
 )
-from predictors.measured import Evidence, moved_range
+from predictors.measured import Evidence
 from predictors.model_choice import Choice
 from predictors.observations import checked_targets, observed_curve
 from predictors.remarks import check_level, refuse_unusable, worst_grade
@@ -228,8 +228,11 @@ class LogLogPredictor:
         """Return the ends of the prediction interval of a new run, in seconds."""
         check_level(level)
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        ends = self.model_.interval(log_q, log_inputs, level)
-        low, high = moved_range(*self._kept(log_q, log_inputs), *ends)
+        low, high = self.model_.interval(log_q, log_inputs, level)
+        evidence = self._evidence()
+        if evidence is not None:
+            answers = self._kept(log_q, log_inputs)
+            low, high = evidence.range(counts_of(log_q), answers, (low, high), level)
         return low.reshape(shape), high.reshape(shape)
 
     def _superlinear(self) -> list[Remark]:

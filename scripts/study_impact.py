@@ -151,6 +151,8 @@ class Place:
         given = [f"workload.jobs={self.jobs}", "baseline=null", f"workload.load={self.load}"]
         if self.log is not None:
             given += ["workload=swf", f"workload.path={self.log}"]
+        else:
+            given.append("workload.types=all")
         given += GIVEN
         if case.truth == "measured":
             given += [
