@@ -249,20 +249,29 @@ class LogLogPredictor:
         """Return the worst grade of what is said of the fit, empty without any remark."""
         return worst_grade(self.remarks_on_fit())
 
+    def remarks_beyond(self, log_q: FloatArray) -> list[Remark]:
+        """Say what to expect at counts (log2) beyond the training runs; nothing by default."""
+        return []
+
+    def grade_beyond(self, log_q: float) -> str:
+        """Return the worst grade of `remarks_beyond` about one count (log2)."""
+        return ""
+
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
         evidence = self._evidence()
         if evidence is None:
+            remarks += self.remarks_beyond(log_q)
             return remarks + range_remarks(self.model_, log_q, log_inputs)
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
         targets = np.unique(counts_of(log_q))
-        if evidence.declining(targets).all():  # the formula does not answer there
-            remarks = [remark for remark in remarks if remark.code != "expected_error"]
+        answered = targets[~evidence.declining(targets)]
         return (
             remarks
+            + self.remarks_beyond(np.log2(answered))
             + range_remarks(self.model_, log_q, log_inputs, measured)
             + evidence.remarks(targets)
         )
