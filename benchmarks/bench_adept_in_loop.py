@@ -38,7 +38,7 @@ PROCESSORS = 256
 def measure(jobs: int, rounds: int, seed: int = 1) -> dict[str, float]:
     """Return seconds under both predictors, their ratio and mean response times."""
     streams = Streams(seed)
-    trace = Lublin(jobs=jobs, load=0.8).trace(streams, PROCESSORS)
+    trace = Lublin(types="all", jobs=jobs, load=0.8).trace(streams, PROCESSORS)
     truth = build_truth(trace, Downey(), streams, PROCESSORS, applications=200)
     known = observations(plan_calibration(truth, 3, PROCESSORS, streams), 0.0)
     policy = Policy(FirstComeFirstServed(), Conservative(), SmallestTurnaround())

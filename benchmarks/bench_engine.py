@@ -65,7 +65,7 @@ def exact(trace: Trace) -> Trace:
 
 def burst(jobs: int) -> Trace:
     """Let so many jobs arrive at once."""
-    trace = Lublin(jobs=jobs, load=None).trace(Streams(SEED), 256)
+    trace = Lublin(types="all", jobs=jobs, load=None).trace(Streams(SEED), 256)
     return replace(trace, jobs=trace.jobs.assign(submit_time=0.0))
 
 
@@ -74,7 +74,7 @@ def log(folder: Path | None, name: str, processors: int, stand_in: float) -> Tra
     if folder is not None and (folder / "traces" / f"{name}.swf.gz").is_file():
         path = folder / "traces" / f"{name}.swf.gz"
         return SwfWorkload(path).trace(Streams(SEED), processors)
-    return Lublin(jobs=10_000, load=stand_in).trace(Streams(SEED), processors)
+    return Lublin(types="all", jobs=10_000, load=stand_in).trace(Streams(SEED), processors)
 
 
 def run(trace: Trace, processors: int, rule: str) -> Callable[[], object]:

@@ -94,7 +94,7 @@ def replay_changing(trace: Trace, records: Records) -> Callable[[], None]:
 
 def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
     """Return a row: events of the floor, microseconds an event, and the ratio."""
-    trace = Lublin(jobs=jobs, load=0.8).trace(Streams(SEED), PROCESSORS)
+    trace = Lublin(types="all", jobs=jobs, load=0.8).trace(Streams(SEED), PROCESSORS)
     truth = build_truth(trace, Downey(), Streams(SEED), PROCESSORS)
     policy = Policy(FirstComeFirstServed(), Easy(), Request(), rule)
 

@@ -45,7 +45,7 @@ PLAIN = {
     "greedy": (Conservative(), BestTurnaround()),
     "aggressive": (Easy(), BestTurnaround()),
     "lazy": (Easy(), BestTurnaround(lazy=True)),
-    "fair_share": (Conservative(), FairShare()),
+    "fair_share": (REPLAN, FairShare()),
     "asp": (NoBackfill(), AdaptiveStatic(counts="all")),
     "aep": (NoBackfill(), AdaptiveEqual(counts="all")),
     "avg": (NoBackfill(), Available(counts="all", share=1.0)),
@@ -103,7 +103,7 @@ def measure(bench: Bench, name: str, rule, rounds: int, limit: str) -> dict:
 
 def measure_long_queue(name: str, rule, jobs: int) -> dict:
     """Return a row: time a look while so many jobs wait (they arrive at once)."""
-    trace = Lublin(jobs=jobs, load=None).trace(Streams(SEED), MACHINE)
+    trace = Lublin(types="all", jobs=jobs, load=None).trace(Streams(SEED), MACHINE)
     bench = Bench(replace(trace, jobs=trace.jobs.assign(submit_time=0.0)))
     began = time.process_time()
     looks = bench.replay(rule).counters["looks"]
@@ -122,11 +122,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     arguments = parser.parse_args()
-    bench = Bench(Lublin(jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
+    bench = Bench(Lublin(types="all", jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
     rows = [measure(bench, n, rule, arguments.rounds, "40 x") for n, rule in PLAIN.items()]
     rows += [measure(bench, n, rule, arguments.rounds, "1000 us") for n, rule in PLANNED.items()]
-    for name in ("aggressive", "greedy", "fair_share"):
-        rows.append(measure_long_queue(name, PLAIN[name], 10_000))
+    for name, jobs in (("aggressive", 10_000), ("greedy", 10_000), ("fair_share", 2_000)):
+        rows.append(measure_long_queue(name, PLAIN[name], jobs))
     for name in ("iterative, depth 32", "iterative, depth 40", "utilization, depth 32"):
         rows.append(measure_long_queue(name, PLANNED[name], 10_000))
     table = Table(title=f"Moldable rules; numpy {np.__version__}")

@@ -68,7 +68,7 @@ def timed(call: Callable[..., object], spent: dict[str, float], part: str) -> Ca
 def share_of_fits(model: LogLogRegression | FocusedRegression, jobs: int = 5000) -> str:
     """Say what part of a simulation's processor time is spent on fits."""
     streams = Streams(1)
-    trace = Lublin(jobs=jobs, load=0.8).trace(streams, PROCESSORS)
+    trace = Lublin(types="all", jobs=jobs, load=0.8).trace(streams, PROCESSORS)
     truth = build_truth(trace, Downey(), streams, PROCESSORS)
     known = observations(plan_calibration(truth, 3, PROCESSORS, streams), 0.0)
     policy = Policy(FirstComeFirstServed(), Conservative(), SmallestTurnaround())

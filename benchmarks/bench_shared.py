@@ -25,7 +25,7 @@ from workloads.truth import build_truth
 
 PROCESSORS = 256
 STREAMS = Streams(1)
-TRACE = Lublin(jobs=5000, load=0.3).trace(STREAMS, PROCESSORS)
+TRACE = Lublin(types="all", jobs=5000, load=0.3).trace(STREAMS, PROCESSORS)
 TRUTH = build_truth(TRACE, Downey(), STREAMS, PROCESSORS)
 
 

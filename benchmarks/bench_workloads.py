@@ -36,9 +36,11 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
 def generators(jobs: int) -> dict[str, Callable[[], object]]:
     streams = Streams(seed=1)
     return {
-        "lublin, exact estimates": lambda: Lublin(jobs, estimates="exact").trace(streams),
+        "lublin, exact estimates": lambda: Lublin(jobs, types="all", estimates="exact").trace(
+            streams
+        ),
         "lublin, both types": lambda: Lublin(jobs, types="both", estimates="exact").trace(streams),
-        "lublin, tsafrir estimates": lambda: Lublin(jobs).trace(streams),
+        "lublin, tsafrir estimates": lambda: Lublin(jobs, types="all").trace(streams),
         "downey, tsafrir estimates": lambda: Downey(jobs).trace(streams),
     }
 
@@ -67,7 +69,10 @@ def measure(jobs: int, logs: list[Path], repeats: int) -> list[dict[str, object]
         folder = Path(name)
         for suffix in (".swf", ".swf.gz"):
             path = folder / f"lublin{suffix}"
-            write_swf(path, log_of_trace(Lublin(jobs, estimates="exact").trace(Streams(seed=1))))
+            write_swf(
+                path,
+                log_of_trace(Lublin(jobs, types="all", estimates="exact").trace(Streams(seed=1))),
+            )
             add(path.name, jobs, files(path, folder))
         for path in logs:
             add(path.name, len(read_swf(path).jobs), files(path, folder))

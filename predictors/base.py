@@ -163,6 +163,15 @@ class Inquisitive(Protocol):
         ...
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """A predictor that knows of applications made for certain processor counts."""
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts `job`'s application is made for; None if all are alike."""
+        ...
+
+
 class RuntimePredictor(Protocol):
     """A predictor in the loop of the simulator.
 

@@ -20,7 +20,6 @@ from predictors.error_memory import ErrorMemory
 from predictors.errors import NotFittedError, PredictorError
 from predictors.loglog_predictor import checked_names, target_rows
 from predictors.loglog_remarks import constant_remarks
-from predictors.measured import moved_range
 from predictors.observations import checked_targets
 from predictors.remarks import (
     check_level,
@@ -167,7 +166,9 @@ class Consensus:
         middle, scale = self._consensus(log_q, log_inputs)
         low, high = self.ranges.ends(level)
         ends = (_seconds(middle + low * scale), _seconds(middle + high * scale))
-        ends = moved_range(*self._kept(log_q, log_inputs), *ends)
+        if self.members_.evidence is not None:
+            answers = self._kept(log_q, log_inputs)
+            ends = self.members_.evidence.range(counts_of(log_q), answers, ends, level)
         return ends[0].reshape(shape), ends[1].reshape(shape)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:

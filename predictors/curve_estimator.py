@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.errors import NotFittedError
-from predictors.measured import Evidence, moved_range
+from predictors.measured import Evidence
 from predictors.observations import (
     ObservedCurve,
     checked_targets,
@@ -90,7 +90,7 @@ class CurveEstimator:
         targets = self._targets(nprocs, inputs)
         flat = targets.ravel()
         answers = self._evidence.answers(flat, self._model_seconds)
-        low, high = moved_range(*answers, *self._model_range(flat, level))
+        low, high = self._evidence.range(flat, answers, self._model_range(flat, level), level)
         return low.reshape(targets.shape), high.reshape(targets.shape)
 
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:

@@ -225,6 +225,8 @@ def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ig
         Half-width of the region.
     all_kept : bool
         Whether every run is in focus.
+    low, high : numpy.ndarray, shape (1 + k,)
+        Least and largest count and inputs in focus, as they come.
     """
     kept, width, _ = region(known, log_time, centre, half_width)
     its_known, its_runtime = taken(known, kept), taken(runtime.reshape((1, -1)), kept)[0]
@@ -248,4 +250,8 @@ def focal_fit(known, runtime, log_time, splits, centre, half_width):  # type: ig
                 if stays[j]:
                     coefficients[p, 1 + j] = values[at]
                     at += 1
-    return failed, coefficients, width, its_runtime.size == runtime.size
+    all_kept = its_runtime.size == runtime.size
+    low, high = np.empty(known.shape[0]), np.empty(known.shape[0])
+    for j in range(low.size):
+        low[j], high[j] = its_known[j].min(), its_known[j].max()
+    return failed, coefficients, width, all_kept, low, high

@@ -8,7 +8,15 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, Remark, VisibleJobs
+from predictors.base import (
+    BoolArray,
+    Explanation,
+    FloatArray,
+    IntArray,
+    Observation,
+    Remark,
+    VisibleJobs,
+)
 from predictors.errors import PredictorError
 from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
 from predictors.pools import Pools
@@ -45,6 +53,19 @@ class FastCurveModel(Protocol):
         ...
 
 
+class Family(Protocol):
+    """The counts that an application is made for, such as `predictors.adept.Adept.feasible_`."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any count is left out."""
+        ...
+
+    def holds(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts belong to it."""
+        ...
+
+
 class History:
     """The runs of one application (and size class), and the model fitted to them.
 
@@ -76,6 +97,7 @@ class History:
         self._grades: dict[int, str] = {}
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
+        self._family: Family | None = None
         self.number = 0
 
     @property
@@ -169,9 +191,16 @@ class History:
             self._wanted[nprocs] = next((r.measure_at for r in remarks if r.measure_at), None)
         return self._wanted[nprocs]
 
+    def offered(self, counts: IntArray) -> BoolArray | None:
+        """Return which counts the application is made for; None if nothing is known of that."""
+        self._fitted()
+        return None if self._family is None else self._family.holds(counts)
+
     def _fitted(self) -> CurveModel:
         if self._model is None:
             self._model = self._fit(copy(self._prototype))
+            family: Family | None = getattr(self._model, "feasible_", None)
+            self._family = family if family is not None and family.restricts else None
             self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
             self._predicted.fill(np.nan)
             self._is_compared = False
@@ -283,6 +312,11 @@ class CurvePerApplication:
             return Explanation("requested_time", 0, "")
         size = self._pools.size[job]
         return history.explain(self.method, nprocs, 1.0 if isnan(size) else size)
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for; None if all are alike."""
+        history = self._history(job)
+        return None if history is None else history.offered(counts)
 
     def wanted(self, job: int, nprocs: int) -> int | None:
         """Return the count that should be measured next to predict better at a count.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.base import BoolArray, Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import PredictorError
 from predictors.focal_kernels import ROUNDING, focal_fit, prepared
 from predictors.focused import FocusedRegression
@@ -75,11 +75,21 @@ class Focus(NamedTuple):
         Of the region, log2 units; infinite where every run is in focus.
     number : int
         How many runs had been seen.
+    low, high : numpy.ndarray
+        log2 of the least and the largest count and size in focus: beyond them all runs
+        answer.
     """
 
     coefficients: FloatArray | None
     half_width: float
     number: int
+    low: FloatArray
+    high: FloatArray
+
+    def covers(self, targets: FloatArray) -> BoolArray:
+        """Return which targets, a column each, lie among the counts and sizes in focus."""
+        inside = (self.low <= targets.T) & (self.high >= targets.T)
+        return np.asarray(inside.all(axis=1), bool)
 
 
 def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
@@ -136,26 +146,29 @@ class SizedHistory:
         self._runs = None
         return is_new or was_asked
 
-    def predict(self, counts: IntArray, size: float, reference: int) -> FloatArray | None:
+    def predict(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return the runtimes of a job of that size at each count, None if nothing can be fitted.
 
-        `reference` is the count at whose complete prediction a focused
-        regression puts its focal time; where the runs there allow no fit, all answer.
+        A focused regression puts its focal time at the complete prediction of each
+        count; where the runs there allow no fit, all answer.
         """
         try:
             complete = self._model().model_
         except PredictorError:
             return None
         inside, factor = self._inside(size)
-        coefficients = complete.coefficients
+        targets = self._targets(counts, inside)
+        seconds: FloatArray = predicted(complete.coefficients, targets)
         if isinstance(self._prototype, FocusedRegression):
-            centre = predicted(coefficients, self._targets(np.array([reference]), inside))
-            focal = self._focus(round(log2(centre.item()) * _FOCI))
-            coefficients = coefficients if focal is None else focal
-        seconds: FloatArray = predicted(coefficients, self._targets(counts, inside))
+            foci = np.rint(np.log2(seconds) * _FOCI)
+            for centre in set(foci.tolist()):
+                focus = self._focus(int(centre))
+                if focus.coefficients is not None:
+                    near = (foci == centre) & focus.covers(targets)
+                    seconds[near] = predicted(focus.coefficients, targets[:, near])
         return seconds * factor
 
-    def believe(self, counts: IntArray, size: float, reference: int) -> FloatArray | None:
+    def believe(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return what is predicted as the runs correct it, each brought to that size.
 
         They are brought there by the fit to all runs; see `predictors.residuals`.
@@ -164,7 +177,7 @@ class SizedHistory:
             return None
         ratios, other = self._compared(), None
         known = ratios.counts
-        both = self.predict(np.concatenate([counts, known]), size, reference)
+        both = self.predict(np.concatenate([counts, known]), size)
         assert both is not None
         if isinstance(self._prototype, FocusedRegression):
             other = self._complete_seconds(known, np.array([size]))
@@ -210,12 +223,16 @@ class SizedHistory:
         inside, _ = self._inside(size)
         log_inputs = [log2(inside)] if model.model_.inputs else []
         far = is_far(model.model_, log2(nprocs), log_inputs)
-        return worse(self._judged(), "warning" if far else "")
+        judged = worse(self._judged(), model.grade_beyond(log2(nprocs)))
+        return worse(judged, "warning" if far else "")
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
         grade = self.grade(nprocs, size)
-        code = gravest(self._model().remarks_on_fit())[1] if grade == UNUSABLE else ""
+        code, model = "", self._model()
+        if grade == UNUSABLE:
+            beyond = model.remarks_beyond(np.array([log2(nprocs)]))
+            code = gravest(model.remarks_on_fit() + beyond)[1]
         ratios = self._compared()
         usual = self._complete_seconds(np.array([nprocs]), np.array([size])).item()
         runs, mean = ratios.number(nprocs), ratios.mean(nprocs) * usual
@@ -255,7 +272,9 @@ class SizedHistory:
 
     def _complete_fit(self) -> Regression:
         assert self._runs is not None
-        return copy(self._prototype).fit_runs(self._runs)
+        model = self._prototype
+        complete = model if isinstance(model, LogLogRegression) else LogLogRegression(model.inputs)
+        return copy(complete).fit_runs(self._runs)
 
     def _judged(self) -> str:
         """Return the worst grade of what is said of the fit to all runs, found once."""
@@ -271,16 +290,16 @@ class SizedHistory:
         self._runs, self._kind, self._fitted_at = runs, kind, self.number
         self._complete = self._general = self._ratios = None
 
-    def _focus(self, focus: int) -> FloatArray | None:
-        """Return the coefficients at a focal time; None if the runs there allow no fit.
+    def _focus(self, focus: int) -> Focus:
+        """Return the fit at a focal time.
 
         A fit stands until a run ends that is within its region.
         """
         known = self._foci.get(focus)
         if known is None or not self._stands(known, focus / _FOCI):
             known = self._fitted_focus(focus / _FOCI)
-        self._foci[focus] = Focus(known.coefficients, known.half_width, self._fitted_at)
-        return known.coefficients
+        self._foci[focus] = known = known._replace(number=self._fitted_at)
+        return known
 
     def _stands(self, known: Focus, centre: float) -> bool:
         """Say whether all runs since a fit ended outside its region."""
@@ -296,18 +315,23 @@ class SizedHistory:
         assert runs is not None
         if model.focus == "region" and model.influence == "flag":
             known, runtime, splits = runs.arrays
-            failed, coefficients, width, all_kept = focal_fit(
+            failed, coefficients, width, all_kept, low, high = focal_fit(
                 known, runtime, self._log_time, splits, centre, float(model.tolerance)
             )
             found = coefficients if failed == DETERMINED else None
-            return Focus(found, np.inf if all_kept else width, self._fitted_at)
+            return Focus(found, np.inf if all_kept else width, self._fitted_at, low, high)
         model = copy(model)
         model.focal_time = 2.0**centre
         try:
-            found = over(model.fit_runs(runs).model_, runs.inputs)
+            model.fit_runs(runs)
         except PredictorError:
-            found = None
-        return Focus(found, np.inf, self._fitted_at)
+            nowhere = np.full(1 + len(runs.inputs), np.inf)
+            return Focus(None, np.inf, self._fitted_at, nowhere, nowhere)
+        within = {name: (log2(value),) * 2 for name, value in model.runs_.constants.items()}
+        within |= dict(zip(model.model_.inputs, model.model_.ends[1:], strict=True))
+        ends = [model.model_.ends[0], *(within[name] for name in runs.inputs)]
+        found, (low, high) = over(model.model_, runs.inputs), np.array(ends).T
+        return Focus(found, np.inf, self._fitted_at, low, high)
 
     def _training_runs(self) -> TrainingRuns:
         """Return the latest runs, as time for one unit of size where sizes hardly differ."""
@@ -325,7 +349,7 @@ class RegressionPerApplication:
     Where sizes are hidden there is one per size class, or, without classes, one
     for all runs of the application, on the processor count alone. With a
     focused regression, T0 is the complete fit's prediction at the job's size and
-    reference count. A new fit is made when a new count appears or the runs have
+    at each count. A new fit is made when a new count appears or the runs have
     grown by a tenth, and not before somebody asks. The last 400 runs are kept.
     Where the sizes seen differ by less than a factor of 4, and beyond those seen,
     time is taken to be in proportion to the size.
@@ -381,7 +405,6 @@ class RegressionPerApplication:
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
         self._pools.attach(jobs)
-        self._reference: list[int] = jobs.requested_processors.tolist()
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
@@ -392,7 +415,7 @@ class RegressionPerApplication:
         history = self._pools.of(job)
         if history is None:
             return None
-        return history.believe(counts, self._pools.size[job], self._reference[job])
+        return history.believe(counts, self._pools.size[job])
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""

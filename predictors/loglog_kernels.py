@@ -418,16 +418,16 @@ def predicted(coefficients, targets):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def up_to(known, runtime, splits, limit):  # type: ignore[no-untyped-def]
-    """Return the runs on at most so many processors (log2)."""
+def up_to(known, runtime, splits, limit, side):  # type: ignore[no-untyped-def]
+    """Return the runs on at most so many processors (log2), on at least so many if side is -1."""
     number = 0
     for i in range(runtime.size):
-        number += known[0, i] <= limit
+        number += side * known[0, i] <= side * limit
     its_known, its_runtime = np.empty((known.shape[0], number)), np.empty(number)
     its_splits = np.empty((splits.shape[0], 2, number))
     at = 0
     for i in range(runtime.size):
-        if known[0, i] <= limit:
+        if side * known[0, i] <= side * limit:
             for j in range(known.shape[0]):
                 its_known[j, at] = known[j, i]
             for w in range(splits.shape[0]):

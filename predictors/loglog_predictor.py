@@ -16,7 +16,7 @@ from predictors.loglog_remarks import (
     size_remarks,
     superlinear_remarks,
 )
-from predictors.measured import Evidence, moved_range
+from predictors.measured import Evidence
 from predictors.model_choice import Choice
 from predictors.observations import checked_targets, observed_curve
 from predictors.remarks import check_level, refuse_unusable, worst_grade
@@ -228,8 +228,11 @@ class LogLogPredictor:
         """Return the ends of the prediction interval of a new run, in seconds."""
         check_level(level)
         log_q, log_inputs, shape = self._rows(nprocs, inputs)
-        ends = self.model_.interval(log_q, log_inputs, level)
-        low, high = moved_range(*self._kept(log_q, log_inputs), *ends)
+        low, high = self.model_.interval(log_q, log_inputs, level)
+        evidence = self._evidence()
+        if evidence is not None:
+            answers = self._kept(log_q, log_inputs)
+            low, high = evidence.range(counts_of(log_q), answers, (low, high), level)
         return low.reshape(shape), high.reshape(shape)
 
     def _superlinear(self) -> list[Remark]:
@@ -246,20 +249,29 @@ class LogLogPredictor:
         """Return the worst grade of what is said of the fit, empty without any remark."""
         return worst_grade(self.remarks_on_fit())
 
+    def remarks_beyond(self, log_q: FloatArray) -> list[Remark]:
+        """Say what to expect at counts (log2) beyond the training runs; nothing by default."""
+        return []
+
+    def grade_beyond(self, log_q: float) -> str:
+        """Return the worst grade of `remarks_beyond` about one count (log2)."""
+        return ""
+
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
         evidence = self._evidence()
         if evidence is None:
+            remarks += self.remarks_beyond(log_q)
             return remarks + range_remarks(self.model_, log_q, log_inputs)
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
         targets = np.unique(counts_of(log_q))
-        if evidence.declining(targets).all():  # the formula does not answer there
-            remarks = [remark for remark in remarks if remark.code != "expected_error"]
+        answered = targets[~evidence.declining(targets)]
         return (
             remarks
+            + self.remarks_beyond(np.log2(answered))
             + range_remarks(self.model_, log_q, log_inputs, measured)
             + evidence.remarks(targets)
         )

@@ -30,6 +30,8 @@ POOR_FIT = 0.10
 GOOD_ERROR = 0.10
 ACCEPTABLE_ERROR = 0.20
 HOPELESS_ERROR = 0.50
+FORETOLD, BY_CHECK, LEAST_CHECK = 0.13, 0.25, 0.02
+"""A prediction f times beyond is off by 0.13·f·e^¼ (median), e the check's error or 2 %."""
 SIGNIFICANT = 2.0
 _FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
 
@@ -41,54 +43,82 @@ class Validation:
     Attributes
     ----------
     error : float
-        Median relative error (2^|e| − 1) at the largest training count.
+        Median relative error (2^|e| − 1) at the last training count.
     factor : float
-        How far that prediction reached: largest count over the largest fitted one.
-    largest : float
-        The largest training count.
+        How far that prediction reached: from the nearest fitted count to the last one.
+    end : float
+        The last training count: the largest, or the smallest where the targets are below.
     """
 
     error: float
     factor: float
-    largest: float
+    end: float
+
+    def expected(self, factor: float) -> float:
+        """Return the median error to expect so many times beyond the last training count.
+
+        On the collected measured curves the check foretells little: its error counts
+        with the power ¼, the factor in full (`scripts.study_regression`).
+        """
+        return FORETOLD * factor * float(max(self.error, LEAST_CHECK) ** BY_CHECK)
+
+    def grade(self, factor: float) -> Grade:
+        """Return how far to trust a prediction so many times beyond."""
+        expected = self.expected(factor)
+        if expected > HOPELESS_ERROR:
+            return "unusable"
+        return "warning" if expected > ACCEPTABLE_ERROR else "note"
 
 
-def validate_within(runs: TrainingRuns, form: Form, split: Split) -> Validation | None:
-    """Fit on counts up to p0/8 (else p0/4, p0/2) and predict p0; None if none can be fitted."""
+def check_from(levels: FloatArray, doublings: float) -> list[float]:
+    """Return the counts (log2) from which the last one may be predicted, best first.
+
+    Parameters
+    ----------
+    levels : numpy.ndarray, shape (m,)
+        log2 of the distinct training counts, towards the target.
+    doublings : float
+        How far beyond the last one the target is: the check is to reach as far.
+    """
+    reached = np.abs(levels[-1] - levels[1:-1])
+    order = np.argsort(np.abs(reached - doublings), kind="stable")
+    return list(map(float, levels[1:-1][order]))
+
+
+def validate_within(
+    runs: TrainingRuns, form: Form, split: Split, starts: Sequence[float], end: float
+) -> Validation | None:
+    """Fit on counts up to (or from) a start and predict the end, all in log2.
+
+    The first start from which a fit can be made counts; None if there is none.
+    """
     known, runtime, splits = runs.arrays
-    top = float(known[0].max())
-    for doublings in (3.0, 2.0, 1.0):
-        lower, seconds, parts = up_to(known, runtime, splits, top - doublings + 1e-9)
-        if not seconds.size:
-            continue
+    for start in starts:
+        lower, seconds, parts = up_to(known, runtime, splits, start, 1.0 if start < end else -1.0)
         failed, way, *_, uppers, columns = choose(
             lower, seconds, parts, FORMS[form], SPLITTING[split]
         )
-        if failed != DETERMINED:
-            continue
-        coefficients = coefficients_of(uppers[way], columns[way], 1 if way < 0 else 2)
-        error = error_at(coefficients, known, runtime, top)
-        return Validation(error, 2.0 ** (top - float(lower[0].max())), 2.0**top)
+        if failed == DETERMINED:
+            coefficients = coefficients_of(uppers[way], columns[way], 1 if way < 0 else 2)
+            error = error_at(coefficients, known, runtime, end)
+            return Validation(error, 2.0 ** abs(end - start), 2.0**end)
     return None
 
 
-def validation_remark(validation: Validation | None) -> list[Remark]:
-    """Return the expected error as a graded remark."""
+def validation_remark(validation: Validation | None, target: float, factor: float) -> Remark:
+    """Return the error to expect at a target count beyond the runs as a graded remark."""
     if validation is None:
-        text = "too few processor counts to check the model within the training runs"
-        return [Remark("note", "not_validated", text)]
-    error, factor = validation.error, validation.factor
-    grade: Grade = "note"
-    if error > ACCEPTABLE_ERROR:
-        grade = "unusable" if error > HOPELESS_ERROR else "warning"
-    quality = "good" if error <= GOOD_ERROR else "acceptable" if grade == "note" else "poor"
+        text = f"too few processor counts to check a prediction at {target:g} within the runs"
+        return Remark("note", "not_validated", text, None, target)
+    expected, grade = validation.expected(factor), validation.grade(factor)
+    quality = "good" if expected <= GOOD_ERROR else "acceptable" if grade == "note" else "poor"
     text = (
-        f"within the training runs, a prediction {factor:.3g} times up (to {validation.largest:g} "
-        f"processors) was off by {error:.1%} (median): expect as much again by the same factor "
-        f"({quality})"
+        f"within the training runs, a prediction over a factor of {validation.factor:.3g} (to "
+        f"{validation.end:g} processors) was off by {validation.error:.1%} (median); "
+        f"{factor:.3g} times beyond them, at {target:g}, expect {expected:.0%} ({quality})"
     )
-    measure = None if grade == "note" else round(2 * validation.largest)
-    return [Remark(grade, "expected_error", text, measure)]
+    measure = None if grade == "note" else measure_between(validation.end, target)
+    return Remark(grade, "expected_error", text, measure, target)
 
 
 def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:

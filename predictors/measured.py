@@ -12,6 +12,7 @@ from functools import cached_property
 from math import log
 
 import numpy as np
+from scipy.special import ndtri
 
 from predictors.base import BoolArray, FloatArray, Remark
 from predictors.observations import ObservedCurve, part_of
@@ -136,7 +137,7 @@ class Evidence:
         inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
         if not inside.any():
             model = seconds_of(targets)
-            return self._not_below(model, targets), model
+            return self._not_below(self._at_lone(model, targets), targets), model
         left = place[inside]
         at = np.log(targets[inside]) - logs[left]
         right = left + (at > _SAME)
@@ -149,6 +150,36 @@ class Evidence:
         kept = model.copy()
         kept[inside] = _moved(model[inside], before + share * (after - before))
         return self._not_below(self._at_lone(kept, targets), targets), model
+
+    def range(
+        self,
+        targets: FloatArray,
+        answers: tuple[FloatArray, FloatArray],
+        ends: tuple[FloatArray, FloatArray],
+        level: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of a model's range, moved as its answers were; seconds.
+
+        Where a declining end is followed, they are those of a new run beside the others.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        answers : tuple of numpy.ndarray of float, shape (t,), seconds
+            What `answers` returned.
+        ends : tuple of numpy.ndarray of float, shape (t,), seconds
+            Low and high around the model's own answers.
+        level : float
+        """
+        kept, model = answers
+        change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
+        low, high = (_moved(end, change) for end in ends)
+        if self.start is not None:
+            followed = self.declining(targets) & self.measured(targets)
+            wide = float(np.exp(ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve)))
+            low = np.where(followed, kept / wide, low)
+            high = np.where(followed, kept * wide, high)
+        return np.minimum(low, kept), np.maximum(high, kept)
 
     def remarks(self, targets: FloatArray) -> list[Remark]:
         """Say which distinct targets lie in or beyond a declining end."""
@@ -211,7 +242,10 @@ class Evidence:
 
     def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
         """Keep answers at the lone points to these."""
+        if not self._lone:
+            return seconds
         low, high = self._bounds
+        seconds = seconds.copy()
         for place in self._lone:
             count = self.curve.nprocs[place]
             here = np.abs(targets - count) <= _SAME * count
@@ -227,22 +261,6 @@ class Evidence:
         held = np.maximum(seconds, runtime[self.start])
         past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
         return np.where(past, runtime[-1], np.where(declining, held, seconds))
-
-
-def moved_range(
-    kept: FloatArray, model: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a model's range, moved as its answers were; seconds.
-
-    Parameters
-    ----------
-    kept, model : numpy.ndarray of float, shape (t,), seconds
-        What `Evidence.answers` returns.
-    low, high : numpy.ndarray of float, shape (t,), seconds
-        Ends of the model's range around its own answers.
-    """
-    change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
-    return np.minimum(_moved(low, change), kept), np.maximum(_moved(high, change), kept)
 
 
 def _moved(seconds: FloatArray, change: FloatArray) -> FloatArray:

@@ -111,7 +111,7 @@ class LoadedHistory:
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
         measured = self._compared()
-        known = measured.measured()
+        known = measured.known
         plain = self._plain_parts(np.concatenate([counts, known]), size)
         idle = plain.under(*np.ones((2, counts.size + known.size)))
         said, own = idle[counts.size :], idle[: counts.size]

@@ -1,15 +1,19 @@
 """Log-log regression on processor count and inputs (Barnes et al. 2008)."""
 
 from collections.abc import Sequence
+from math import log2
 from typing import Self, cast
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark
+from predictors.loglog_kernels import levels_of
 from predictors.loglog_predictor import LogLogPredictor, checked_choice
 from predictors.loglog_remarks import (
     Validation,
+    check_from,
     choice_remarks,
     fit_remarks,
     validate_within,
@@ -100,8 +104,7 @@ class LogLogRegression(LogLogPredictor):
 
     def _set(self, choice: Choice, runs: TrainingRuns) -> None:
         self.choice_, self.runs_, self._given = choice, runs, runs
-        self._validation: Validation | None = None
-        self._validated = False
+        self._checks: dict[tuple[float, ...], Validation | None] = {}
 
     @property
     def form_(self) -> tuple[str, ...]:
@@ -113,18 +116,54 @@ class LogLogRegression(LogLogPredictor):
         """``total``, ``max`` or ``cp``."""
         return self.choice_.split if self.model_ else ""
 
-    @property
-    def validation_(self) -> Validation | None:
-        """Prediction within the training runs, computed when first asked for."""
-        if not self._validated and self.model_:
-            self._validation = validate_within(self.runs_, self.form, self.split)
-            self._validated = True
-        return self._validation
+    def validation(self, nprocs: float) -> Validation | None:
+        """Return what prediction within the training runs gave, over a target's factor.
+
+        The last training count towards the target is predicted from the runs that are
+        about as far from it as the target is beyond it. None where no fit can be made
+        of those, or the target lies among the training counts.
+        """
+        beyond = self._beyond(log2(nprocs))
+        return self._check(*beyond) if beyond else None
+
+    def _beyond(self, log_q: float) -> tuple[FloatArray, float] | None:
+        """Return the training counts (log2) towards a target beyond them, and its distance."""
+        low, high = self.model_.ends[0]
+        if low <= log_q <= high:
+            return None
+        levels: FloatArray = levels_of(self.runs_.arrays[0][0])
+        return (levels, log_q - high) if log_q > high else (levels[::-1], low - log_q)
+
+    def _check(self, levels: FloatArray, doublings: float) -> Validation | None:
+        end = float(levels[-1])
+        starts = check_from(levels, doublings)
+        key = (end, *starts)
+        if key not in self._checks:
+            self._checks[key] = validate_within(self.runs_, self.form, self.split, starts, end)
+        return self._checks[key]
 
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
         remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
-        return remarks + self._superlinear() + validation_remark(self.validation_)
+        return remarks + self._superlinear()
+
+    def remarks_beyond(self, log_q: FloatArray) -> list[Remark]:
+        """Say what error to expect at counts (log2) beyond the training runs."""
+        remarks = []
+        for target in np.unique(log_q).tolist():
+            beyond = self._beyond(target)
+            if beyond:
+                factor = 2.0 ** beyond[1]
+                remarks.append(validation_remark(self._check(*beyond), 2.0**target, factor))
+        return remarks
+
+    def grade_beyond(self, log_q: float) -> str:
+        """Return the grade of what is said of one count (log2) beyond the training runs."""
+        beyond = self._beyond(log_q)
+        if beyond is None:
+            return ""
+        found = self._check(*beyond)
+        return "note" if found is None else found.grade(2.0 ** beyond[1])
 
 
 def fit_seconds(

@@ -17,6 +17,10 @@ UNUSABLE = "unusable"
 """The worst grade."""
 DECLINING = "declining"
 """Code of the remarks on counts beyond the fastest of a declining end."""
+INFEASIBLE = "infeasible"
+"""Code of the remarks on counts that an application is not made for."""
+ELSEWHERE = (DECLINING, INFEASIBLE)
+"""Codes that speak against a count and for others, not against the curve."""
 _SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
 
 
@@ -33,9 +37,9 @@ def worst_grade(remarks: Iterable[Remark]) -> str:
 def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
     """Return grade and code of the worst remark; both empty without any.
 
-    Of equally bad ones `DECLINING` comes last: rules may make light of it, of others not.
+    Of equally bad ones those of `ELSEWHERE` come last: rules may make light of them, of others not.
     """
-    ranked = ((_SEVERITY[r.grade], r.code != DECLINING, r) for r in remarks)
+    ranked = ((_SEVERITY[r.grade], r.code not in ELSEWHERE, r) for r in remarks)
     worst = max(ranked, key=lambda one: one[:2], default=None)
     return ("", "") if worst is None else (worst[2].grade, worst[2].code)
 

@@ -50,7 +50,7 @@ def prior_runs(raw: FloatArray, numbers: FloatArray, squares: float) -> float:
     >>> [round(prior_runs(np.full(4, error), few, 0.08), 3) for error in (0.0, 0.5)]
     [1.5, 0.058]
     """
-    noise = (squares + PRIOR * NOISE) / (max(numbers.sum() - raw.size, 0.0) + PRIOR)
+    noise = (max(squares, 0.0) + PRIOR * NOISE) / (max(numbers.sum() - raw.size, 0.0) + PRIOR)
     error = 0.0
     for k in range(raw.size):
         error += raw[k] * raw[k] - noise / numbers[k]
@@ -160,7 +160,7 @@ class MeasuredCounts:
     Attributes
     ----------
     known : numpy.ndarray of int, shape (m,), ascending
-        The measured counts when the model was compared.
+        The measured counts.
 
     Examples
     --------
@@ -177,84 +177,88 @@ class MeasuredCounts:
 
     def __init__(self, kept: int = KEPT_RUNS) -> None:
         self._kept = kept
-        self._logs: dict[int, list[float]] = {}
-        self._means: dict[int, float] = {}
-        self._squares: dict[int, float] = {}
         self._places: dict[int, int] = {}
-        self._model: dict[int, float] | None = None
+        self._runs: list[list[float]] = []
+        self.known: IntArray = np.empty(0, np.int64)
+        self._means: FloatArray = np.empty(0)
+        self._numbers: FloatArray = np.empty(0)
+        self._squares = 0.0
+        self._said: FloatArray = np.empty(0)
+        self._log_said: FloatArray = np.empty(0)
+        self._raw: FloatArray = np.empty(0)
 
     def number(self, nprocs: int) -> int:
         """Return how many runs are kept at a count."""
-        runs = self._logs.get(nprocs)
-        return 0 if runs is None else len(runs)
+        place = self._places.get(nprocs)
+        return 0 if place is None else len(self._runs[place])
 
     def mean(self, nprocs: int) -> float:
         """Return the geometric mean of the runs kept at a count, NaN without any."""
-        mean = self._means.get(nprocs)
-        return nan if mean is None else exp(mean)
+        place = self._places.get(nprocs)
+        return nan if place is None else exp(self._means.item(place))
 
     def add(self, nprocs: int, runtime: float) -> None:
         """Add a run, or its ratio; the oldest one at its count goes if too many are kept there."""
-        runs = self._logs.setdefault(nprocs, [])
-        runs.append(log(runtime))
-        if len(runs) > self._kept:
-            del runs[0]
-        before = self._squares.get(nprocs, 0.0)
-        self._note(nprocs, runs)
         place = self._places.get(nprocs)
-        if place is not None:
-            self._raw[place] = self._residual(nprocs)
-            self._numbers[place] = len(runs)
-            self._sum_of_squares += self._squares[nprocs] - before
-        elif self._model is None:
-            self._places = {}
+        if place is None:
+            place = self._begin(nprocs)
+        runs, value, mean = self._runs[place], log(runtime), self._means.item(place)
+        runs.append(value)
+        number = len(runs)
+        off = value - mean
+        mean += off / number
+        self._squares += off * (value - mean)
+        if number > self._kept:
+            number -= 1
+            off = runs.pop(0) - mean
+            mean -= off / number
+            self._squares -= off * (off + off / number)
+        self._means[place], self._numbers[place] = mean, number
+        self._raw[place] = mean - self._log_said.item(place)
 
-    def _note(self, nprocs: int, runs: list[float]) -> None:
-        mean = self._means[nprocs] = sum(runs) / len(runs)
-        self._squares[nprocs] = sum([(one - mean) ** 2 for one in runs])
+    def _begin(self, nprocs: int) -> int:
+        """Make room for the runs at a new count; a model of ratios says 1 there."""
+        place = int(self.known.searchsorted(nprocs))
+        self.known = np.insert(self.known, place, nprocs)
+        self._runs.insert(place, [])
+        self._means, self._numbers, self._log_said, self._raw = (
+            np.insert(column, place, 0.0)
+            for column in (self._means, self._numbers, self._log_said, self._raw)
+        )
+        self._places = {count: k for k, count in enumerate(self.known.tolist())}
+        return place
 
     def fill(self, counts: FloatArray, ratios: FloatArray) -> None:
         """Put the ratios of runs to a model, in the order of their ends, for all there is."""
-        self._logs, self._means, self._squares = {}, {}, {}
-        self._model, self._places = None, {}
         order = np.argsort(counts, kind="stable")
         distinct, first = np.unique(counts[order], return_index=True)
-        logs = np.split(np.log(ratios[order]), first[1:])
-        for nprocs, runs in zip(distinct.astype(np.int64).tolist(), logs, strict=True):
-            kept = self._logs[nprocs] = runs[-self._kept :].tolist()
-            self._note(nprocs, kept)
+        logs = [own[-self._kept :] for own in np.split(np.log(ratios[order]), first[1:])]
+        self.known = distinct.astype(np.int64)
+        self._places = {count: k for k, count in enumerate(self.known.tolist())}
+        self._runs = [own.tolist() for own in logs]
+        self._means = np.array([own.mean() for own in logs])
+        self._numbers = np.array([float(own.size) for own in logs])
+        self._squares = float(sum(((own - own.mean()) ** 2).sum() for own in logs))
+        self._log_said, self._raw = np.zeros(len(logs)), self._means.copy()
 
-    def compare(self, table: FloatArray | None = None) -> None:
+    def compare(self, table: FloatArray) -> None:
         """Take the residuals against a model; runs that follow at these counts go on with it.
 
         Parameters
         ----------
-        table : numpy.ndarray of float, optional
-            The model's runtimes, by count, seconds; none if the runs are ratios to a model.
+        table : numpy.ndarray of float
+            The model's runtimes, by count, seconds.
         """
-        counts = sorted(self._logs)
-        self._places = {nprocs: place for place, nprocs in enumerate(counts)}
-        self._model = None
-        if table is not None:
-            self._model = {nprocs: log(table.item(nprocs)) for nprocs in counts}
-            self._said = table[counts]
-        self.known: IntArray = np.array(counts)
-        self._raw = np.array([self._residual(nprocs) for nprocs in counts])
-        self._numbers = np.array([float(len(self._logs[nprocs])) for nprocs in counts])
-        self._sum_of_squares = sum(self._squares.values())
+        self._said = table[self.known]
+        self._log_said = np.log(self._said)
+        self._raw = self._means - self._log_said
 
     def believed(self, table: FloatArray, counts: IntArray) -> FloatArray:
         """Return the runtimes of the model last compared, by count, as the runs correct them."""
         found: FloatArray = believed(
-            table, counts, self._said, self.known, self._raw, self._numbers, self._sum_of_squares
+            table, counts, self._said, self.known, self._raw, self._numbers, self._squares
         )
         return found
-
-    def measured(self) -> IntArray:
-        """Return the counts at which there are ratios, ascending."""
-        if not self._places:
-            self.compare()
-        return self.known
 
     def corrected(self, runtimes: FloatArray, counts: IntArray, said: FloatArray) -> FloatArray:
         """Return what a model says, to which the runs are ratios, as the runs correct it.
@@ -264,13 +268,9 @@ class MeasuredCounts:
         runtimes : numpy.ndarray of float, shape (n,), seconds
         counts : numpy.ndarray of int, shape (n,)
         said : numpy.ndarray of float, shape (m,), seconds
-            What it says at the `measured` counts.
+            What it says at the counts in `known`.
         """
-        known = self.measured()
         found: FloatArray = corrected(
-            runtimes, counts, said, known, self._raw, self._numbers, self._sum_of_squares
+            runtimes, counts, said, self.known, self._raw, self._numbers, self._squares
         )
         return found
-
-    def _residual(self, nprocs: int) -> float:
-        return self._means[nprocs] - (0.0 if self._model is None else self._model[nprocs])

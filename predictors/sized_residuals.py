@@ -16,9 +16,10 @@ LIKE = np.log(2.0)
 def averages(
     places: IntArray, ratios: FloatArray, sizes: FloatArray, size: float, number: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the mean ratio at each measured count, runs of like size first, and their weight.
+    """Return the mean ratio at each measured count, runs of like size first, and their number.
 
-    Besides, the weighed sum of their squared distances to these means.
+    Besides, the sum of their squared distances to these means, weighed as the runs are.
+    However far their sizes are, runs at a count are as many runs there.
 
     Parameters
     ----------
@@ -31,17 +32,20 @@ def averages(
     number : int
         How many counts were measured.
     """
-    means, weights, squares = np.zeros(number), np.zeros(number), 0.0
+    means, weights, squares = np.zeros(number), np.zeros(number), np.zeros(number)
+    runs = np.zeros(number)
     for i in range(places.size):
         off = (sizes[i] - size) / LIKE
         weight = 1.0 if np.isnan(off) else 1.0 / (1.0 + off * off)
         means[places[i]] += weight * ratios[i]
         weights[places[i]] += weight
-        squares += weight * ratios[i] * ratios[i]
+        squares[places[i]] += weight * ratios[i] * ratios[i]
+        runs[places[i]] += 1.0
+    total = 0.0
     for k in range(number):
         means[k] /= weights[k]
-        squares -= weights[k] * means[k] * means[k]
-    return means, weights, max(squares, 0.0)
+        total += runs[k] * max(squares[k] / weights[k] - means[k] * means[k], 0.0)
+    return means, runs, total
 
 
 class SizedRatios:
@@ -67,7 +71,7 @@ class SizedRatios:
     (2, 2.0)
     >>> said = np.array([8.0, 1.0])
     >>> runs.corrected(said, runs.counts, said, 1.0).round(2).tolist()
-    [8.0, 1.91]
+    [8.0, 1.97]
     """
 
     def __init__(
@@ -109,12 +113,12 @@ class SizedRatios:
         other : numpy.ndarray of float, shape (m,), seconds, optional
             What the model that the runs were compared with says there, if it is another.
         """
-        means, weights, squares = averages(
+        means, runs, squares = averages(
             self._places, self._ratios, self._sizes, float(np.log(size)), self.counts.size
         )
         if other is not None:
             means += np.log(other / said)
-        found: FloatArray = corrected(runtimes, counts, said, self.counts, means, weights, squares)
+        found: FloatArray = corrected(runtimes, counts, said, self.counts, means, runs, squares)
         return found
 
     def _at(self, nprocs: int) -> BoolArray:

@@ -5,9 +5,11 @@ Usage: python -m scripts.study_impact WORKLOAD OUT --curves FOLDER [--log FILE]
            [--jobs 2000] [--replications 8] [--first N]
 
 WORKLOAD is ``lublin`` or ``log``; of a log, replication k replays its own window
-of jobs. Every replication gives all predictors and policies the same jobs, curves
-and noise. One line of JSON a simulation goes to OUT; a simulation that is there
-already is not repeated. `scripts.impact_page` makes tables and figures of it,
+of jobs, cut evenly spread over it (in the part ``as_recorded``, whose applications
+are the whole log's, the k-th of the log's own windows). Every replication gives all
+predictors and policies the same jobs, curves and noise. One line of JSON a simulation
+goes to OUT; a simulation that is there already is not repeated.
+`scripts.impact_page` makes tables and figures of it,
 `scripts.kept_table` the table of the parts ``kept``, ``charged``, ``classes`` and
 ``as_recorded``: what learned predictors keep of the oracle's gain, and no window lost::
 
@@ -26,23 +28,27 @@ applications, sizes known within 10 %, three free calibration runs.
 """
 
 import argparse
+import gzip
 import json
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from scripts.composing import composed
+from sim.build import build
 from sim.calibration import charge, plan_calibration
 from sim.metrics import summarise
-from sim.run import Scene, play, set_scene
+from sim.run import Scene, play, set_scene, source_of
 from sim.statistics.regret import regret_by, regret_of_jobs
+from workloads.streams import Streams
 
 LOAD = 0.6
 SPREADS = (0.1, 0.2, 0.5, 1.0)
@@ -64,6 +70,8 @@ REFERENCES = ("easy user_estimate", "sa_easy oracle")
 """What others are compared with, job by job."""
 COMPARED = ("predictors", "causes")
 """Parts in which they are."""
+SPARE = 1.4
+"""Lines cut from a log for each job wanted: some are cancelled before they start."""
 KEPT = (
     *("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "utilization"),
     *("system_efficiency", "prediction_mape", "prediction_median_error", "saturated", "jobs"),
@@ -135,6 +143,7 @@ class Place:
     curves: str
     jobs: int
     log: Path | None = None
+    windows: list[Path] = field(default_factory=list)
     load: float = LOAD
     more: tuple[str, ...] = ()
 
@@ -142,15 +151,19 @@ class Place:
     def name(self) -> str:
         """Name all that a simulation hangs on besides its case and replication."""
         source = self.workload if self.log is None else self.log.name
-        windows = "windows of " if self.log is not None else ""
+        windows = f"{len(self.windows)} windows of " if self.windows else ""
         parts = (source, f"load {self.load}", f"{windows}{self.jobs} jobs", *self.more)
         return ", ".join(parts)
 
-    def overrides(self, case: Case) -> list[str]:
+    def overrides(self, case: Case, replication: int) -> list[str]:
         """Return the overrides that say what is replayed."""
         given = [f"workload.jobs={self.jobs}", "baseline=null", f"workload.load={self.load}"]
-        if self.log is not None:
+        if self.log is not None and case.part == "as_recorded":
             given += ["workload=swf", f"workload.path={self.log}"]
+        elif self.log is not None:
+            given += ["workload=swf", f"workload.path={self.windows[replication]}"]
+        else:
+            given.append("workload.types=all")
         given += GIVEN
         if case.truth == "measured":
             given += [
@@ -159,6 +172,22 @@ class Place:
                 "moldability.first_count_max=1",
             ]
         return [*given, *self.more, *case.jobs]
+
+
+def cut(log: Path, folder: Path, number: int, jobs: int) -> list[Path]:
+    """Cut windows of a log, evenly spread over it, and return their files."""
+    with gzip.open(log, "rt", encoding="utf-8") if log.suffix == ".gz" else log.open() as lines:
+        everything = list(lines)
+    head = [line for line in everything if line.startswith(";")]
+    body = [line for line in everything if not line.startswith(";")]
+    size = int(SPARE * jobs)
+    step = max((len(body) - size) // max(number - 1, 1), 1)
+    found = []
+    for window in range(number):
+        path = folder / f"window-{window}.swf"
+        path.write_text("".join(head + body[window * step : window * step + size]), "utf-8")
+        found.append(path)
+    return found
 
 
 def yardsticks(part: str, truth: str, *jobs: str) -> Iterator[Case]:
@@ -324,7 +353,7 @@ class Study:
         name = f"{case.policy} {case.predictor}"
         if done and not (case.part in COMPARED and name in REFERENCES):
             return
-        config = composed(*self.place.overrides(case), *case.trust())
+        config = composed(*self.place.overrides(case, replication), *case.trust())
         scene = self._scene(case, replication, config)
         if case.charged and not case.learns:
             scene = with_runs(scene)
@@ -367,7 +396,11 @@ class Study:
     def _scene(self, case: Case, replication: int, config: dict[str, Any]) -> Scene:
         key = (case.part, case.truth, case.jobs, replication)
         if self.scene is None or self.scene[0] != key:
-            self.scene = (key, set_scene(config, replication))
+            trace = None
+            if self.place.windows and case.part != "as_recorded":  # one file, one window
+                source = build(source_of(config["workload"]), "workload")
+                trace = source.trace(Streams(config["seed"]), config["cluster"]["processors"])
+            self.scene = (key, set_scene(config, replication, trace))
             self.tables = {}
         return self.scene[1]
 
@@ -389,11 +422,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     if (asked.workload == "log") != (asked.log is not None):
         parser.error("--log goes with the workload log, and it alone")
-    with warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # each window names its dropped jobs
+        windows = cut(asked.log, Path(folder), asked.replications, asked.jobs) if asked.log else []
         place = Place(
-            asked.workload, asked.curves, asked.jobs, asked.log, asked.load, tuple(asked.set)
-        )
+            asked.workload, asked.curves, asked.jobs, asked.log, windows, asked.load,
+            tuple(asked.set),
+        )  # fmt: skip
         study = Study(place, asked.out)
         for part in asked.parts:
             if part == "as_recorded" and not asked.log:

@@ -234,8 +234,8 @@ class Asker:
         self._ask(Request(run.job, "walltime", run.processors, until, now), "walltime", run, limit)
 
     def _remaining(self, own: _Self) -> float | None:
-        """Return how long a job predicts that it will still take, its checkpoints included."""
-        left, slower = self._work.ahead_of(own.run, own.seen)
+        """Return how long a job predicts that it will still take, checkpoints and load included."""
+        left, slower = self._work.ahead_of(own.run, own.seen, self._clock._now)
         if left == 0:
             return None
         try:

@@ -197,7 +197,7 @@ RECORDED = "recorded_"
 
 def recorded(run: Figures) -> Side | None:
     """Return the log's own schedule, where it has waits and the run kept its times."""
-    if run.get("recorded_times_kept") is False:
+    if run.get("recorded_times_kept") is not True:
         return None
     keys = [row.key for section in SECTIONS for row in section]
     known = {key: run[RECORDED + key] for key in keys if run.get(RECORDED + key) is not None}
@@ -384,6 +384,10 @@ def warnings(run: Figures) -> list[str]:
     if isinstance(excess, int | float) and excess:
         lines.append(
             f"The recorded schedule holds up to {excess:,.0f} processors more than the machine has."
+        )
+    if run.get("replications_identical"):
+        lines.append(
+            f"The {run.get('replications')} replications are identical: no interval can be had."
         )
     if run.get("saturated"):
         lines.append(

@@ -20,6 +20,7 @@ from predictors.wrapper import provider, setting
 from sim.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
 from sim.decisions import Decision, Resize, Start, WakeAt
 from sim.errors import PolicyError, SimError
+from sim.feasible_counts import FeasibleCounts
 from sim.load_outlook import LoadOutlook
 from sim.load_renewal import RunsUnderLoad
 from sim.logbook import Logbook
@@ -29,7 +30,7 @@ from sim.processors import FreeProcessors, count_processors
 from sim.records import Ranges, Records
 from sim.resizing import Resizer
 from sim.sensors import DEFAULT_NOISE, EfficiencySensor
-from sim.view import FeasibleCounts, Run, View
+from sim.view import Run, View
 from sim.work import Work
 from workloads.base import GroundTruth, Trace
 

@@ -87,7 +87,7 @@ def crowded_rows(rng: np.random.Generator, jobs: int, processors: int) -> np.nda
 
 def modelled(streams: Streams, estimates: str) -> Trace:
     """Return 400 modelled jobs on 64 processors, all times whole seconds."""
-    trace = Lublin(jobs=400, load=0.9, estimates=estimates).trace(streams, 64)
+    trace = Lublin(jobs=400, load=0.9, estimates=estimates, types="all").trace(streams, 64)
     times = ["submit_time", "reference_runtime", "requested_time"]
     jobs = trace.jobs.assign(**{name: np.ceil(trace.jobs[name]) for name in times})
     return Trace(jobs, 64, f"modelled-{estimates}")
@@ -257,7 +257,8 @@ def check_files(
     if processors is not None and processors < 1:
         raise SimError(f"--processors={processors}: must be at least 1")
     log = read_log(workload, guess_format(workload))
-    trace = LogReplay().apply(log, Streams(1), processors)
+    exact = {"missing_requested_time": "exact"}  # whatever the other scheduler believed
+    trace = LogReplay(cleaning=exact).apply(log, Streams(1), processors)
     columns = ["job_id", "submit_time", "requested_processors", "reference_runtime"]
     rows = trace.jobs[[*columns, "requested_time"]].itertuples(index=False, name=None)
     jobs = [RigidJob(*row) for row in rows]

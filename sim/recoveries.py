@@ -35,6 +35,8 @@ from workloads.base import GroundTruth, Trace
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
+PATIENCE = 10
+"""Runs in a row that may end at their limit without a cycle gained, where load slows them."""
 UNFIT = "its restart does not fit its limit"
 
 
@@ -123,6 +125,7 @@ class RecoveringEngine(Engine):
         self.node_failures = 0
         self._outages: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
+        self._in_vain: dict[int, int] = {}
         self.interruptions = 0
         self.shrunk = 0
         self._resubmit = evolving is not None and evolving.resubmit
@@ -375,10 +378,17 @@ class RecoveringEngine(Engine):
         self.events += 1
         if attempt is None:
             self._report(run, "killed", UNFIT)
-        elif gained == 0 and attempt.is_stuck:
+        elif gained == 0 and (attempt.is_stuck or self._fruitless(run.job)):
             self._report(run, "killed", STUCK)
         else:
+            if gained > 0:
+                self._in_vain.pop(run.job, None)
             self._queue_again(run)
+
+    def _fruitless(self, job: int) -> bool:
+        """Say whether so many runs of a job ended at their limit without a cycle gained."""
+        self._in_vain[job] = self._in_vain.get(job, 0) + 1
+        return self._in_vain[job] >= PATIENCE
 
     # Runs
 

@@ -83,6 +83,8 @@ class Stopping:
     def figures(self, pairs: Sequence[Pair]) -> Figures:
         """Return what the summary says of the precision."""
         values = [self.objective.value(pair) for pair in pairs]
+        if len(values) > 1 and len(set(values)) == 1:  # the same again and again is no precision
+            return {"precision_reached": None, "precision_met": None}
         reached = self.precision.interval(values).relative
         return {
             "precision_reached": reached if isfinite(reached) else None,  # a mean of 0

@@ -121,11 +121,12 @@ def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
     return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
 
 
-def set_scene(config: Mapping[str, Any], replication: int) -> Scene:
-    """Return jobs, truth and machine of one replication."""
+def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None = None) -> Scene:
+    """Return jobs, truth and machine of one replication; the workload's jobs unless given."""
     streams = Streams(config["seed"], replication)
     asked = config["cluster"]["processors"]
-    trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
+    if trace is None:
+        trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
     size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")

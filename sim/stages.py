@@ -6,6 +6,7 @@ seconds at full speed.
 """
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from workloads.evolving import EvolvingRun
 
 _INSTANT = 1e-12
 """Relative distance below which two times are the same."""
+
+_CLOCK_STEPS = 64
+"""Equal parts of a limit in which a job's pace under background load is taken as even."""
 
 
 @dataclass(slots=True)
@@ -158,19 +162,35 @@ class Stages(Work):
             stage.first,
             limit,
             is_restart=stage.reading,
-            clock=self._clock(run, since),
+            clock=self._clock(run, since, limit),
         )
         end = self._machine.completion(since, attempt.wall, run.nodes)
         if end > since + limit:
             return since + limit, "killed"
         return end, attempt.outcome
 
-    def _clock(self, run: Run, since: float) -> Clock | None:
-        """Return what tells a run the time that passes while it works, if it may be slowed."""
+    def _clock(self, run: Run, since: float, limit: float) -> Clock | None:
+        """Return what tells a run the time that passes while it works, if it may be slowed.
+
+        Background load slows it too, but matters only to a job that is in time for a limit.
+        """
         speed, nodes = self._speed, run.nodes
-        if not isinstance(speed, Disturbed):
+        if isinstance(speed, Disturbed):
+            return lambda seconds: speed.walls(since, seconds, nodes) - since
+        if not self._machine.splits_work or limit == inf:
             return None
-        return lambda seconds: speed.walls(since, seconds, nodes) - since
+        times = np.linspace(0.0, limit, _CLOCK_STEPS + 1)
+        spans = zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
+        done = [self._machine.progress(since + a, since + b, nodes) for a, b in spans]
+        work = np.concatenate(([0.0], np.cumsum(done)))
+        slowed = limit / work.item(-1) if work[-1] > 0.0 else inf
+
+        def clock(seconds: FloatArray) -> FloatArray:
+            beyond = np.maximum(seconds - work[-1], 0.0)
+            # What the load allows after the limit does not matter: it is too late then.
+            return np.asarray(np.interp(seconds, work, times) + beyond * slowed)
+
+        return clock
 
     def stop(self, run: Run, now: float) -> float | None:
         """Let a run checkpoint after the cycle under way and stop; return when that is.
@@ -321,15 +341,18 @@ class Stages(Work):
         time = self._machine.completion(self._since[run.job], seconds, run.nodes)
         return time, seconds * (1.0 + _INSTANT)
 
-    def ahead_of(self, run: Run, elapsed: float) -> tuple[int, float]:
-        """Return the cycles that a run has left, and how much its checkpoints lengthen them.
+    def ahead_of(self, run: Run, elapsed: float, now: float) -> tuple[int, float]:
+        """Return the cycles that a run has left, and how much longer than measured they take.
 
-        Checkpoints will take the share of time that they have taken so far.
+        Checkpoints and background load will take the share of time that they have
+        taken so far.
         """
         attempt = self._stages[run.job].attempt
         assert attempt is not None
         account = attempt.account(elapsed)
         slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
+        if self._machine.splits_work and elapsed > 0.0:
+            slower *= (now - self._since[run.job]) / elapsed
         return attempt.first + attempt.left - account.finished, slower
 
     def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:

@@ -6,24 +6,25 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import (
+    BoolArray,
     Explanation,
     FloatArray,
     Inquisitive,
     IntArray,
     RuntimePredictor,
+    Selective,
     VisibleJobs,
 )
 from predictors.load_aware import NeedsLoad, Parts
 from predictors.load_observations import LoadForm
 from predictors.wrapper import provider
+from sim.feasible_counts import FeasibleCounts
 from sim.load_outlook import LoadOutlook
 from sim.past_errors import PastErrors
 from sim.records import Ranges
 
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
-_LISTED = 1 << 20
-"""Largest count up to which feasible counts are views of one listed range."""
 
 
 class Support(NamedTuple):
@@ -233,6 +234,7 @@ class View:
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
+        self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
@@ -296,6 +298,10 @@ class View:
         if self.scales_requests and self.malleable[job]:
             return seconds * self.requested_processors[job] / processors
         return seconds
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for, as learned; None if all are."""
+        return None if self._selective is None else self._selective.offered(job, counts)
 
     def wanted(self, job: int, processors: int) -> int | None:
         """Return the count that the predictor would have measured next, if it says so."""
@@ -428,70 +434,3 @@ class View:
         """Ask the predictor again about these jobs when next needed."""
         for job in jobs:
             self._believed[job] = None
-
-
-class FeasibleCounts:
-    """Which counts each job can run on; known to policies, unlike how long it takes there.
-
-    Parameters
-    ----------
-    least, largest : numpy.ndarray of int, shape (n,)
-    special : callable
-        Job index to its allowed counts, None where every count in between is.
-    """
-
-    def __init__(
-        self,
-        least: IntArray,
-        largest: IntArray,
-        special: Callable[[int], IntArray | None],
-    ) -> None:
-        self._least: list[int] = least.tolist()
-        self._largest: list[int] = largest.tolist()
-        self._special = special
-        self._known_special: dict[int, IntArray | None] = {}
-        self._known_extremes: dict[int, tuple[int, int]] = {}
-        self._known_powers: dict[tuple[int, int, int], IntArray] = {}
-        self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
-
-    def counts(self, job: int) -> IntArray:
-        """Return every feasible count of the job, ascending."""
-        least, largest = self._least[job], self._largest[job]
-        if least != largest:
-            special = self._special(job)
-            if special is not None:
-                return special[(special >= least) & (special <= largest)]
-        if largest > self._all.size:
-            return np.arange(least, largest + 1)
-        return self._all[least - 1 : largest]
-
-    def powers_of_two(self, job: int, request: int) -> IntArray:
-        """Return the feasible counts that are powers of two, or the request; all if at most two."""
-        counts = self.counts(job)
-        if counts.size <= 2:
-            return counts
-        least, largest = self._least[job], self._largest[job]
-        known = self._known_powers.get((least, largest, request))
-        if known is None or counts.size <= largest - least:
-            known = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-            if counts.size > largest - least:
-                self._known_powers[least, largest, request] = known
-        return known
-
-    def special(self, job: int) -> IntArray | None:
-        """Return the job's feasible counts, None where every count between its extremes is."""
-        if job not in self._known_special:
-            all_of_them = self._least[job] == self._largest[job] or self._special(job) is None
-            self._known_special[job] = None if all_of_them else self.counts(job)
-        return self._known_special[job]
-
-    def extremes(self, job: int) -> tuple[int, int]:
-        """Return the least and the largest feasible count of the job."""
-        known = self._known_extremes.get(job)
-        if known is None:
-            known = self._least[job], self._largest[job]
-            counts = self.special(job)
-            if counts is not None:
-                known = int(counts[0]), int(counts[-1])
-            self._known_extremes[job] = known
-        return known

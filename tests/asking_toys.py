@@ -44,7 +44,9 @@ def play(rows, asks, grants=None, *, machine=4, truth=None, rule="easy", deck=ST
     evolves = more.pop("evolves", np.ones(len(rows), bool))
     overrun, predictor = more.pop("overrun", "extend"), more.pop("predictor", None)
     streams = Streams(1)
-    bound = Failing(machine, mtbf=None).bound(streams, 0.0)
+    bound = machine
+    if isinstance(machine, int):
+        bound = Failing(machine, mtbf=None).bound(streams, 0.0)
     evolving = Evolving(
         cycles=CYCLES,
         interval=NoCheckpoints(),

@@ -7,6 +7,7 @@ from toys import ToyOracle, ToyTruth, trace_of
 
 from predictors.base import VisibleJobs
 from sim.engine import simulate
+from sim.feasible_counts import FeasibleCounts
 from sim.machine import Dedicated
 from sim.policies import Policy
 from sim.policies.allocation.rigid import Request
@@ -16,7 +17,7 @@ from sim.policies.reallocation.base import Reallocation
 from sim.policies.reallocation.beliefs import Beliefs
 from sim.policies.reallocation.sharing import Members
 from sim.records import Records
-from sim.view import FeasibleCounts, Run, View
+from sim.view import Run, View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:

@@ -183,7 +183,7 @@ def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
     Similar jobs have one user, size and requested time. Executable numbers stay out:
     in many logs nearly every job has one of its own.
     """
-    groups = jobs.fillna({"requested_time": -1.0}).groupby(list(ALIKE), sort=False)
+    groups = jobs.groupby(list(ALIKE), sort=False, dropna=False)
     earlier = groups.cumcount().to_numpy()
     before = groups["reference_runtime"].shift(1).to_numpy(float)
     seen = earlier > 0

@@ -32,7 +32,9 @@ def _sizes(axes: "Axes", of: Description) -> None:
 
 def _runtimes(axes: "Axes", of: Description) -> None:
     _cumulative(axes, of.jobs["reference_runtime"].to_numpy(float), BLUE, "runtime")
-    _cumulative(axes, of.jobs["requested_time"].to_numpy(float), ORANGE, "requested time")
+    asked = of.jobs["requested_time"].dropna().to_numpy(float)
+    if len(asked):
+        _cumulative(axes, asked, ORANGE, "requested time")
     axes.set_xscale("log")
     axes.set_xlabel("time (s)")
     axes.legend(frameon=False)
@@ -75,7 +77,8 @@ def _users(axes: "Axes", of: Description) -> None:
 
 
 def _repetition(axes: "Axes", of: Description) -> None:
-    count = of.jobs.groupby(list(ALIKE)).size().sort_values(ascending=False).to_numpy(float)
+    classes = of.jobs.groupby(list(ALIKE), dropna=False)
+    count = classes.size().sort_values(ascending=False).to_numpy(float)
     share = np.cumsum(count) / count.sum()
     axes.step(np.arange(1, len(share) + 1), share, where="post", color=GREEN)
     axes.set(xlabel="classes of similar jobs, largest first", ylabel="share of jobs")

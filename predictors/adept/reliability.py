@@ -8,7 +8,7 @@ from predictors.adept.phase import Answers, Phase
 from predictors.base import FloatArray, Grade, Remark
 from predictors.measured import Evidence
 from predictors.observations import ObservedCurve
-from predictors.remarks import data_remarks, far_remarks, few_remark
+from predictors.remarks import INFEASIBLE, data_remarks, far_remarks, few_remark
 
 HIGH_ERROR = 0.10
 """Relative fitting error that is high, as printed in section IX."""
@@ -71,8 +71,15 @@ def phase_target_remarks(
     found = []
     advice = measure_next(phase, layout.feasible, layout.start is not None)
     for place, target in enumerate(targets):
-        found += _open_remarks(phase, answers, place, float(target), advice)
+        bend = layout.feasible.at_least(_bend(answers, place))
+        found += _open_remarks(phase, answers, place, float(target), advice, bend)
     return found
+
+
+def _bend(answers: Answers, place: int) -> float:
+    """Return where the predicting instance bends: A, or N = A + A sigma - sigma above sigma = 1."""
+    A, sigma = float(answers.A[place]), float(answers.sigma[place])
+    return A + sigma * (A - 1.0) if sigma > 1.0 else A
 
 
 def point_remarks(
@@ -88,7 +95,7 @@ def point_remarks(
             count = layout.feasible.at_least(target)
             text = f"{target:g} is none of {layout.feasible.name}"
             grade: Grade = "warning" if measured else "unusable"
-            found.append(Remark(grade, "infeasible", text, count, target))
+            found.append(Remark(grade, INFEASIBLE, text, count, target))
         if target in anomalous:
             text = (
                 f"the runtime measured on {target:g} is off the trend of the others, and the "
@@ -124,9 +131,18 @@ def measure_next(phase: Phase, feasible: Feasible, declines: bool = False) -> in
 
 
 def _open_remarks(
-    phase: Phase, answers: Answers, place: int, target: float, advice: int | None
+    phase: Phase,
+    answers: Answers,
+    place: int,
+    target: float,
+    advice: int | None,
+    bend: int | None,
 ) -> list[Remark]:
-    """Say what the indistinguishable instances leave open at a target."""
+    """Say what the indistinguishable instances leave open at a target.
+
+    Where all observations are in the linear section a run on at least the predicting
+    instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
+    """
     if len(phase.curve.nprocs) == 1:
         if target == phase.curve.nprocs[0]:
             return []
@@ -142,7 +158,7 @@ def _open_remarks(
             f"all observations lie before the curve bends, so any A from "
             f"{answers.A_low[place]:.3g} on fits; at {target:g} that means {between}"
         )
-        found.append(Remark(grade, "linear_section", text, advice, target))
+        found.append(Remark(grade, "linear_section", text, bend, target))
     elif grade != "note" or (
         answers.A_high[place] > RUNNER_UP * answers.A_low[place] and spread >= ALIKE
     ):

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from predictors.remarks import DECLINING, UNUSABLE
+from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.view import View
 
@@ -111,9 +111,16 @@ def tried(job: int, view: View, which: Counts) -> IntArray:
     """Return the counts that a rule looks at: all, or powers of two and the request.
 
     Jobs with at most two counts have all of them either way; the largest count is not
-    among the powers of two unless it is one.
+    among the powers of two unless it is one. Where the predictor has learned that the
+    application is made for certain counts, these stand in the place of powers of two.
     """
-    return view.counts(job) if which == "all" else view.powers_of_two(job)
+    counts = view.counts(job)
+    if which == "all":
+        return counts
+    made_for = view.offered(job, counts)
+    if made_for is None or not made_for.any():
+        return view.powers_of_two(job)
+    return counts[made_for]
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,8 @@ class Advice:
     distrust : bool
         Whether the request stands where the predictor itself calls its belief
         at the request unusable; but not where that is because runtimes rise
-        beyond a smaller count: such a job is molded down to the fastest.
+        beyond a smaller count, or because the application is made for others: such
+        a job is molded down to the fastest, or to one that it is made for.
     """
 
     repair: Repair = "fitted"
@@ -199,8 +207,9 @@ class Advice:
             return counts[:0]
         inside = (counts >= seen.least / self.reach) & (counts <= seen.most * self.reach)
         kept: IntArray = counts[inside | (counts == view.requested_processors[job])]
-        return kept
+        made_for = view.offered(job, kept)
+        return kept if made_for is None or not made_for.any() else kept[made_for]
 
     def _is_unusable(self, job: int, view: View) -> bool:
         grade, code = view.reliability(job, view.requested_processors[job])
-        return grade == UNUSABLE and code != DECLINING
+        return grade == UNUSABLE and code not in ELSEWHERE

@@ -46,6 +46,7 @@ def interval_bars(
         means = np.array([interval.mean for _, interval in rows]) / scale
         low = np.nan_to_num(means - [i.low / scale for _, i in rows], posinf=0.0)
         high = np.nan_to_num([i.high / scale for _, i in rows] - means, posinf=0.0)
+        low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)  # no width, but for rounding
         axes.errorbar(
             means, places, xerr=[low, high], fmt="o", markersize=5, color=LINE_COLOURS[0],
             elinewidth=1.4, capsize=3,

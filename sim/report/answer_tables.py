@@ -181,7 +181,8 @@ def _sureness(best: Difference, found: Sequence[Difference]) -> str:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
     counted = sum(not one.comparison.identical for one in found)
     sure = "certain" if best.certain else "not certain"
-    return f"{sure} at 5 % after correction for {counted} comparisons ({best.pairs} pairs)"
+    plural = "s" if counted != 1 else ""
+    return f"{sure} at 5 % after correction for {counted} comparison{plural} ({best.pairs} pairs)"
 
 
 def verdict(found: Sequence[Difference]) -> list[str]:

@@ -86,7 +86,7 @@ def _bars(
                 x,
                 [value.mean / scale for value in found.values()],
                 width * 0.94,
-                yerr=[np.nan_to_num(value.half / scale) for value in found.values()],
+                yerr=[value.half / scale for value in found.values()],  # NaN draws none
                 color=COLOURS[number % len(COLOURS)],
                 edgecolor="#333333",
                 linewidth=0.5,

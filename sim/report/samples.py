@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sim.artefacts import BASELINE, STEP, is_finished, read_summary
+from sim.artefacts import BASELINE, STEP, is_finished, read_summary, same_schedule
 from sim.job_metrics import Figures
 from sim.statistics.intervals import t_interval
 
-SCHEDULE = ("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "jobs")
-"""Figures in which two schedules agree to the last bit only if they are the same."""
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
 REPEATED = ("seed",)
 """Keys that tell repetitions of one group apart."""
@@ -79,14 +77,8 @@ class Group:
 
     @property
     def identical(self) -> bool:
-        """Whether its simulations, two or more, are the same schedule to the last bit.
-
-        Random numbers that nobody looked at, such as curves under a rule that sees
-        none, make no repetition.
-        """
-        seen = {repr([s.summary.get(key) for key in SCHEDULE]) for s in self.samples}
-        known = all(s.summary.get(SCHEDULE[0]) is not None for s in self.samples)
-        return known and len(self.samples) > 1 and len(seen) == 1
+        """Whether its simulations, two or more, are the same schedule to the last bit."""
+        return same_schedule([sample.summary for sample in self.samples])
 
     def values(self, key: str) -> np.ndarray:
         """Return a figure of all samples in which it is defined."""

@@ -7,6 +7,7 @@ predictor; the plain tests take each of them at least once.
 """
 
 import os
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -34,8 +35,8 @@ ORACLES = ["oracle", "repaired", *(name for name in PREDICTORS if name.startswit
 HONEST = [name for name in PREDICTORS if name not in ORACLES]
 EVERY = bool(os.environ.get("MOLDSIM_ALL_PAIRS"))
 JOBS, PROCESSORS = 45, 32
-CHANGED = {7: 3.0, 20: 0.25}
-"""Jobs by place, and by what their runtime is multiplied."""
+CHANGED = {7: 3.0, 12: None}
+"""Jobs by place, and by what their runtime is multiplied; None: by something else on each count."""
 TOY = (
     "workload=swf", "workload.size=hidden", "workload.sizes=null", "workload.load=null",
     "workload.applications=4", "moldability.share=0.9", "moldability.malleable=0.5",
@@ -107,20 +108,62 @@ def seen_until(instant, noted, outcome):
     return [one for one in noted if one[0] < instant], stretches, predictions, believed.tobytes()
 
 
-def differs(log, monkeypatch, *overrides):
-    """Say whether another runtime of some job shows before either end, in which jobs."""
-    shows = []
-    for job, factor in CHANGED.items():
-        runs = []
-        for path in (log(), log(job, factor)):
-            config = composed(f"workload.path={path}", *overrides)
-            runs.append(replayed(config, set_scene(config, 0), monkeypatch))
-        place = [np.flatnonzero(run.trace.jobs["job_id"] == job + 1).item() for _, run in runs]
-        ends = [run.records.end_time[at] for (_, run), at in zip(runs, place, strict=True)]
+class Reshaped:
+    """A truth in which one job has another curve: its time on n processors times `warp(n)`."""
+
+    def __init__(self, truth, job):
+        self.truth, self.job = truth, job
+        self.serial_time = truth.serial_time.copy()
+        self.serial_time[job] *= self.warp(1)
+
+    def __getattr__(self, name):
+        return getattr(self.truth, name)
+
+    @staticmethod
+    def warp(counts):
+        return 1.0 + (3 * np.asarray(counts) % 7) / 4.0
+
+    def runtimes(self, job, counts):
+        return self.truth.runtimes(job, counts) * (self.warp(counts) if job == self.job else 1.0)
+
+    def runtimes_at(self, jobs, counts):
+        return self.truth.runtimes_at(jobs, counts) * np.where(
+            np.asarray(jobs) == self.job, self.warp(counts), 1.0
+        )
+
+    def runtime_on(self, job, count):
+        return self.truth.runtime_on(job, count) * (self.warp(count) if job == self.job else 1.0)
+
+
+def reshaped(scene, job):
+    """Return the scene with another curve for a job, by place in the log."""
+    at = np.flatnonzero(scene.trace.jobs["job_id"] == job + 1).item()
+    jobs = scene.trace.jobs.copy()
+    count = jobs["requested_processors"].to_numpy()[at]
+    runtimes = jobs["reference_runtime"].to_numpy().copy()
+    runtimes[at] *= Reshaped.warp(count)
+    jobs["reference_runtime"] = runtimes
+    trace = replace(scene.trace, jobs=jobs)
+    return replace(scene, trace=trace, truth=Reshaped(scene.truth, at))
+
+
+def differs(log, monkeypatch, *overrides, changed=tuple(CHANGED)):
+    """Return for which of some jobs another runtime shows before either of its ends."""
+
+    def run(job=None, factor=1.0):
+        config = composed(f"workload.path={log(job, factor or 1.0)}", *overrides)
+        scene = set_scene(config, 0)
+        return replayed(config, reshaped(scene, job) if factor is None else scene, monkeypatch)
+
+    shows, usual = [], run()
+    for job in changed:
+        runs = usual, run(job, CHANGED[job])
+        place = [np.flatnonzero(one.trace.jobs["job_id"] == job + 1).item() for _, one in runs]
+        ends = [one.records.end_time[at] for (_, one), at in zip(runs, place, strict=True)]
         assert ends[0] != ends[1]
-        one, two = (seen_until(min(ends), *run) for run in runs)
-        assert len(one[0]) > 3
-        if one != two:
+        before, after = (seen_until(min(ends), *one) for one in runs)
+        assert len(before[0]) > 3
+        if before != after:
             shows.append(job)
     return shows
 
@@ -148,7 +191,15 @@ def test_only_oracles_ask_for_the_truth(predictor):
 @pytest.mark.parametrize(("policy", "predictor"), pairs())
 def test_no_runtime_shows_before_the_job_has_ended(policy, predictor, log, monkeypatch):
     chosen = (f"policy={policy}", f"predictor={predictor}", *learning(predictor))
-    assert not differs(log, monkeypatch, *chosen)
+    measures = policy == "pdpa"  # the efficiency of running jobs: that stays with the first
+    changed = list(CHANGED)[: 1 if measures else None]
+    assert not differs(log, monkeypatch, *chosen, changed=changed)
+
+
+def test_measured_efficiencies_show_another_curve(log, monkeypatch):
+    chosen = ("policy=pdpa", "predictor=user_estimate", "policy.reallocation.interval=20")
+    share = ("moldability.share=1.0", "moldability.malleable=1.0")
+    assert differs(log, monkeypatch, *chosen, *share) == [12]
 
 
 @pytest.mark.parametrize("cluster", ["shared", "failing"])

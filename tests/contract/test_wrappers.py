@@ -5,7 +5,7 @@ import functools
 import pandas as pd
 import pytest
 
-from predictors.base import Inquisitive
+from predictors.base import Inquisitive, Selective
 from predictors.load_aware import NeedsLoad
 from predictors.oracle import NeedsTruth
 from predictors.wrapper import Wrapper, layers, provider, setting
@@ -26,7 +26,7 @@ SCENES = {
     ),
 }
 SCENES["shared, its load known"] = (*SCENES["shared"], "cluster.belief=oracle")
-CAPABILITIES = (NeedsLoad, NeedsTruth, Inquisitive)
+CAPABILITIES = (NeedsLoad, NeedsTruth, Inquisitive, Selective)
 
 
 @functools.cache

@@ -108,7 +108,7 @@ def test_a_measured_count_is_answered_within_the_scatter_of_its_runs(name, data)
     model, (counts, runs, s) = fitted(name, data), kept(*data)
     if model is None:
         return
-    answers = model.predict(counts)
+    answers = [model.predict(count).item() for count in counts]
     exempt = {point.nprocs for point in getattr(model, "anomalies_", ())}
     for count, part, answer in zip(counts.tolist(), runs, answers, strict=True):
         said = [r for r in model.reliability(count) if r.target in (count, None)]

@@ -29,6 +29,18 @@ def test_all_in_the_linear_section_is_warned_of_and_the_range_holds_the_truth():
     )
 
 
+def test_the_run_asked_for_lies_past_the_linear_section():
+    """The paper's Table 3: on at least A; a run on fewer may tell no more than those before."""
+    rng = np.random.default_rng(5)
+    asked = []
+    for _ in range(60):
+        n = np.sort(rng.choice([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64], 4, replace=False))
+        t = downey.normalised_time(n, 100, rng.uniform(0.05, 1.0))
+        asked += [r.measure_at for r in remarks(Adept().fit_arrays(n, t), 200, "linear_section")]
+    assert len(asked) > 30
+    assert min(asked) >= 100
+
+
 def test_measuring_where_asked_settles_the_curve():
     true = lambda n: 60 * downey.normalised_time(n, 40, 0.5)  # noqa: E731
     n = N

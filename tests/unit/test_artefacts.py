@@ -152,6 +152,12 @@ def test_means_over_replications(tmp_path):
     assert summary["jobs"] == 12
 
 
+def test_identical_replications_are_said_so(tmp_path):
+    for k in range(2):
+        write_run(tmp_path / f"replication={k}", made())
+    assert write_means(tmp_path, 2, {})["replications_identical"] is True
+
+
 def test_mean_of_undefined_text_and_truth():
     means = mean_summary(
         [{"a": None, "b": "x", "c": True, "d": "y"}, {"a": None, "b": "x", "c": False, "d": "z"}]

@@ -11,6 +11,7 @@ from sim.asks import Asks
 from sim.decisions import Refuse
 from sim.errors import ConfigError, PolicyError
 from sim.evolving import Evolving
+from sim.load_models import ConstantLoad
 from sim.policies import Policy
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
@@ -18,6 +19,7 @@ from sim.policies.grants import Grants, NoGrants
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant
 from sim.policies.reallocation.equi import Equipartition
+from sim.shared import Shared
 from workloads.base import Trace
 
 TIME = {"walltime": True}
@@ -105,6 +107,34 @@ class TestWalltime:
         rows = [(0.0, 2, 1000.0, 900.0)]
         assert play(rows, TIME, Grants(longest=1300.0), **KILLED).restarts[0] == 0
         assert play(rows, TIME, Grants(longest=910.0), **KILLED).restarts[0] == 1
+
+
+class TestUnderLoad:
+    """Processors at half their speed: a job of 1,000 s takes 2,000, a cycle 40."""
+
+    @pytest.fixture
+    def halved(self):
+        return {**KILLED, "machine": Shared(2, cpu=ConstantLoad(0.5), network=None)}
+
+    def test_it_stops_in_time_by_the_clock(self, halved):
+        records = play([(0.0, 2, 1000.0, 600.0)], {}, **halved)
+        # 14 cycles and a checkpoint; with a restart twice; the last eight. All at half speed.
+        assert records.end_time[0] == close((560 + 20) + 2 * (6 + 560 + 20) + (6 + 320))
+        assert (records.status, records.restarts[0]) == (["completed"], 3)
+
+    def test_it_asks_for_what_it_takes_by_the_clock(self, halved):
+        records = play([(0.0, 2, 1000.0, 600.0)], TIME, Grants(), **halved)
+        assert (records.end_time[0], records.restarts[0]) == (close(2000.0), 0)
+        [asked] = records.requests.asked
+        assert asked.time == close(120.0)  # the third cycle is the first to end after 100 s
+        assert asked.seconds == close(120 + 1.25 * 47 * 40 - 600)
+
+    def test_a_job_that_never_gets_ahead_is_given_up(self, halved):
+        # It would fit its limit unslowed, so nobody stops it; nothing is ever saved.
+        records = play([(0.0, 2, 1000.0, 1200.0)], {}, stop_in_time=False, **halved)
+        assert records.status == ["killed"]
+        assert records.end_time[0] == close(10 * 1200.0)
+        assert records.recoveries.reason == ["no cycle fits its limit"]
 
 
 class TestMemory:

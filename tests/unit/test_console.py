@@ -70,12 +70,13 @@ def test_errors_are_capped_and_their_mean_is_not_shown():
 
 
 def test_a_recorded_schedule_has_a_column_where_the_times_are_the_logs_own():
-    own = RUN.figures | {"recorded_mean_response_time": 45.0}
+    own = RUN.figures | {"recorded_mean_response_time": 45.0, "recorded_times_kept": True}
     text = printed(Side(own, "sa", "adept"), BASE)
     assert re.search(r"sa\s+baseline easy\s+recorded\s+difference", text)
     assert "45.0 s" in line(text, "mean response")
-    scaled = own | {"recorded_times_kept": False}
-    assert "recorded" not in printed(Side(scaled, "sa", "adept"), BASE)
+    for kept in (False, 0.5):  # a load, or some of the replications are weeks drawn again
+        other = Side(own | {"recorded_times_kept": kept}, "sa", "adept")
+        assert "recorded" not in printed(other, BASE)
 
 
 def test_null_is_a_dash_with_its_reason():
@@ -95,6 +96,11 @@ def test_dropped_and_repaired_are_named():
 def test_saturation_is_a_warning():
     assert "queue kept growing" in printed({"saturated": True})
     assert "queue kept growing" not in printed({"saturated": False})
+
+
+def test_identical_replications_are_a_warning():
+    text = printed({"replications": 5, "replications_identical": True})
+    assert "The 5 replications are identical: no interval can be had." in text
 
 
 def test_names_are_no_markup():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from predictors.adept import Adept
 from predictors.amdahl import Amdahl
 from predictors.base import Explanation, Observation, VisibleJobs
 from predictors.learned import CurvePerApplication
+from predictors.usl import UniversalScalability
 
 
 class CountedFits(Amdahl):
@@ -96,6 +98,24 @@ def test_runs_correct_the_standing_fit_at_and_between_their_counts(learned) -> N
     beyond = learned.curve(0, counts)[[2, 4, 5]]  # rising, so that nobody expects a fall
     assert beyond[0] < beyond[1] < beyond[2]
     assert CountedFits.fits == 1
+
+
+@pytest.mark.parametrize("model", [Adept(q=np.inf), Amdahl(), UniversalScalability()])
+def test_a_declining_end_is_believed_as_measured_and_named(model) -> None:
+    """Two rising counts at the end were dropped once and extrapolated over: 4.8 s on 32."""
+    learned = CurvePerApplication(model, "curve")
+    learned.attach(visible([0]))
+    runs = {1: 100.0, 2: 52.0, 4: 28.0, 8: 14.0, 16: 8.0, 24: 8.6, 32: 9.4}
+    for noise in (0.97, 1.0, 1.03):
+        for nprocs, runtime in runs.items():
+            learned.observe(seen(0, nprocs, noise * runtime))
+    counts = np.array([*runs])
+    np.testing.assert_allclose(learned.curve(0, counts), [*runs.values()], rtol=0.08)
+    beyond = learned.curve(0, np.array([16, 28, 48, 64]))
+    assert (beyond[1:] > beyond[0]).all()
+    said = learned.explain(0, 28)
+    assert (said.reliability, said.code) == ("unusable", "declining")
+    assert learned.explain(0, 32).reliability == "warning"
 
 
 def test_says_where_a_belief_comes_from(learned) -> None:

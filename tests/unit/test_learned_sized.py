@@ -8,6 +8,7 @@ from toys import rigid, trace_of
 
 from predictors import learned_sized
 from predictors.base import Observation, VisibleJobs
+from predictors.errors import PredictorError
 from predictors.focal_kernels import focal_fit
 from predictors.focused import FocusedRegression
 from predictors.learned_sized import RegressionPerApplication
@@ -132,7 +133,7 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(model) -> None:
     runtime = law(nprocs, sizes) * np.exp(0.05 * rng.standard_normal(20))
     for n, t, size in zip(nprocs.tolist(), runtime.tolist(), sizes.tolist(), strict=True):
         predictor.observe(seen(n, t, size))
-    fitted = copy(model).fit_arrays(nprocs, runtime, [sizes])
+    fitted = LogLogRegression().fit_arrays(nprocs, runtime, [sizes])  # of all runs
     grades = set()
     for job, size in enumerate(sizes.tolist()):
         for n in (1, 8, 100, 200):
@@ -160,6 +161,22 @@ FOCUSED = {
 }
 
 
+def answer(model, nprocs, runtime, sizes, n: int, size: float) -> float:
+    """What the runs about the time in question say, where they cover the target; else all."""
+    complete = LogLogRegression().fit_arrays(nprocs, runtime, [sizes]).predict(n, size=size)
+    focal = copy(model)
+    focal.focal_time = 2.0 ** (round(float(np.log2(complete)) * 4) / 4)
+    try:
+        focal.fit_arrays(nprocs, runtime, [sizes])
+    except PredictorError:
+        return float(complete)
+    ends = dict(zip(("nprocs", *focal.model_.inputs), focal.model_.ends, strict=True))
+    for name, value in {"nprocs": n, "size": size}.items():
+        if name in ends and not ends[name][0] <= np.log2(value) <= ends[name][1]:
+            return float(complete)
+    return float(focal.predict(n, **dict.fromkeys(focal.model_.inputs, size)))
+
+
 @pytest.mark.parametrize("kind", FOCUSED)
 @pytest.mark.parametrize("runs", [30, 900])
 def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: int) -> None:
@@ -170,15 +187,10 @@ def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: 
     nprocs, runtime, sizes = (part[-400:] for part in told(predictor, runs))
     for job in range(12):
         size = float(predictor._pools.size[job])
-        complete = copy(model).fit_arrays(nprocs, runtime, [sizes])
-        centre = round(float(np.log2(complete.predict(4, size=size))) * 4) / 4
-        focal = copy(model)
-        focal.focal_time = 2.0**centre
-        focal.fit_arrays(nprocs, runtime, [sizes])
-        inputs = dict.fromkeys(focal.model_.inputs, size)
+        expected = [answer(model, nprocs, runtime, sizes, n, size) for n in target.tolist()]
         predictor.curve(job, target)
-        said = predictor._pools.of(job).predict(target, size, 4)
-        np.testing.assert_allclose(said, focal.predict(target, **inputs), rtol=1e-9)
+        said = predictor._pools.of(job).predict(target, size)
+        np.testing.assert_allclose(said, expected, rtol=1e-9)
 
 
 def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> None:
@@ -188,25 +200,26 @@ def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> N
     fits = []
     monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: fits.append(a) or focal_fit(*a))
     target = np.array([8])
-    near, far = predictor.curve(0, target)[0], law(4, 1000.0)
-    plain = predictor._pools.of(0).predict(target, 50.0, 4)[0]
+    history, far = predictor._pools.of(0), law(8, 1000.0)
+    plain = history.predict(target, 50.0)[0]
     assert len(fits) == 1
-    assert predictor.observe(seen(4, far, 1000.0))
-    assert predictor.curve(0, target)[0] == pytest.approx(near, rel=1e-3)  # a far run's ratio
-    assert predictor._pools.of(0).predict(target, 50.0, 4)[0] == plain
+    assert predictor.observe(seen(8, far, 1000.0))
+    assert history.predict(target, 50.0)[0] == plain
     assert len(fits) == 1
-    assert predictor.observe(seen(4, 1.1 * law(4, 50.0), 50.0))
-    assert predictor._pools.of(0).predict(target, 50.0, 4)[0] != plain
+    assert predictor.observe(seen(8, 1.1 * law(8, 50.0), 50.0))
+    assert history.predict(target, 50.0)[0] != plain
     assert len(fits) == 2
 
 
 def test_all_runs_answer_where_those_in_focus_allow_no_fit(monkeypatch) -> None:
     focused = RegressionPerApplication(FocusedRegression(), "focused")
-    complete = RegressionPerApplication(LogLogRegression(form="linear"), "regression")
+    complete = RegressionPerApplication(LogLogRegression(), "regression")
     for predictor in (focused, complete):
         predictor.attach(visible([50.0]))
         told(predictor, 40)
-    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: (2, np.zeros((1, 3)), 0.3, False))
+    nowhere = np.full(2, np.inf)
+    none = 2, np.zeros((1, 3)), 0.3, False, nowhere, nowhere
+    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: none)
     target = np.array([2, 8])
     np.testing.assert_allclose(focused.curve(0, target), complete.curve(0, target), rtol=1e-9)
 
@@ -266,3 +279,39 @@ def test_runs_of_like_size_correct_most() -> None:
     assert between == pytest.approx(0.0)
     hidden = SizedRatios(*np.array([[4.0, 4.0], [2.0, 8.0], [np.nan] * 2, [1.0, 1.0]]))
     assert 2.5 < hidden.corrected(one, four, one, np.nan)[0] < 4.0
+
+
+def test_each_count_has_a_focus_of_its_own() -> None:
+    """Time stops falling at 8: runs of about a minute on 16 know it, those of hours on 1 do not."""
+    focused = RegressionPerApplication(FocusedRegression(), "focused", growth=0.0)
+    focused.attach(visible([600.0]))
+    rng = np.random.default_rng(5)
+    for size in np.exp(rng.uniform(4.0, 9.0, 60)).tolist():
+        for nprocs in (1, 4, 16):
+            focused.observe(seen(nprocs, size / min(nprocs, 8), size))
+    history = focused._pools.of(0)
+    history.predict(np.array([1, 4, 16]), 600.0)
+    assert len(history._foci) == 3
+    history.predict(np.array([1]), 600.0)
+    assert len(history._foci) == 3
+
+
+def test_runs_of_other_sizes_count_in_full_at_their_count(regression) -> None:
+    """Three small runs on 16 that took twice as long are believed of a far larger job."""
+    regression.attach(visible([1e6]))
+    for size in (10.0, 100.0, 1e3, 1e4, 1e5, 1e6):
+        for nprocs in (1, 2, 4, 8):
+            regression.observe(seen(nprocs, size / nprocs, size))
+    for size in (10.0, 20.0, 30.0):
+        regression.observe(seen(16, 2.0 * size / 16, size))
+    assert regression.curve(0, np.array([16]))[0] == pytest.approx(2e6 / 16, rel=0.1)
+
+
+def test_a_grade_that_the_distance_decides_has_its_code(regression) -> None:
+    regression.attach(visible([1e3]))
+    for size in (1e2, 1e3, 1e4):
+        for nprocs in (1, 2, 4, 8):
+            regression.observe(seen(nprocs, size / nprocs * (3.0 if nprocs > 2 else 1.0), size))
+    assert regression.explain(0, 8).reliability != "unusable"
+    said = regression.explain(0, 64)
+    assert (said.reliability, said.code) == ("unusable", "expected_error")

@@ -10,6 +10,7 @@ from workloads.lublin import (
     ALL,
     BATCH,
     INTERACTIVE,
+    STEADY,
     TYPES,
     Lublin,
     daily_weights,
@@ -126,6 +127,22 @@ def test_sizes_fit_any_machine(processors):
         assert powers.mean() > ALL.serial + ALL.power_of_two - 0.03
 
 
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_default_leaves_no_gap_above_a_day_and_estimates_of_a_few_times_the_runtime(seed):
+    jobs = Lublin().trace(Streams(seed)).jobs
+    assert len(jobs) == 5000
+    assert np.diff(jobs["submit_time"]).max() < 86_400
+    assert 2 < (jobs["requested_time"] / jobs["reference_runtime"]).median() < 6
+    published = Lublin(types="all").trace(Streams(seed)).jobs
+    assert np.diff(published["submit_time"]).max() > 86_400
+    assert (published["requested_time"] / published["reference_runtime"]).median() > 15
+
+
+def test_the_default_arrives_as_often_as_the_published_fit():
+    gaps = [draw_gaps(table, DRAWS, np.random.default_rng(3)).mean() for table in (STEADY, ALL)]
+    assert gaps[0] == pytest.approx(gaps[1], rel=0.25)  # and the load scales what is left
+
+
 @pytest.mark.parametrize("types", TYPES)
 def test_a_trace_is_scaled_numbered_and_reproducible(types):
     trace = Lublin(jobs=400, load=0.7, types=types).trace(Streams(seed=3), 512)
@@ -172,7 +189,10 @@ def test_changed_parameters_take_effect():
         ),
         ({"load": 0}, "workload.load=0: must be positive and finite, or null"),
         ({"load": "high"}, "workload.load=high: must be positive and finite, or null"),
-        ({"types": "serial"}, "workload.types=serial: allowed are all, batch, interactive, both"),
+        (
+            {"types": "serial"},
+            "workload.types=serial: allowed are steady, all, batch, interactive, both",
+        ),
         (
             {"estimates": "recorded"},
             "workload.estimates=recorded: a model records no requested times; "
@@ -188,7 +208,7 @@ def test_changed_parameters_take_effect():
         ),
         (
             {"types": ["all"]},
-            "workload.types=['all']: allowed are all, batch, interactive, both",
+            "workload.types=['all']: allowed are steady, all, batch, interactive, both",
         ),
         ({"estimate_factor": "x"}, "workload.estimate_factor=x: must be at least 1"),
         (

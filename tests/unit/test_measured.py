@@ -83,6 +83,15 @@ def test_exempt_points_are_passed_over_and_lone_ones_act_at_their_own_count():
     np.testing.assert_allclose(alone, [10, 10, 90 / np.exp(0.2), 10], rtol=1e-8)
 
 
+def test_a_spike_acts_at_its_own_count_also_where_it_is_asked_alone():
+    curve = observed_curve([1, 2, 4, 8], [10.0, 30.0, 30.0, 9.0])
+    evidence = Evidence(curve, exempt=[3])  # so that the spikes lie outside what is left
+    for count in (2.0, 4.0):
+        answers, model = evidence.answers(np.array([count]), lambda n: np.full(len(n), 10.0))
+        assert (answers[0], model[0]) == (pytest.approx(30 / np.exp(0.2)), 10.0)
+    assert evidence.answers(np.array([3.0]), lambda n: np.full(len(n), 10.0))[0][0] == 10.0
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_declining_end_is_believed_at_its_counts_and_nowhere_else(model):
     counts, times = DECLINING
@@ -98,6 +107,16 @@ def test_a_declining_end_is_believed_at_its_counts_and_nowhere_else(model):
     for refused in (12, 33):
         with pytest.raises(UndeterminedError, match="rises beyond 8 processors, from 17 s there"):
             fitted.predict([4, refused], strict=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_in_a_decline_the_range_is_that_of_a_new_run(model):
+    counts, times = DECLINING
+    fitted = model().fit_arrays([*counts, 32], [*times, 33.0])
+    low, high = fitted.predict_range([16, 32], level=0.8)
+    d = np.sqrt(((np.log([30, 33]) - np.log([30, 33]).mean()) ** 2).sum())
+    np.testing.assert_allclose(high / [22, 31.5], np.exp(1.2815516 * d), rtol=1e-6)
+    np.testing.assert_allclose(low * high, np.square([22, 31.5]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)

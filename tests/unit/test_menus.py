@@ -16,6 +16,7 @@ POLICIES = sorted(path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml"
 WITHOUT = {
     *("careful", "conservative", "easy", "easy_fastest", "easy_patient", "fcfs", "fixed"),
     *("deq", "equi", "expand", "hell", "hesrpt", "knee_first", "marginal", "pdpa", "pools"),
+    "recorded",
 }
 TOY = ("workload.jobs=60", "cluster.processors=64", "predictor=oracle", "workload.load=0.6")
 

@@ -57,6 +57,51 @@ def test_allowed_counts_are_respected(runs, capsys):
     assert report["rows"][0]["grade"] != "unusable"
 
 
+KEEPING = ("adept", "amdahl", "usl", "consensus", "regression", "focused")
+SLIGHT_RISE = [(1, 100), (2, 52), (4, 28), (8, 14), (16, 8), (24, 8.6), (32, 9.4)]
+DECLINE = [(32, 0.075), (64, 0.113), (128, 0.137)]
+
+
+def written(tmp_path, runs):
+    path = tmp_path / "measured.csv"
+    path.write_text("nprocs,runtime\n" + "".join(f"{n},{t}\n" for n, t in runs), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("method", KEEPING)
+def test_a_slight_rise_is_followed_within_its_scatter(tmp_path, capsys, method):
+    """Nothing repeats, so s is 1.22 and this is no decline; adept printed 4.8 s at 32."""
+    report = answer(capsys, written(tmp_path, SLIGHT_RISE), "--method", method)
+    said = {row["nprocs"]: row["runtime"] for row in report["rows"]}
+    assert all(t / 1.2215 <= said[n] <= t * 1.2215 for n, t in SLIGHT_RISE)
+    assert report["declines_after"] is None
+    assert method != "adept" or report["knee"] < 16
+
+
+@pytest.mark.parametrize("method", KEEPING)
+def test_with_repeats_it_is_a_decline_and_what_is_useful_ends_there(tmp_path, capsys, method):
+    report = answer(capsys, written(tmp_path, [*SLIGHT_RISE, (1, 101)]), "--method", method)
+    grades = {row["nprocs"]: row["grade"] for row in report["rows"]}
+    assert report["declines_after"] == 16
+    assert report["knee"] <= 16
+    assert all(count is not None and count <= 16 for count in report["at_efficiency"].values())
+    if method != "regression":  # which grades itself unusable throughout
+        assert [grades[n] for n in (24, 32, 64, 128)] == ["warning"] * 2 + ["unusable"] * 2
+    assert report["measure_next"] is None or report["measure_next"] <= 16
+
+
+@pytest.mark.parametrize("method", KEEPING)
+def test_a_decline_from_the_first_count_on_is_answered_by_its_runs(tmp_path, capsys, method):
+    path = written(tmp_path, DECLINE)
+    report = answer(capsys, path, "--method", method, "--target", "32", "64", "128", "256")
+    said = [row["runtime"] for row in report["rows"]]
+    assert said == [pytest.approx(0.075, rel=0.2215), *map(pytest.approx, (0.113, 0.137, 0.137))]
+    assert main([str(path), "--method", method]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("warning: the runtime rises beyond 32 processors, from 0.075 s there to") == 1
+    assert text.count("where nothing was measured there, nothing is predicted") == 1
+
+
 def test_a_plot_is_written(runs, tmp_path, capsys):
     picture = tmp_path / "curve.png"
     assert main([str(runs), "--plot", str(picture)]) == 0

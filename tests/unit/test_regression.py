@@ -168,12 +168,34 @@ def test_expected_error_is_the_prediction_within_the_training_runs() -> None:
     levels = (2.0, 4.0, 8.0, 64.0)
     frame = grid(lambda n, s: s / n if n < 64 else 1.4 * s / n, levels=levels)
     model = LogLogRegression(form="linear").fit(frame)
-    assert model.validation_ is not None
-    assert model.validation_.error == pytest.approx(0.4, rel=1e-6)  # 2^|log2 1.4| - 1
-    assert model.validation_.factor == pytest.approx(8.0)
-    assert codes(model, 512, size=1e3)["expected_error"] == "warning"
+    found = model.validation(512)
+    assert found is not None
+    assert found.error == pytest.approx(0.4, rel=1e-6)  # 2^|log2 1.4| - 1
+    assert (found.factor, found.end) == (8.0, 64.0)
+    assert found.expected(8.0) == pytest.approx(0.13 * 8.0 * 0.4**0.25)
+    assert codes(model, 512, size=1e3)["expected_error"] == "unusable"
+    assert codes(model, 128, size=1e3)["expected_error"] == "warning"  # 0.13 · 2 · 0.8
     good = LogLogRegression().fit(grid(lambda n, s: s / n))
     assert codes(good, 64, size=1e3)["expected_error"] == "note"
+
+
+def test_the_check_reaches_as_far_as_the_target() -> None:
+    """Only a start of twice or more below the end sees that scaling stops at 16."""
+    frame = grid(lambda n, s: s / min(n, 16), levels=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0))
+    model = LogLogRegression(form="linear").fit(frame)
+    checks = [model.validation(32.0 * factor) for factor in (1.5, 2.0, 4.0, 16.0)]
+    assert [check.factor for check in checks] == [2.0, 2.0, 4.0, 16.0]
+    assert model.validation(32.0) is None
+    below = LogLogRegression(form="linear").fit(frame[frame["nprocs"] >= 4])
+    assert below.validation(2.0).end == 4.0
+    assert below.validation(2.0).error == pytest.approx(2.0 ** (2.0 / 3.0) - 1.0, rel=1e-6)
+
+
+def test_no_error_is_foretold_among_the_training_counts() -> None:
+    rough = grid(lambda n, s: s / n * (3.0 if n > 8 else 1.0))
+    model = LogLogRegression(form="linear").fit(rough)
+    assert "expected_error" not in codes(model, 12, size=1e3)
+    assert "unusable" not in codes(model, 12, size=1e3).values()
 
 
 def test_superlinear_speedup_is_said_where_it_is() -> None:

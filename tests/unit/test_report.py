@@ -3,13 +3,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from test_compare import fabricate, figures
 
 from sim.compare import gather, main
+from sim.report.answer_figures import interval_bars
 from sim.report.details import COUNT_BINS, details
 from sim.report.figures import in_turn, losses_of, plots_of
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
+from sim.statistics.intervals import Interval
 
 
 def tables(folder, slowdown):
@@ -196,3 +199,10 @@ def test_what_was_held_is_shown_where_serial_times_are_unknown(sweep):
     assert "unknown" in [name for name, *_ in losses_of(found.values())]
     assert main([str(sweep)]) == 0
     assert "held, T(1) unknown" in (sweep / "comparison.html").read_text()
+
+
+def test_a_mean_that_rounding_puts_beside_its_interval_is_drawn():
+    alike = Interval(-0.6573065010817561, -0.657306501081756, -0.657306501081756, 3)
+    figure = Figure()
+    interval_bars([("alike", alike)], "change (%)")(figure)
+    assert len(figure.axes[0].containers) == 1

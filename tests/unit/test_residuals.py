@@ -102,6 +102,8 @@ def test_runs_after_the_comparison_join_it():
     assert measured.mean(8) == pytest.approx(np.sqrt(6.0) * model[8])
     afresh = [(2, model[2]), (8, 2.0 * model[8]), (8, 3.0 * model[8])]
     np.testing.assert_allclose(measured.believed(model, ASKED), corrected(afresh, model))
+    scatter = np.log(1.5) ** 2 / 2
+    assert measured._squares == pytest.approx(scatter)  # of 2 and 3 alone
     found = np.log(measured.believed(model, np.array([1, 2, 4, 8])) / model[[1, 2, 4, 8]])
     np.testing.assert_allclose(found[[0, 1]], 0.0, atol=1e-12)
     assert found[2] == pytest.approx(found[3] / 2)
@@ -114,9 +116,9 @@ def test_ratios_to_a_model_correct_it_as_the_runs_themselves_do():
     told = runs[:4]
     ratios.fill(*np.array([[n, seconds / model[n]] for n, seconds in told]).T)
     for nprocs, seconds in runs[4:]:  # one more at a count, and a new count
-        ratios.corrected(model[ASKED], ASKED, model[ratios.measured()])
+        ratios.corrected(model[ASKED], ASKED, model[ratios.known])
         ratios.add(nprocs, seconds / model[nprocs])
-    found = ratios.corrected(model[ASKED], ASKED, model[ratios.measured()])
+    found = ratios.corrected(model[ASKED], ASKED, model[ratios.known])
     np.testing.assert_allclose(found, corrected(runs, model))
 
 

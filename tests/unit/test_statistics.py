@@ -10,6 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from sim.errors import ConfigError, StatisticsError
 from sim.metrics import batch_figures
+from sim.replication import Objective, Stopping
 from sim.statistics.batches import batch_means
 from sim.statistics.intervals import bootstrap_interval, t_interval
 from sim.statistics.paired import (
@@ -196,6 +197,14 @@ def test_precision_stops_at_the_first_width_that_is_asked():
     assert asked.enough([*wide, 10.0])
     assert not asked.met([*wide, 10.0])
     assert not asked.met([0.0, 1.0, -1.0])
+
+
+def test_the_same_again_and_again_is_no_precision():
+    rule = Stopping(Precision(0.05, least=2), Objective("wait", "run"))
+    same = rule.figures([({"wait": 3.0}, None)] * 3)
+    assert same == {"precision_reached": None, "precision_met": None}
+    near = rule.figures([({"wait": wait}, None) for wait in (100.0, 101.0, 100.5)])
+    assert near["precision_met"] is True
 
 
 @pytest.mark.parametrize(

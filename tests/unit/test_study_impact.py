@@ -9,7 +9,7 @@ import pytest
 from scripts import impact_page, kept_table, study_impact
 from scripts.composing import composed
 from scripts.impact_page import Results
-from scripts.study_impact import PARTS, Case
+from scripts.study_impact import PARTS, Case, cut
 from sim.run import play, set_scene
 from sim.statistics.paired import share_of_gain
 
@@ -116,6 +116,16 @@ def test_the_main_table_tells_gains_kept():
     assert share_of_gain((easy + best) / 2, best, easy).mean == pytest.approx(0.5)
     assert "| < 0.001 |" not in adept  # three pairs, twelve comparisons
     assert next(line for line in table if line.startswith("| oracle |")).count("100 %") == 2
+
+
+def test_windows_of_a_log_are_spread_evenly_and_keep_its_head(tmp_path):
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxProcs: 8\n" + "".join(f"{k} 0\n" for k in range(1000)))
+    found = cut(log, tmp_path, 3, 100)
+    bodies = [path.read_text().splitlines() for path in found]
+    assert [body[0] for body in bodies] == ["; MaxProcs: 8"] * 3
+    assert [body[1] for body in bodies] == ["0 0", "430 0", "860 0"]
+    assert [len(body) for body in bodies] == [141, 141, 141]
 
 
 def test_a_case_is_named_by_all_that_it_is():

@@ -5,6 +5,7 @@ import pytest
 
 from workloads.__main__ import main
 from workloads.description import describe
+from workloads.pictures import draw_pictures
 from workloads.reading import guess_format, read_log
 from workloads.swf import FIELDS, Comment, SwfLog, read_swf
 
@@ -68,6 +69,18 @@ def test_what_repeats_is_told_for_each_identity():
         "none": [20, 0, 0],
     }
     assert not [name for name in found if name.startswith("user_name")]
+
+
+def test_a_log_without_requested_times_is_described_by_what_it_says(tmp_path):
+    rows = [job(60 * i, 2, 100, user=1) for i in range(6)]
+    found = describe(log_of(rows))
+    assert found.sections["runtimes"]["median_requested_time"] is None
+    assert found.sections["runtimes"]["median_requested_over_runtime"] is None
+    assert found.sections["runtimes"]["distinct_requested_times"] == 0
+    assert found.sections["repetition"]["classes_of_similar_jobs"] == 1
+    assert len(draw_pictures(found, tmp_path)) == 12
+    some = describe(log_of([*rows, job(400, 2, 100, user=1, requested_time=300)])).sections
+    assert some["runtimes"]["median_requested_over_runtime"] == 3.0
 
 
 def test_floods_and_overfull_instants_are_found():

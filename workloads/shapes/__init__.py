@@ -6,6 +6,7 @@ from workloads.shapes.downey import Downey
 from workloads.shapes.irregular import Declining, Stepwise
 from workloads.shapes.measured import Measured
 from workloads.shapes.rigid import NoMoldability
+from workloads.shapes.special import Special
 
 __all__ = [
     "Amdahl",
@@ -17,5 +18,6 @@ __all__ = [
     "PowerLaw",
     "ShapeFamily",
     "Shapes",
+    "Special",
     "Stepwise",
 ]

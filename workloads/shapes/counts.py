@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 _MULTIPLES = re.compile(r"multiples_of_([1-9]\d*)")
 
 
-def parse_counts(counts: str | Sequence[str]) -> tuple[str, ...]:
+def parse_counts(counts: str | Sequence[str], key: str = "counts") -> tuple[str, ...]:
     """Return the names of the count rules that applications draw from.
 
     Parameters
@@ -22,6 +22,8 @@ def parse_counts(counts: str | Sequence[str]) -> tuple[str, ...]:
     counts : str or sequence of str
         ``any``, ``powers_of_two``, ``squares``, ``even`` or ``multiples_of_K``;
         of several, each application draws one with equal chances.
+    key : str
+        Of ``moldability``, for messages.
 
     Raises
     ------
@@ -33,11 +35,11 @@ def parse_counts(counts: str | Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in known and not _MULTIPLES.fullmatch(str(name)):
             raise WorkloadError(
-                f"moldability.counts must be any, powers_of_two, squares, even or "
+                f"moldability.{key} must be any, powers_of_two, squares, even or "
                 f"multiples_of_K, got {name!r}"
             )
     if not names:
-        raise WorkloadError("moldability.counts must name at least one rule, got an empty list")
+        raise WorkloadError(f"moldability.{key} must name at least one rule, got an empty list")
     return names
 
 
@@ -58,3 +60,21 @@ def allowed_counts(rule: str, processors: int) -> IntArray | None:
     match = _MULTIPLES.fullmatch(rule)
     step = int(match.group(1)) if match else 2
     return np.arange(step, processors + 1, step, dtype=np.int64)
+
+
+def is_allowed(rule: str, n: NDArray[np.integer] | NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return which counts `rule` allows on a machine of any size.
+
+    Examples
+    --------
+    >>> is_allowed("powers_of_two", np.array([1, 2, 3, 64])).tolist()
+    [True, True, False, True]
+    """
+    if rule == "any":
+        return np.ones(np.shape(n), bool)
+    if rule == "powers_of_two":
+        return np.asarray(np.frexp(np.asarray(n, float))[0] == 0.5, bool)
+    if rule == "squares":
+        return np.asarray(np.rint(np.sqrt(n)) ** 2 == n, bool)
+    match = _MULTIPLES.fullmatch(rule)
+    return np.asarray(np.asarray(n) % (int(match.group(1)) if match else 2) == 0, bool)
