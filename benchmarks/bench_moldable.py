@@ -45,7 +45,7 @@ PLAIN = {
     "greedy": (Conservative(), BestTurnaround()),
     "aggressive": (Easy(), BestTurnaround()),
     "lazy": (Easy(), BestTurnaround(lazy=True)),
-    "fair_share": (Conservative(), FairShare()),
+    "fair_share": (REPLAN, FairShare()),
     "asp": (NoBackfill(), AdaptiveStatic(counts="all")),
     "aep": (NoBackfill(), AdaptiveEqual(counts="all")),
     "avg": (NoBackfill(), Available(counts="all", share=1.0)),
@@ -125,8 +125,8 @@ def main() -> None:
     bench = Bench(Lublin(types="all", jobs=10_000, load=0.8).trace(Streams(SEED), MACHINE))
     rows = [measure(bench, n, rule, arguments.rounds, "40 x") for n, rule in PLAIN.items()]
     rows += [measure(bench, n, rule, arguments.rounds, "1000 us") for n, rule in PLANNED.items()]
-    for name in ("aggressive", "greedy", "fair_share"):
-        rows.append(measure_long_queue(name, PLAIN[name], 10_000))
+    for name, jobs in (("aggressive", 10_000), ("greedy", 10_000), ("fair_share", 2_000)):
+        rows.append(measure_long_queue(name, PLAIN[name], jobs))
     for name in ("iterative, depth 32", "iterative, depth 40", "utilization, depth 32"):
         rows.append(measure_long_queue(name, PLANNED[name], 10_000))
     table = Table(title=f"Moldable rules; numpy {np.__version__}")

@@ -5,8 +5,9 @@ Usage: python -m scripts.study_given WORKLOAD [--log FILE] [--jobs N] [--draws K
 
 WORKLOAD is ``slurm`` (what sacct printed, 120 processors), ``sdsc`` (SDSC-SP2) or
 ``lublin``. The same candidates are compared with rigid EASY by users' estimates at the
-former defaults, with the same runs charged, without them, and with the log's own
-applications of hidden sizes. Prints a table, and writes it with date and command.
+former defaults, with the same runs charged, without them, with the log's own
+applications of hidden sizes, and where nothing tells jobs of one application. Prints
+a table, and writes it with date and command.
 """
 
 import argparse
@@ -31,13 +32,15 @@ from sim.run import play, set_scene
 from sim.statistics.intervals import Interval
 
 INVENTED = ("workload.applications=50", "workload.size=known")
+RECORDED = ("given=online", "workload.applications=log", "workload.size=hidden")
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "former defaults": ("experiment=as_before",),
     "charged runs": ("given=charged", *INVENTED),
     "no calibration": ("given=online", *INVENTED),
-    "recorded applications": ("given=online", "workload.applications=log", "workload.size=hidden"),
+    "recorded applications": RECORDED,
+    "no job like another": (*RECORDED, "workload.identity=none"),
 }
-"""What predictors are given; the last one needs a log."""
+"""What predictors are given; the last two need a log."""
 CANDIDATES = (
     *(("easy", "user_estimate"), ("conservative", "user_estimate")),
     *((policy, predictor) for policy in ("sa", "efficiency") for predictor in ("amdahl", "adept")),

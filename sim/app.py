@@ -153,16 +153,17 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
 
 def _sides(config: dict[str, Any], results: "Results") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
-    from sim.console import Side
+    from sim.console import NOBODY, Side
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
-    predictor = str(chosen["predictor"])
-    sides = [Side(run, str(chosen["policy"]), predictor)]
+    policy, predictor = str(chosen["policy"]), str(chosen["predictor"])
+    sides = [Side(run, policy, "" if policy == NOBODY else predictor)]
     if base is not None:
         name = config["baseline"]["name"]
         if step is not None:
             sides.append(Side(step, name, predictor))
-        sides.append(Side(base, name, BASELINE_PREDICTOR, is_baseline=True))
+        by = "" if name == NOBODY else BASELINE_PREDICTOR
+        sides.append(Side(base, name, by, is_baseline=True))
     return sides
 
 

@@ -191,17 +191,20 @@ class Side:
         return f"{self.policy} by {self.predictor}" if self.predictor else self.policy
 
 
+NOBODY = "recorded"
+"""The policy that decides nothing and asks no predictor."""
 RECORDED = "recorded_"
 """Before the keys of figures of the log's own schedule."""
 
 
-def recorded(run: Figures) -> Side | None:
-    """Return the log's own schedule, where it has waits and the run kept its times."""
-    if run.get("recorded_times_kept") is not True:
+def recorded(sides: Sequence[Side]) -> Side | None:
+    """Return the log's own schedule, where the run kept its times and no side shows it already."""
+    run = sides[0].figures
+    if run.get("recorded_times_kept") is not True or any(s.policy == NOBODY for s in sides):
         return None
     keys = [row.key for section in SECTIONS for row in section]
     known = {key: run[RECORDED + key] for key in keys if run.get(RECORDED + key) is not None}
-    return Side(known, "recorded") if known else None
+    return Side(known, NOBODY) if known else None
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ def result_table(sides: Sequence[Side]) -> Table:
         Lower bounds stand in a column of their own where there is room for it.
     """
     run = sides[0].figures
-    own = recorded(run)
+    own = recorded(sides)
     columns = [*sides, *([] if own is None else [own])]
     apart = compared(sides)
     bounds = len(columns) < 3
@@ -314,7 +317,7 @@ user_estimate.']
     said = [f"{d.heading.capitalize()}: {d.own.name} against {d.other.name}." for d in apart]
     first, last = sides[0], sides[-1]
     unlike = first.policy != last.policy and first.predictor != last.predictor
-    if unlike and len(sides) == 2:
+    if unlike and len(sides) == 2 and last.predictor:
         said.append("Both differ: baseline_predictor=true plays the step between.")
     return [" ".join(said)]
 
@@ -458,7 +461,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     """
     run = sides[0].figures
     console.print(result_table(sides))
-    bounds = _bound_notes(run) if len(sides) > 2 or recorded(run) else []
+    bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in said:
         console.print(f"[dim]{escape(line)}[/]")

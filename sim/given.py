@@ -96,6 +96,7 @@ _SIZES = {
 _TIMES = {
     "exact": "requested times are the true runtimes",
     "recorded": "recorded requested times",
+    "modelled": "requested times modelled, as none is recorded",
     "recorded and exact": "recorded requested times, missing ones filled with the true runtime",
     "recorded and modelled": "recorded requested times, missing ones modelled",
 }

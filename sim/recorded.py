@@ -1,5 +1,8 @@
 """The schedule that a log recorded, as a run beside simulated ones."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from sim.errors import ConfigError
@@ -73,6 +76,11 @@ class RecordedSchedule:
             counters={"starts": float(number), "excess_processors": float(excess)},
             processors=machine.processors,
         )
+
+
+def is_recorded(policy: Mapping[str, Any]) -> bool:
+    """Say whether the ``policy`` part of a configuration is the log's own schedule."""
+    return str(policy.get("_target_")).rpartition(".")[2] == RecordedSchedule.__name__
 
 
 def most_held(start: FloatArray, end: FloatArray, held: IntArray) -> int:

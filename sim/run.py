@@ -45,7 +45,7 @@ from sim.metrics import summarise
 from sim.outcome import Outcome, outcome
 from sim.plots import schedule_figure
 from sim.progress import Progress
-from sim.recorded import RecordedSchedule
+from sim.recorded import RecordedSchedule, is_recorded
 from sim.records import Records
 from sim.recoveries import simulate_recovering
 from sim.replication import replicated, stopping_rule
@@ -366,10 +366,13 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     -------
     dict or None
         None where policy or predictor are the same, so that the run and its
-        baseline are like and like already.
+        baseline are like and like already, or where one is the log's own
+        schedule, which no predictor changes.
     """
     base, asked = config["baseline"], config["baseline_predictor"]
     if base is None or config["predictor"] == base["predictor"]:
+        return None
+    if is_recorded(config["policy"]) or is_recorded(base["policy"]):
         return None
     menu = config["menu"]
     if with_menu(config["policy"], menu) == with_menu(base["policy"], menu):

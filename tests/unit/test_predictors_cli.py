@@ -85,8 +85,7 @@ def test_with_repeats_it_is_a_decline_and_what_is_useful_ends_there(tmp_path, ca
     assert report["declines_after"] == 16
     assert report["knee"] <= 16
     assert all(count is not None and count <= 16 for count in report["at_efficiency"].values())
-    if method != "regression":  # which grades itself unusable throughout
-        assert [grades[n] for n in (24, 32, 64, 128)] == ["warning"] * 2 + ["unusable"] * 2
+    assert [grades[n] for n in (24, 32, 64, 128)] == ["warning"] * 2 + ["unusable"] * 2
     assert report["measure_next"] is None or report["measure_next"] <= 16
 
 

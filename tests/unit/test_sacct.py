@@ -45,6 +45,20 @@ def test_jobs_of_a_dump(tmp_path):
     assert trace.processors == 8
 
 
+def test_names_that_differ_by_numbers_alone_are_one_application(tmp_path):
+    row = ROWS[2].removesuffix("|c").replace("bob", "{}").replace("18_3", "{}")
+    names = [f"{kind}_{k:03d}" for k in range(12) for kind in ("relax", "md4")]
+    rows = [f"{row.format(k, 'ann' if k % 2 else 'bob')}|{name}" for k, name in enumerate(names, 1)]
+    rows += [f"{row.format(99, 'bob')}|2024", f"{row.format(98, 'bob')}|relax_7"]
+    log = read_sacct(dump(tmp_path, rows=rows))
+    assert log.names.tolist()[:4] == [0, 1, 0, 1]
+    assert log.names.tolist()[-2:] == [-1, 0]  # digits alone are no name
+    mixed = [line.replace("ann", "bob") for line in rows]
+    trace = SacctWorkload(dump(tmp_path, rows=mixed)).trace(Streams(1))
+    assert trace.identity == "user_name"
+    assert trace.jobs["application"].nunique() == 3
+
+
 def test_tasks_that_are_alike_are_different_jobs(tmp_path):
     """Tasks of an array, and parts of a heterogeneous job, often share all they say."""
     row = ROWS[2]

@@ -34,6 +34,7 @@ def test_every_setting_is_named_with_what_was_given_and_written(tmp_path, log, c
     assert "charged" in given[1]
     assert all("no runs before the start" in one for one in given[2:])
     assert "recorded applications" in given[3]
+    assert "(a job each)" in given[4]
     assert len({row["former"] for row in record["rows"]}) == 1
     assert str(tmp_path) not in out.read_text()
     shown = capsys.readouterr().out
