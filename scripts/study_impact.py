@@ -53,6 +53,7 @@ from workloads.streams import Streams
 LOAD = 0.6
 SPREADS = (0.1, 0.2, 0.5, 1.0)
 LEARNED = ("adept", "consensus", "rational", "amdahl", "regression", "focused")
+BELIEVED = (*LEARNED, "universal_scalability")
 GIVEN = (
     *("workload.applications=50", "workload.popularity=1.0", "workload.sizes=null"),
     *("workload.size=known", "workload.size_noise=0.1"),
@@ -120,7 +121,7 @@ class Case:
     @property
     def learns(self) -> bool:
         """Whether the predictor learns from runs."""
-        return self.predictor in (*LEARNED, "repaired")
+        return self.predictor in (*BELIEVED, "repaired")
 
     def trust(self) -> list[str]:
         """Return the overrides of policy and predictor; later ones win."""
@@ -266,7 +267,7 @@ def kept_part(truth: str) -> Iterator[Case]:
     """Yield what learned predictors keep of the oracle's gain, and rigid EASY."""
     yield Case("kept", truth, "easy", "user_estimate")
     for policy in ("sa_easy", "iterative", "fair_share"):
-        for predictor in ("oracle", *(LEARNED if policy == "sa_easy" else LEARNED[:2])):
+        for predictor in ("oracle", *(BELIEVED if policy == "sa_easy" else LEARNED[:2])):
             yield Case("kept", truth, policy, predictor)
 
 
