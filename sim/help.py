@@ -64,12 +64,8 @@ def read_option(path: Path) -> Option:
         value, comment = found["value"].strip(), (found["comment"] or "").strip()
         name = ".".join([*(inner for _, inner in within), found["name"]])
         within.append((depth, found["name"]))
-        is_key = value or comment
-        if (
-            is_key
-            and found["name"] != "_target_"
-            and name.split(".")[0] not in ("defaults", "hydra")
-        ):
+        is_key = (value or comment) and found["name"] != "_target_"
+        if is_key and name.partition(".")[0] not in ("defaults", "hydra"):
             keys.append(Key(name, value.replace(", ", ","), comment))
     return Option(path.stem, " ".join(about), tuple(keys))
 
@@ -136,14 +132,8 @@ def columns(label: str, text: str) -> str:
     """
     head = f"  {label}"
     gap = " " * max(COLUMN - len(head), 2)
-    body = textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=head + gap,
-        subsequent_indent=" " * COLUMN,
-        break_on_hyphens=False,
-    )
-    return body if text else head
+    indent = head + gap, " " * COLUMN
+    return textwrap.TextWrapper(WIDTH, *indent, break_on_hyphens=False).fill(text) if text else head
 
 
 def page(root: Path) -> str:

@@ -93,9 +93,8 @@ def test_every_option_and_key_is_on_the_help_page(option):
 
 def section(group):
     """Return what the page says of a group."""
-    return re.split(r"^  \S+=NAME$|^[A-Z]{3,}", PAGE.partition(f"  {group}=NAME\n")[2], flags=re.M)[
-        0
-    ]
+    rest = PAGE.partition(f"  {group}=NAME\n")[2]
+    return re.split(r"^  \S+=NAME$|^[A-Z]{3,}", rest, flags=re.MULTILINE)[0]
 
 
 def described(key):
@@ -114,6 +113,7 @@ def test_the_help_page_has_no_key_that_does_not_exist():
     known |= {"hydra.run.dir", "hydra.sweep.dir"}
     on_page = set(re.findall(r"^ +([a-z_]+(?:\.[a-z_0-9]+)*)(?:=\S*)? {2,}\S", PAGE, re.MULTILINE))
     names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS + GIVEN}
+    known |= {key[: dot.start()] for key in known for dot in re.finditer(r"\.", key)}
     assert {key for key in on_page if "." in key} <= known
     assert {key for key in on_page if "." not in key} <= known | names
 
@@ -127,23 +127,15 @@ def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path):
     (tmp_path / "group" / "inside").mkdir(parents=True)
     (tmp_path / "config.yaml").write_text("defaults:\n  - group: one\n\nseed: 1  # of all\n")
     (tmp_path / "help.txt").write_text("before\n\n{keys}\n\nafter\n")
-    shared = "width: 4  # how wide\n"
-    (tmp_path / "group" / "one.yaml").write_text(
-        f"# The one.\n_target_: a.B\n{shared}inside:\n  x: 3\n"
-    )
-    other = "# The other, said\n# in two lines.\nwidth: 4\nheight: null  # how high,\n               # if at all\n"
-    (tmp_path / "group" / "two.yaml").write_text(other)
+    one = "# The one.\n_target_: a.B\nwidth: 4  # how wide\ninside:\n  x: 3\n"
+    (tmp_path / "group" / "one.yaml").write_text(one)
+    two = "# The other, said\n# in two lines.\nwidth: 4\nheight: null  # how high,\n"
+    (tmp_path / "group" / "two.yaml").write_text(f"{two}               # if at all\n")
     (tmp_path / "group" / "inside" / "deep.yaml").write_text("# Deep.\nx: [1, 2]  # how deep\n")
     lines = [re.sub(" {2,}", "  ", line.strip()) for line in page(tmp_path).splitlines()]
     assert lines == [
-        *(
-            "before",
-            "",
-            "GROUP",
-            "group=NAME",
-            "one  The one.",
-            "two  The other, said in two lines.",
-        ),
+        *("before", "", "GROUP", "group=NAME", "one  The one."),
+        "two  The other, said in two lines.",
         *("group.width=4  how wide", "group.height=null  two: how high, if at all"),
         *("group/inside=NAME", "deep  Deep.", "group.inside.x=[1,2]  how deep", ""),
         *("RUN", "seed=1  of all", "", "after"),
