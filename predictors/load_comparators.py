@@ -78,7 +78,7 @@ class SizePolynomial:
         wanted, columns = self._asked(nprocs, inputs)
         if strict:
             refuse_unusable(self.reliability(nprocs, **inputs))
-        return _floored(columns @ self.fit_.coefficients, self.runs_).reshape(wanted.shape)
+        return floored(columns @ self.fit_.coefficients, self.runs_).reshape(wanted.shape)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
@@ -89,7 +89,7 @@ class SizePolynomial:
         low, high = range_from_folds(
             _columns(self._terms, self.runs_.size, self.largest_), self.runs_.runtime,
             self.runs_.size, lambda a, b: solve(a, b, self.method, self.weights), columns,
-            _floored(columns @ self.fit_.coefficients, self.runs_), level,
+            floored(columns @ self.fit_.coefficients, self.runs_), level,
         )  # fmt: skip
         return low.reshape(wanted.shape), high.reshape(wanted.shape)
 
@@ -228,7 +228,7 @@ class RatioPolynomial:
         wanted, raw = self._values(nprocs, inputs)
         if strict:
             refuse_unusable(self.reliability(nprocs, **inputs))
-        return _floored(raw, self.runs_).reshape(wanted.shape)
+        return floored(raw, self.runs_).reshape(wanted.shape)
 
     def predict_range(
         self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
@@ -242,7 +242,7 @@ class RatioPolynomial:
             "available_bandwidth": self.runs_.bandwidth,
         }
         ratios = self.runs_.runtime / self.predict(self.runs_.nprocs, strict=False, **seen)
-        answer = _floored(raw, self.runs_).reshape(wanted.shape)
+        answer = floored(raw, self.runs_).reshape(wanted.shape)
         low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
         return answer * min(low, 1.0), answer * max(high, 1.0)
 
@@ -254,7 +254,7 @@ class RatioPolynomial:
         return _remarks(self.runs_, wanted, raw, known)
 
 
-def _floored(raw: FloatArray, runs: LoadedRuns) -> FloatArray:
+def floored(raw: FloatArray, runs: LoadedRuns) -> FloatArray:
     """Keep answers positive: no less than a thousandth of the shortest run seen."""
     return np.asarray(np.maximum(raw, 1e-3 * runs.runtime.min()), float)
 

@@ -10,10 +10,12 @@ idle machine, 20 seeds. Prints the tables of docs/rational.md.
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 
+from predictors.analytical import FLOPS, WORDS, AnalyticalModel
 from predictors.forecast import NwsMixture
 from predictors.load_comparators import RatioPolynomial, SizePolynomial
 from predictors.load_observations import LoadForm, available
@@ -178,6 +180,24 @@ def models(case: Case) -> Iterator[tuple[str, str, object]]:
         yield "type 2", method, RatioPolynomial(degree, 2, method)  # type: ignore[arg-type]
 
 
+def machine_times(case: Case, middle_seconds: float) -> tuple[float, float, float]:
+    """Return the seconds of an operation, a word and a message on the idle machine.
+
+    Those that an analyst knows who has the leading terms of the solver right, and
+    nothing else: neither lower powers nor what is done once. Messages wait for nothing.
+    """
+    P, middle = case.processors, float(np.median(case.train))
+    lead = {name: 0.9 * middle_seconds * SHARES[name] for name in SHARES}
+    words = WORDS * np.log2(P) * middle**2 / np.sqrt(P)
+    return lead["computation"] / (FLOPS * middle**3 / P), lead["communication"] / words, 0.0
+
+
+def analytical_models(case: Case, middle_seconds: float) -> Iterator[tuple[str, str, object]]:
+    """Yield ScaLAPACK's model with the times of the idle machine, and with fitted ones."""
+    yield "analytical", "known", AnalyticalModel(machine_times(case, middle_seconds))
+    yield "analytical", "fitted", AnalyticalModel()
+
+
 def errors(
     case: Case, middle_seconds: float, seed: int, wanted: tuple[str, ...] = ()
 ) -> pd.DataFrame:
@@ -193,7 +213,8 @@ def errors(
     before = runs.available_cpu.shift()[~runs.training].to_numpy()
     change = np.abs(np.log(asked.available_cpu / before))
     tables = []
-    for name, method, model in models(case):
+    everybody = chain(models(case), analytical_models(case, middle_seconds))
+    for name, method, model in everybody:
         if wanted and name not in wanted:
             continue
         model.fit(runs[runs.training])  # type: ignore[attr-defined]
@@ -324,6 +345,22 @@ def features(seeds: range) -> Iterator[str]:
             yield f"| {case.name} | {length} | {figures} |"
 
 
+def analytical(seeds: range) -> Iterator[str]:
+    """Compare ScaLAPACK's analytical model with the rational polynomial, by measured load."""
+    for case in CASES[:3]:
+        for length, middle in LENGTHS.items():
+            cells = []
+            for form in ("min_avg_avail", "effective"):
+                own = replace(case, form=form)
+                asked = ("rational", "analytical")
+                table = pd.concat([errors(own, middle, seed, asked) for seed in seeds])
+                table = table[table.load == "measured"]
+                cells += [by_seed(table, method=x) for x in ("nnls", "known", "fitted")]
+            yield f"| {case.name} | {length} | {' | '.join(map(interval, cells))} |"
+            if case.constant:
+                break
+
+
 def nodes_by_feature(seeds: range) -> Iterator[str]:
     """Compare sensors a node with sensors a processor, by the effective load measured."""
     for width in (4, 8, 32):
@@ -382,7 +419,8 @@ def experiments(seeds: range) -> Iterator[str]:
 
 
 STUDIES = (
-    experiments, features, per_node, nodes_by_feature, short_training, drastic_changes, counts,
+    experiments, features, analytical, per_node, nodes_by_feature, short_training,
+    drastic_changes, counts,
 )  # fmt: skip
 
 

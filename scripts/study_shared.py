@@ -6,14 +6,16 @@ that of a typical job (geometric mean over jobs), in percent, with 95 % interval
 over seeds. The twin knows the long-run average of the load and nothing more. Beside
 it stand the errors of the runtimes predicted at the starts, by what is known of load:
 the effective load or the paper's least average, true, forecast or as it was last; and
-times on an idle machine that are learned, or known (oracle). ``--table`` prints the
-errors by processor count and length instead.
+times on an idle machine that are learned, or known (oracle). ``--table`` prints other
+tables of the same runs: the errors by processor count and length (``errors``), or of
+jobs believed at their request and of all others (``requests``), and what it changes to
+predict running jobs again (``renewal``).
 
     python -m scripts.study_shared --seeds 10
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -38,6 +40,8 @@ TWINS = {
     "sa_easy": "sa_easy_usual",
     "load_aware": "sa_easy_usual",
 }
+RENEWED = ("easy_fastest", "conservative", "sa_easy", "load_aware")
+"""Policies for which running jobs are predicted again."""
 GIVEN = ["predictor.calibration=3", "predictor.charge=false"]
 """Runs before the start are given here, that predictors may differ in what they know of load."""
 KNOWN = {
@@ -166,28 +170,82 @@ def by_count_and_length(
             yield kind, level, policy, name, label, *cells
 
 
-HEADS = {
-    rows: "policy | known | twin, minutes | mean, % | typical job, % | error, % | median error, %",
-    by_count_and_length: "policy | known | processors | to 6 min | to 1 h | to 4 h | longer",
+def by_request(
+    kind: str, level: str, seeds: int, policies: Sequence[str], more: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the errors of jobs believed at their request, and of those that a curve decided."""
+    scenes = [[*load(kind, level), *more, f"seed={seed}"] for seed in range(1, seeds + 1)]
+    for policy, (name, known) in product(policies, KNOWN.items()):
+        jobs = pd.concat([played(policy, known, scene) for scene in scenes])
+        jobs = jobs[jobs["status"] == "completed"]
+        error = 100 * errors(jobs)
+        request = jobs["believed_runtime"].eq(jobs["requested_time"]).to_numpy()
+        at_request, others = error[request], error[~request]
+        first = f"{at_request.mean():.0f}" if at_request.size else "–"
+        rest = [f"{of(others):.1f}" if others.size else "–" for of in (np.mean, np.median, np.max)]
+        share = f"{at_request.size} of {error.size}"
+        yield kind, level, policy, name, f"{error.mean():.1f}", share, first, *rest
+
+
+def by_renewal(
+    kind: str, level: str, seeds: int, policies: Sequence[str], more: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield what it changes to predict running jobs again every ten minutes, paired by seed."""
+    scenes = [[*load(kind, level), *more, f"seed={seed}"] for seed in range(1, seeds + 1)]
+    for policy in policies:
+        once, again = (
+            responses([played(policy, [f"cluster.renew={every}", *GIVEN], x) for x in scenes])
+            for every in ("null", "600")
+        )
+        minutes = interval(np.array([each.mean() / 60 for each in once]))
+        pairs = zip(once, again, strict=True)
+        moved = 100 * np.mean([np.mean(before != after) for before, after in pairs])
+        yield kind, level, policy, minutes, *changes(again, once), f"{moved:.0f}"
+
+
+Table = Callable[[str, str, int, Sequence[str], Sequence[str]], Iterator[tuple[str, ...]]]
+TABLES: dict[str, tuple[Table, str]] = {
+    "gains": (
+        rows,
+        "policy | known | twin, minutes | mean, % | typical job, % | error, % | median error, %",
+    ),
+    "errors": (
+        by_count_and_length,
+        "policy | known | processors | to 6 min | to 1 h | to 4 h | longer",
+    ),
+    "requests": (
+        by_request,
+        "policy | known | error, % | at their request | error, % | others' error, %"
+        " | median, % | largest, %",
+    ),
+    "renewal": (
+        by_renewal,
+        "policy | told once, minutes | mean, % | typical job, % | jobs changed, %",
+    ),
 }
+"""What `--table` may print: how its rows are made, and their heads."""
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--kinds", nargs="+", default=["rounds", "bursts"])
-    parser.add_argument("--levels", nargs="+", default=list(ROUNDS))
-    parser.add_argument("--policies", nargs="+", default=list(TWINS), choices=list(TWINS))
-    parser.add_argument("--table", action="store_true", help="errors by count and length")
+    kinds = ["rounds", "bursts"]
+    parser.add_argument("--kinds", nargs="+", default=kinds, choices=kinds)
+    parser.add_argument("--levels", nargs="+", default=list(ROUNDS), choices=list(ROUNDS))
+    parser.add_argument("--policies", nargs="+", choices=sorted({*TWINS, *RENEWED}))
+    parser.add_argument("--table", default="gains", choices=list(TABLES))
     parser.add_argument("overrides", nargs="*", help="further overrides, such as workload.jobs=100")
     arguments = parser.parse_args()
-    table = by_count_and_length if arguments.table else rows
-    head = f"load | level | {HEADS[table]}"
+    usual = RENEWED if arguments.table == "renewal" else tuple(TWINS)
+    policies = arguments.policies or usual
+    if arguments.table == "gains" and not set(policies) <= set(TWINS):
+        parser.error(f"--policies of gains must have a load-blind twin: {', '.join(TWINS)}")
+    table, head = TABLES[arguments.table]
+    head = f"load | level | {head}"
     print(f"| {head} |\n|{' --- |' * (head.count('|') + 1)}")
     for kind, level in product(arguments.kinds, arguments.levels):
-        more = arguments.overrides
-        for row in table(kind, level, arguments.seeds, arguments.policies, more):
+        for row in table(kind, level, arguments.seeds, policies, arguments.overrides):
             print("| " + " | ".join(row) + " |", flush=True)
 
 

@@ -38,8 +38,10 @@ logger = logging.getLogger(__name__)
 _interrupts: list[int] = []
 
 
-def _page(name: str) -> str:
-    return (schema.CONFIG_FOLDER / name).read_text(encoding="utf-8")
+def _page() -> str:
+    from sim.help import page
+
+    return page(schema.CONFIG_FOLDER).replace("$", "$$")
 
 
 def prepare() -> None:

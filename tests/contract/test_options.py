@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 from sim.app import prepare
 from sim.build import build
 from sim.config import CONFIG_FOLDER
+from sim.help import options, page
 from sim.run import REPETITION
 from workloads.truth import TRUTH_KEYS
 
@@ -39,7 +40,7 @@ FILLED |= {f"growth/model/{name}": ["growth=keep_time"] for name in ("focused", 
 FILLED["policy/placement/lowest"] = ["policy=easy_fastest"]
 FILLED["policy/placement/fastest"] = ["policy=easy_fastest"]
 NEEDS_FILE = {"moldability/measured", "cluster/cpu/recorded", "cluster/network/recorded"}
-PAGE = (CONFIG_FOLDER / "help.txt").read_text(encoding="utf-8")
+PAGE = page(CONFIG_FOLDER)
 
 
 def composed(*overrides):
@@ -77,18 +78,10 @@ def test_every_option_composes_and_builds(option):
     assert build(node, part) is not None
 
 
-def test_no_experiment_is_described_twice():
-    described = re.findall(r"^      (\w+) ", PAGE.partition("  experiment=NAME")[2], re.M)
-    listed = described[: len(EXPERIMENTS)]
-    assert sorted(f"experiment/{name}" for name in listed) == EXPERIMENTS
-
-
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_and_key_is_on_the_help_page(option):
     group, _, name = option.rpartition("/")
-    assert re.search(rf"^\s*{re.escape(group)}=.*\b{re.escape(name)}\b|^ +{name}\b", PAGE, re.M), (
-        name
-    )
+    assert re.search(rf"^ +{name} {{2,}}\S|^ +{name}\n {{30,}}\S", section(group), re.M), name
     part = option.split("/")[0]
     keys = {
         key.replace("predictor.before.", "predictor.")
@@ -96,6 +89,12 @@ def test_every_option_and_key_is_on_the_help_page(option):
     }
     missing = {key for key in keys if not described(key)}
     assert missing == set()
+
+
+def section(group):
+    """Return what the page says of a group."""
+    rest = PAGE.partition(f"  {group}=NAME\n")[2]
+    return re.split(r"^  \S+=NAME$|^[A-Z]{3,}", rest, flags=re.MULTILINE)[0]
 
 
 def described(key):
@@ -113,10 +112,10 @@ def test_the_help_page_has_no_key_that_does_not_exist():
     known = set().union(*(leaves(plain(option)) for option in OPTIONS))
     known |= {"hydra.run.dir", "hydra.sweep.dir"}
     on_page = set(re.findall(r"^ +([a-z_]+(?:\.[a-z_0-9]+)*)(?:=\S*)? {2,}\S", PAGE, re.MULTILINE))
-    groups = {option.rpartition("/")[0] for option in OPTIONS} | {"experiment", "given"}
     names = {option.rpartition("/")[2] for option in OPTIONS + EXPERIMENTS + GIVEN}
+    known |= {key[: dot.start()] for key in known for dot in re.finditer(r"\.", key)}
     assert {key for key in on_page if "." in key} <= known
-    assert {key for key in on_page if "." not in key} <= known | groups | names
+    assert {key for key in on_page if "." not in key} <= known | names
 
 
 def test_the_help_page_says_nothing_twice_in_a_row():
@@ -124,12 +123,36 @@ def test_the_help_page_says_nothing_twice_in_a_row():
     assert [one for one, other in itertools.pairwise(lines) if one == other] == []
 
 
+def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path):
+    (tmp_path / "group" / "inside").mkdir(parents=True)
+    (tmp_path / "config.yaml").write_text("defaults:\n  - group: one\n\nseed: 1  # of all\n")
+    (tmp_path / "help.txt").write_text("before\n\n{keys}\n\nafter\n")
+    one = "# The one.\n_target_: a.B\nwidth: 4  # how wide\ninside:\n  x: 3\n"
+    (tmp_path / "group" / "one.yaml").write_text(one)
+    two = "# The other, said\n# in two lines.\nwidth: 4\nheight: null  # how high,\n"
+    (tmp_path / "group" / "two.yaml").write_text(f"{two}               # if at all\n")
+    (tmp_path / "group" / "inside" / "deep.yaml").write_text("# Deep.\nx: [1, 2]  # how deep\n")
+    lines = [re.sub(" {2,}", "  ", line.strip()) for line in page(tmp_path).splitlines()]
+    assert lines == [
+        *("before", "", "GROUP", "group=NAME", "one  The one."),
+        "two  The other, said in two lines.",
+        *("group.width=4  how wide", "group.height=null  two: how high, if at all"),
+        *("group/inside=NAME", "deep  Deep.", "group.inside.x=[1,2]  how deep", ""),
+        *("RUN", "seed=1  of all", "", "after"),
+    ]
+
+
+def test_every_option_says_what_it_is():
+    folders = {(CONFIG_FOLDER / option).parent for option in OPTIONS + EXPERIMENTS + GIVEN}
+    assert [(f.name, o.name) for f in folders for o in options(f) if not o.about] == []
+
+
 def test_help_shows_the_page_and_loads_nothing_heavy():
     command = [sys.executable, "-X", "importtime", "-m", "sim", "--help"]
     shown = subprocess.run(
         command, cwd=CONFIG_FOLDER.parent, capture_output=True, text=True, check=True
     )
-    assert shown.stdout.strip() == PAGE.replace("$$", "$").strip()
+    assert shown.stdout.strip() == PAGE.strip()
     lines = shown.stderr.splitlines()
     assert [line for line in lines if not line.startswith("import time:")] == []
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
@@ -139,8 +162,8 @@ def test_help_shows_the_page_and_loads_nothing_heavy():
 
 
 def test_every_experiment_is_on_the_help_page():
-    listed = PAGE[PAGE.index("experiment=NAME") : PAGE.index("WHERE THINGS GO")]
-    assert set(re.findall(r"^      (\w+)  ", listed, re.M)) == {
+    listed = section("experiment")
+    assert set(re.findall(r"^      (\w+)(?:  |$)", listed, re.M)) == {
         name.partition("/")[2] for name in EXPERIMENTS
     }
 

@@ -5,6 +5,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from predictors.analytical import AnalyticalModel
 from predictors.load_comparators import RatioPolynomial, SizePolynomial
 from predictors.rational import RationalPolynomial
 
@@ -31,6 +32,8 @@ def test_predictions_and_ranges_are_finite_and_positive(rows, method, weights, p
     models = [
         RationalPolynomial(*parts, method=method, weights=weights),
         SizePolynomial(degree, method, weights),
+        AnalyticalModel(None, 64, method, weights),
+        AnalyticalModel((1e-9, 1e-8, 1e-5)),
     ]
     for model in models:
         model.fit(table)

@@ -41,6 +41,36 @@ def test_errors_are_sorted_by_count_and_length(monkeypatch):
     assert sum(numbers) == 40
 
 
+def test_errors_are_told_apart_by_who_decided(monkeypatch):
+    known = {
+        "no curve": ["predictor=user_estimate"],
+        "exact": ["predictor=oracle", "cluster.belief=oracle"],
+    }
+    monkeypatch.setattr(study_shared, "KNOWN", known)
+    small = ["workload.jobs=40", "workload.applications=4"]
+    user, exact = study_shared.by_request("rounds", "light", 1, ["easy_fastest"], small)
+    assert user[5] == "40 of 40"
+    assert float(user[6]) == pytest.approx(float(user[4]), abs=0.6) != 0.0
+    assert user[7:] == ("–", "–", "–")
+    assert exact[4:] == ("0.0", "0 of 40", "–", "0.0", "0.0", "0.0")
+
+
+@pytest.mark.parametrize(("belief", "moves"), [("oracle", False), ("last", True)])
+def test_predicting_again_changes_nothing_where_all_was_known(monkeypatch, belief, moves):
+    monkeypatch.setattr(study_shared, "GIVEN", [])
+    small = [
+        "workload.jobs=60",
+        "workload.load=0.6",
+        "predictor=oracle",
+        f"cluster.belief={belief}",
+    ]
+    (found,) = study_shared.by_renewal("rounds", "heavy", 2, ["easy_fastest"], small)
+    assert found[:3] == ("rounds", "heavy", "easy_fastest")
+    assert (float(found[6]) > 0) == moves
+    if not moves:
+        assert found[4:6] == ("0.0 ± 0.0", "0.0 ± 0.0")
+
+
 def test_a_job_that_stops_in_time_loses_less_than_one_that_is_killed():
     ways = dict(study_evolving.WAYS["walltime"]["limit of two hours"])
     del ways["killed for good"]
@@ -82,11 +112,12 @@ def test_all_pairs_of_beliefs_run_and_exact_ones_are_those_of_the_oracle():
 def test_jobs_that_outgrow_their_memory_end_sooner_where_they_get_more_processors():
     ways = study_evolving.WAYS["more_processors"]["easy"]
     some = {name: ways[name] for name in ("easy, refused", "easy, at once or later")}
-    refused, later = study_evolving.rows("more_processors", some, 1, ["workload.jobs=40"])
+    few = ["workload.jobs=40", "workload.load=0.1"]  # so few that hardly one waits for another
+    refused, later = study_evolving.rows("more_processors", some, 1, few)
     assert float(refused[8]) == 0.0
     assert float(later[8]) > 50.0
     assert float(later[9]) < float(refused[9])
-    assert float(later[2]) < 0.0
+    assert float(later[2]) < -20.0
 
 
 def test_jobs_that_get_a_longer_limit_stop_less_often():
