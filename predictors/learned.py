@@ -105,6 +105,11 @@ class History:
         """How many different processor counts were seen."""
         return len(self._runs)
 
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of ln runtime between runs at one count."""
+        return self._measured.scatter
+
     def add(self, nprocs: int, runtime: float) -> bool:
         """Add a run; True if what was last predicted no longer stands.
 
@@ -244,6 +249,9 @@ class CurvePerApplication:
     min_counts : int
         Distinct counts that must have been seen before there is a prediction.
     tolerance : float
+    scatter : float
+        Standard deviation of ln runtime between runs at one count, above 0, beyond which
+        runs say nothing of the next one: there is no curve then, as with too few counts.
 
     Examples
     --------
@@ -270,6 +278,7 @@ class CurvePerApplication:
         charge: bool = True,
         min_counts: int = 3,
         tolerance: float = 0.02,
+        scatter: float = 1.0,
     ) -> None:
         if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
@@ -277,12 +286,15 @@ class CurvePerApplication:
             raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
         if not tolerance >= 0:
             raise PredictorError(f"tolerance must be at least 0, got {tolerance}")
+        if not scatter > 0:
+            raise PredictorError(f"scatter must be above 0, got {scatter}")
         self.model = model
         self.method = method
         self.calibration = calibration
         self.charge = charge
         self.min_counts = min_counts
         self.tolerance = tolerance
+        self.scatter = scatter
         self._pools = Pools(partial(History, model, tolerance))
 
     def attach(self, jobs: VisibleJobs) -> None:
@@ -293,8 +305,14 @@ class CurvePerApplication:
         """Take in a finished run; True if beliefs about its application changed."""
         history = self._pools.observed(observation)
         scale = 1.0 if isnan(observation.size) else observation.size
+        answered = self._answers(history)
         changed = history.add(observation.nprocs, observation.runtime / scale)
-        return changed and history.counts >= self.min_counts
+        answers = self._answers(history)
+        return answers != answered or (changed and answers)
+
+    def _answers(self, history: History) -> bool:
+        """Return whether an application's runs are enough, and alike enough, for a curve."""
+        return history.counts >= self.min_counts and history.scatter <= self.scatter
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of a job at each count, None if too little was seen."""
@@ -328,4 +346,4 @@ class CurvePerApplication:
 
     def _history(self, job: int) -> History | None:
         history = self._pools.of(job)
-        return None if history is None or history.counts < self.min_counts else history
+        return history if history is not None and self._answers(history) else None

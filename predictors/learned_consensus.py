@@ -63,7 +63,7 @@ class ConsensusPerApplication(CurvePerApplication):
     Parameters
     ----------
     model : Consensus
-    method, calibration, charge, min_counts, tolerance
+    method, calibration, charge, min_counts, tolerance, scatter
         As `CurvePerApplication` has them.
     memory : bool
         Whether past errors count.
@@ -87,9 +87,10 @@ class ConsensusPerApplication(CurvePerApplication):
         charge: bool = True,
         min_counts: int = 1,
         tolerance: float = 0.02,
+        scatter: float = 1.0,
         memory: bool = True,
     ) -> None:
-        super().__init__(model, method, calibration, charge, min_counts, tolerance)
+        super().__init__(model, method, calibration, charge, min_counts, tolerance, scatter)
         self.memory, self._consensus = memory, model
 
     def attach(self, jobs: VisibleJobs) -> None:

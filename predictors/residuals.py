@@ -11,7 +11,7 @@ Constants and the two refinements were chosen on the families of `workloads.shap
 with runs at powers of two and noise of 0.1.
 """
 
-from math import exp, log, nan
+from math import exp, log, nan, sqrt
 
 import numpy as np
 from numba import njit
@@ -196,6 +196,12 @@ class MeasuredCounts:
         """Return the geometric mean of the runs kept at a count, NaN without any."""
         place = self._places.get(nprocs)
         return nan if place is None else exp(self._means.item(place))
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of ln runtime between runs at one count, `NOISE` among them."""
+        more = max(self._numbers.sum() - self._numbers.size, 0.0)
+        return sqrt((max(self._squares, 0.0) + PRIOR * NOISE) / (more + PRIOR))
 
     def add(self, nprocs: int, runtime: float) -> None:
         """Add a run, or its ratio; the oldest one at its count goes if too many are kept there."""

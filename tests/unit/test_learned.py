@@ -6,6 +6,7 @@ import pytest
 from predictors.adept import Adept
 from predictors.amdahl import Amdahl
 from predictors.base import Explanation, Observation, VisibleJobs
+from predictors.errors import PredictorError
 from predictors.learned import CurvePerApplication
 from predictors.usl import UniversalScalability
 
@@ -32,6 +33,26 @@ def visible(application, size=None, size_class=None) -> VisibleJobs:
 
 def seen(application, nprocs, runtime, size=np.nan, size_class=-1) -> Observation:
     return Observation(application, size_class, size, nprocs, runtime, 0.0)
+
+
+def test_runs_that_are_nothing_alike_say_nothing_of_the_next_one():
+    """At one count ln runtime spreads by 2.3; a job of that application has no curve again."""
+    predictor = CurvePerApplication(Amdahl(), "amdahl", min_counts=2)
+    predictor.attach(visible([0, 1]))
+    for application, spread in ((0, 0.05), (1, 2.3)):
+        for nprocs in (1, 2, 4):
+            predictor.observe(seen(application, nprocs, 100 / nprocs))
+        assert predictor.curve(application, np.array([4])) is not None
+        changes = [
+            predictor.observe(seen(application, 2, 50 * np.exp(sign * spread)))
+            for sign in (1, -1, 1, -1, 1, -1)
+        ]
+        assert any(changes) == (application == 1)
+    assert predictor.curve(0, np.array([4])) is not None
+    assert predictor.curve(1, np.array([4])) is None
+    assert predictor.explain(1, 4).method == "requested_time"
+    with pytest.raises(PredictorError, match="scatter must be above 0, got 0"):
+        CurvePerApplication(Amdahl(), "amdahl", scatter=0.0)
 
 
 @pytest.fixture
