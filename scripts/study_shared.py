@@ -230,8 +230,9 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--kinds", nargs="+", default=["rounds", "bursts"])
-    parser.add_argument("--levels", nargs="+", default=list(ROUNDS))
+    kinds = ["rounds", "bursts"]
+    parser.add_argument("--kinds", nargs="+", default=kinds, choices=kinds)
+    parser.add_argument("--levels", nargs="+", default=list(ROUNDS), choices=list(ROUNDS))
     parser.add_argument("--policies", nargs="+", choices=sorted({*TWINS, *RENEWED}))
     parser.add_argument("--table", default="gains", choices=list(TABLES))
     parser.add_argument("overrides", nargs="*", help="further overrides, such as workload.jobs=100")
