@@ -364,8 +364,19 @@ def _reason(prefix: str, key: str) -> str:
 
 
 def _counted(run: Figures, prefix: str) -> str:
-    parts = [f"{_reason(prefix, key)}: {value:g}" for key, value in _under(run, prefix)]
+    parts = [f"{_reason(prefix, key)}: {_number(value)}" for key, value in _under(run, prefix)]
     return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _number(count: float) -> str:
+    """Return a count, or a mean of counts.
+
+    Examples
+    --------
+    >>> _number(5681), _number(13.6666667)
+    ('5,681', '13.7')
+    """
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
 
 
 def _under(run: Figures, prefix: str) -> list[tuple[str, float]]:
@@ -382,12 +393,8 @@ def warnings(run: Figures) -> list[str]:
     ):
         count = run.get(key)
         if isinstance(count, int | float) and count:
-            lines.append(f"{text}: {count:,.0f}{_counted(run, prefix)}.")
-    excess = run.get("excess_processors")
-    if isinstance(excess, int | float) and excess:
-        lines.append(
-            f"The recorded schedule holds up to {excess:,.0f} processors more than the machine has."
-        )
+            mean = " on average" if isinstance(run.get("replications"), int) else ""
+            lines.append(f"{text}{mean}: {_number(count)}{_counted(run, prefix)}.")
     if run.get("replications_identical"):
         lines.append(
             f"The {run.get('replications')} replications are identical: no interval can be had."
@@ -406,6 +413,25 @@ def warnings(run: Figures) -> list[str]:
     share = run.get("share_assumed_serial_time")
     if isinstance(share, float) and share > 0:
         lines.append(f"T(1) lies below every measured count for {100 * share:.1f} % of the jobs.")
+    return lines
+
+
+def recorded_warnings(sides: Sequence[Side]) -> list[str]:
+    """Return what sets the log's own schedule apart from a simulated one, a sentence each."""
+    run, shown = sides[0].figures, [side for side in sides if side.policy == NOBODY]
+    lines = []
+    for side in shown[:1]:
+        excess = side.figures.get("excess_processors")
+        if isinstance(excess, int | float) and excess:
+            lines.append(
+                f"The recorded schedule holds up to {excess:,.0f} processors more than "
+                f"cluster.processors={side.figures.get('processors'):.0f}."
+            )
+    if isinstance(run.get("replications"), int) and (shown or recorded(sides)):
+        lines.append(
+            "Simulated windows of the log start on an empty machine; the recorded waits in them "
+            "hold what was running and queued before."
+        )
     return lines
 
 
@@ -465,7 +491,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in said:
         console.print(f"[dim]{escape(line)}[/]")
-    for line in warnings(run):
+    for line in [*recorded_warnings(sides), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()

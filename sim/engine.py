@@ -142,10 +142,11 @@ class Engine:
             np.zeros(number) if luck is None else luck,
             np.asarray(truth.malleable, bool).tolist(),
         )
+        self.log = Logbook(number)
         self.view.measured_efficiency = EfficiencySensor(
             truth.serial_time,
             self.work.runtime,
-            self.view.running,
+            self.log.held,
             lambda: self.clock._now,
             sensor_key,
             getattr(policy, "sensor_noise", DEFAULT_NOISE),
@@ -157,7 +158,6 @@ class Engine:
         self.view.idle = self.free.ranges
         self.load = self._watch_load()
         self.scheduler = policy.begin(self.view)
-        self.log = Logbook(number)
         self.resizer = Resizer(self, limited=overrun == "kill")
         self.looks = 0
         self.events = 0

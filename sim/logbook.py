@@ -32,10 +32,15 @@ class Logbook:
         self._decided: list[bool] = []
         self._stretches: list[tuple[int, float, int, Ranges]] = []
         self._stretch_end: list[float] = []
+        self._held: dict[int, int] = {}
 
     def is_started(self, job: int) -> bool:
         """Say whether a job runs or has run."""
         return self._status[job] != "waiting"
+
+    def held(self, job: int) -> int:
+        """Return how many processors a job holds, 0 while it does not run."""
+        return self._held.get(job, 0)
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
@@ -48,6 +53,7 @@ class Logbook:
         if self._first_start[job] is None:
             self._first_start[job] = now
         self._status[job] = "running"
+        self._held[job] = processors
         place = self._last_run[job] = len(self._runs)
         self._runs.append((job, run.number, now, processors, belief))
         self._decided.append(decided)
@@ -65,6 +71,7 @@ class Logbook:
         """Note that a run goes on with other processors."""
         self._stretch_end[run.stretch] = now
         run.stretch = len(self._stretches)
+        self._held[run.job] = run.processors
         self._stretches.append((self._last_run[run.job], now, run.processors, run.nodes))
         self._stretch_end.append(now)
 
@@ -83,12 +90,14 @@ class Logbook:
         self._stretch_end[run.stretch] = now
         self._end[run.job] = now
         self._status[run.job] = status
+        del self._held[run.job]
         self.ended += 1
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
+        del self._held[run.job]
 
     def records(
         self,

@@ -121,6 +121,8 @@ def _check(trace: Trace, machine: Machine, evolving: bool) -> None:
     if "recorded_wait_time" not in trace.jobs:
         raise ConfigError(f"policy=recorded: {trace.source} records no schedule; it needs a log")
     missing = int((trace.jobs["recorded_wait_time"] < 0).sum())
+    if missing == len(trace.jobs):
+        raise ConfigError(f"policy=recorded: {trace.source} records no wait of any job")
     if missing:
         raise ConfigError(
             f"policy=recorded: {trace.source} records no wait of {missing} of {len(trace.jobs)} "

@@ -1,12 +1,11 @@
 """What can be measured of a running job from the outside: instruments, with their noise."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import exp
 
 from predictors.base import FloatArray
 from predictors.oracle import normal_draw
 from sim.errors import PolicyError
-from sim.view import Run
 
 DEFAULT_NOISE = 0.05
 """Standard deviation of the logarithm of a measurement's error where a policy states none."""
@@ -28,8 +27,9 @@ class EfficiencySensor:
     serial_time : numpy.ndarray of float, shape (n,), seconds
     runtime : callable
         Job index and count to the true runtime in seconds.
-    running : mapping of int to Run
-        The runs in progress, by job index.
+    held : callable
+        Job index to the processors that it holds by the engine's own books, 0 while it
+        does not run: what a policy writes into its view has no say.
     now : callable
         Returns the present instant, seconds.
     key : int
@@ -40,9 +40,8 @@ class EfficiencySensor:
     Examples
     --------
     >>> import numpy as np
-    >>> runs = {0: Run(0, 0, ((0, 4),), 5, 0.0, 40.0)}
     >>> truth = (np.array([100.0]), lambda job, count: 40.0)
-    >>> EfficiencySensor(*truth, runs, lambda: 10.0, key=1, noise=0.0)(0)
+    >>> EfficiencySensor(*truth, lambda job: 5, lambda: 10.0, key=1, noise=0.0)(0)
     0.5
     """
 
@@ -50,14 +49,14 @@ class EfficiencySensor:
         self,
         serial_time: FloatArray,
         runtime: Callable[[int, int], float],
-        running: Mapping[int, Run],
+        held: Callable[[int], int],
         now: Callable[[], float],
         key: int,
         noise: float,
     ) -> None:
         self._serial_time = serial_time
         self._runtime = runtime
-        self._running = running
+        self._held = held
         self._now = now
         self._key = key
         self._noise = noise
@@ -71,8 +70,8 @@ class EfficiencySensor:
         PolicyError
             If the job does not run.
         """
-        run, now = self._running.get(job), self._now()
-        if run is None:
+        processors, now = self._held(job), self._now()
+        if not processors:
             raise PolicyError(
                 f"the efficiency of job index {job} was asked for, which does not run: "
                 "only running jobs can be measured"
@@ -80,9 +79,8 @@ class EfficiencySensor:
         instant, number, measured = self._last.get(job, (-1.0, -1, 0.0))
         if number < 0 or instant != now:
             number += 1
-            true = float(self._serial_time[job])
-            true /= run.processors * self._runtime(job, run.processors)
-            measured = true
+            measured = float(self._serial_time[job])
+            measured /= processors * self._runtime(job, processors)
             if self._noise > 0.0:
                 measured *= exp(self._noise * normal_draw(self._key, job, number))
             self._last[job] = now, number, measured

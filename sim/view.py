@@ -62,9 +62,6 @@ class Request(NamedTuple):
     time: float
 
 
-Sensors = Callable[[int, float], tuple[FloatArray, FloatArray, FloatArray]]
-
-
 def _nothing() -> Ranges:
     return ()
 

@@ -108,16 +108,22 @@ def _draw_shapes(
     if "A" in trace.models:
         return _model_shapes(trace, family, rng, processors)
     if options.applications == "log":
-        application = _logged_applications(trace.jobs)
+        application = _logged_applications(trace)
         return family.draw(rng, int(application.max()) + 1, processors), application
     return family.draw(rng, int(options.applications), processors), None
 
 
-def _logged_applications(jobs: pd.DataFrame) -> IntArray:
+def _logged_applications(trace: Trace) -> IntArray:
     """Return the log's applications, by executable where it has not said; numbered from 0."""
-    if "application" not in jobs:
-        return labels_by(jobs, "executable")
-    return np.unique(jobs["application"], return_inverse=True)[1].astype(np.int64)
+    jobs = trace.jobs
+    if "application" in jobs:
+        return np.unique(jobs["application"], return_inverse=True)[1].astype(np.int64)
+    if not (jobs["executable"] >= 0).any():
+        raise WorkloadError(
+            f"workload.applications=log: {trace.source} records no applications; give their "
+            "number, such as workload.applications=50"
+        )
+    return labels_by(jobs, "executable")
 
 
 def _model_shapes(

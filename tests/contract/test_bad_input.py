@@ -28,6 +28,7 @@ CONFIGURATIONS = [
     (["workload.load=high"], "workload.load=high", "number"),
     (["workload.estimates=guess"], "guess", "tsafrir"),
     (["workload.applications=0"], "applications", "at least 1"),
+    (["workload.applications=log"], "workload.applications=log", "records no applications"),
     (["workload.popularity=-1"], "popularity", "at least 0"),
     (["workload.size=secret"], "secret", "hidden"),
     (["moldability.share=1.5"], "share", "1.5"),

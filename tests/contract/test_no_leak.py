@@ -25,6 +25,7 @@ from sim.engine import Engine
 from sim.errors import PolicyError
 from sim.machine import Dedicated
 from sim.run import play, set_scene
+from sim.view import Run
 from workloads.base import Trace
 
 prepare()
@@ -271,6 +272,46 @@ def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
     assert all(value != true for value, true in answers)
     assert 0.03 < errors.std() < 0.07
     assert len(set(errors)) == len(errors)
+
+
+class Forging(Prying):
+    """Writes runs of its own into the view, and other counts into those that are there."""
+
+    sensor_noise = 0.0
+
+    def look(self):
+        view = self.view
+        waiting = [job for job in range(len(view.submit_time)) if job not in view.running]
+        for job in waiting:
+            view.running[job] = Run(job, 0, (), 1, 0.0, 0.0)
+            with pytest.raises(PolicyError, match="does not run"):
+                view.measured_efficiency(job)
+            del view.running[job]
+        for job, run in view.running.items():
+            held, run.processors = run.processors, run.processors + 3
+            self.measured.setdefault(job, set()).add(view.measured_efficiency(job))
+            run.processors = held
+        return self.scheduler.look()
+
+
+def test_what_a_policy_writes_into_its_view_opens_no_other_count(log, monkeypatch):
+    config = composed(f"workload.path={log()}", "policy=fcfs", "predictor=user_estimate")
+    policies = []
+
+    def forge(node, key, **more):
+        made = build(node, key, **more)
+        if key == "policy":
+            made = Forging(made)
+            policies.append(made)
+        return made
+
+    monkeypatch.setattr("sim.run.build", forge)
+    outcome = play(config, config, set_scene(config, 0)).outcome
+    jobs = outcome.trace.jobs
+    exact = outcome.truth.serial_time / (jobs["requested_processors"] * jobs["reference_runtime"])
+    measured = policies[0].measured
+    assert len(measured) > JOBS // 2
+    assert all(np.allclose(list(values), exact[job]) for job, values in measured.items())
 
 
 SETTINGS = {

@@ -93,7 +93,7 @@ def test_the_recorded_schedule_is_replayed_as_a_run(command, log):
     ]  # fmt: skip
     assert not len(pd.read_parquet(log.parent / "run/predictions.parquet"))
     assert (log.parent / "run/schedule.png").is_file()
-    assert "processors more than the machine has" not in ended.out
+    assert "processors more than" not in ended.out
 
 
 def test_the_recorded_schedule_is_a_baseline_as_any(command, log):
@@ -115,9 +115,8 @@ def test_a_machine_that_is_too_small_is_said_with_the_largest_excess(command, tm
     ended, summary, _ = run(command, log, "policy=recorded", "baseline=null", "export=[csv,swf]")
     assert summary["excess_processors"] == 4
     assert summary["utilization"] > 1
-    assert "The recorded schedule holds up to 4 processors more than the machine has." in " ".join(
-        ended.out.split()
-    )
+    said = "The recorded schedule holds up to 4 processors more than cluster.processors=8."
+    assert said in " ".join(ended.out.split())
 
 
 @pytest.mark.parametrize(
@@ -139,6 +138,15 @@ def test_what_no_log_recorded_is_refused_with_the_reason(command, log, more, rea
     assert ended.status == 2
     assert "policy=recorded: " in ended.err
     assert reason in ended.err
+
+
+def test_a_log_without_any_wait_is_refused_without_a_way_out(command, tmp_path):
+    lines = [job_line(job_number=i, submit_time=i, wait_time=-1) for i in (1, 2)]
+    log = write_log(tmp_path, *lines)
+    more = ("policy=recorded", "baseline=null", *QUIET)
+    ended = command("workload=swf", f"workload.path={log}", *more)
+    assert ended.status == 2
+    assert ended.err.strip().endswith("records no wait of any job")
 
 
 def test_models_have_no_schedule_to_replay(command):

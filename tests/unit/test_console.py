@@ -79,6 +79,28 @@ def test_a_recorded_schedule_has_a_column_where_the_times_are_the_logs_own():
         assert "recorded" not in printed(other, BASE)
 
 
+def test_recorded_waits_of_windows_hold_what_was_before_them():
+    own = RUN.figures | {"recorded_mean_response_time": 45.0, "recorded_times_kept": True}
+    said = "the recorded waits in them hold"
+    replicated = own | {"replications": 3}
+    assert said in printed(Side(replicated, "sa", "adept"), BASE)
+    assert said in printed(Side(replicated, "recorded"), BASE)
+    assert said not in printed(Side(own, "sa", "adept"), BASE)
+    assert said not in printed(Side(replicated | {"recorded_times_kept": False}, "sa", "a"), BASE)
+
+
+def test_an_excess_is_said_of_a_recorded_baseline_too():
+    base = Side({"excess_processors": 24, "processors": 96}, "recorded", is_baseline=True)
+    said = "holds up to 24 processors more than cluster.processors=96."
+    assert said in printed(RUN, base)
+    assert said in printed(Side(base.figures, "recorded"), base)
+
+
+def test_means_of_counts_are_said_as_such():
+    text = printed({"replications": 3, "dropped_jobs": 41 / 3, "dropped_jobs_zero_runtime": 41 / 3})
+    assert "Jobs dropped on average: 13.7 (zero runtime: 13.7)." in text
+
+
 def test_null_is_a_dash_with_its_reason():
     trace, _, records = random_run(4, 6, 4, plain=True)
     rigid = rigid_truth(trace)

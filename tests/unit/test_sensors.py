@@ -5,15 +5,14 @@ import pytest
 
 from sim.errors import PolicyError
 from sim.sensors import EfficiencySensor
-from sim.view import Run
 
 
 def sensor(noise=0.05, now=None):
-    runs = {3: Run(3, 0, ((0, 3),), 4, 0.0, 40.0)}
+    held = {3: 4}
     clock = [0.0] if now is None else now
     serial = np.full(5, 120.0)
-    measure = EfficiencySensor(serial, lambda job, n: 150.0 / n, runs, lambda: clock[0], 9, noise)
-    return measure, runs, clock
+    instruments = (lambda job, n: 150.0 / n, lambda job: held.get(job, 0), lambda: clock[0])
+    return EfficiencySensor(serial, *instruments, 9, noise), held, clock
 
 
 def test_a_running_job_is_measured_on_what_it_holds():
@@ -21,10 +20,10 @@ def test_a_running_job_is_measured_on_what_it_holds():
 
 
 def test_a_job_that_does_not_run_is_not_measured():
-    measure, runs, _ = sensor()
+    measure, held, _ = sensor()
     with pytest.raises(PolicyError, match="job index 2 was asked for"):
         measure(2)
-    del runs[3]
+    del held[3]
     with pytest.raises(PolicyError, match="job index 3"):
         measure(3)
 

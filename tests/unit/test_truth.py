@@ -580,7 +580,7 @@ def test_without_a_table_one_job_and_many_pairs_agree_to_the_bit(family):
 
 def test_large_tables_are_not_kept_and_agree():
     trace = make_trace(40)
-    trace.jobs.loc[:, "executable"] = -1
+    trace = replace(trace, jobs=trace.jobs.assign(application=np.arange(40)))
     kept = build(trace=trace, applications="log")
     wide = build_truth(trace, Downey(parallelism_max=P), Streams(1), 200_000, applications="log")
     assert kept._table is not None
