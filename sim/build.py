@@ -2,8 +2,9 @@
 
 import importlib
 import inspect
+import os
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -21,6 +22,9 @@ _WORDS: Mapping[object, str] = {
     Path: "a path",
     type(None): "null",
 }
+_PLURALS: Mapping[object, str] = {int: "whole numbers", float: "numbers", str: "texts"}
+_ORIGINS: Mapping[object, str] = {Mapping: "keys and values", os.PathLike: "a path"}
+_LISTS = (list, tuple, Sequence, Iterable)
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
@@ -40,6 +44,8 @@ def _fits_one(value: object, hint: Any) -> bool:
         return isinstance(value, str)
     if hint in (bool, type(None)):
         return isinstance(value, hint)
+    if get_origin(hint) in _LISTS and isinstance(value, list | tuple):
+        return all(any(fits(each, part) for part in get_args(hint)) for each in value)
     return not isinstance(value, str | int | float | None) or hint is Any
 
 
@@ -50,6 +56,8 @@ def fits(value: object, hint: Any) -> bool:
     --------
     >>> fits(3, float), fits(True, int), fits("abc", int | None), fits(None, int | None)
     (True, False, False, True)
+    >>> fits([1, 8], Sequence[int]), fits([1, "b"], Sequence[int])
+    (True, False)
     """
     return any(_fits_one(value, each) for each in _alternatives(hint))
 
@@ -66,9 +74,17 @@ def allowed(hint: Any) -> str:
     for each in _alternatives(hint):
         if get_origin(each) is Literal:
             words += [str(choice) for choice in get_args(each)]
-        elif (word := _WORDS.get(each, "a list" if get_origin(each) else _PART)) not in words:
+        elif (word := _WORDS.get(each) or _listed(each)) not in words:
             words.append(word)
     return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+
+
+def _listed(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in _LISTS:
+        elements = _PLURALS.get(get_args(hint)[0])
+        return "a list" if elements is None else f"a list of {elements}"
+    return _PART if origin is None else _ORIGINS.get(origin, _PART)
 
 
 def _located(target: object, key: str) -> Any:

@@ -1,6 +1,7 @@
 """Building parts from configuration: types, targets, and errors with the full key."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 import pytest
@@ -66,6 +67,12 @@ def test_what_cannot_be_built_is_refused_with_its_full_key(node, message):
         (7, int | Literal["log"], True),
         ([1, 2], Sequence[int], True),
         ("ab", Sequence[int], False),
+        ([1, "b"], Sequence[int], False),
+        ([1.5, 4], Sequence[int], False),
+        ([1, 4], Sequence[float], True),
+        ([1, None], tuple[int, int | None], True),
+        ([1, "b"], tuple[int, int | None], False),
+        (["a", "b"], str | Sequence[str], True),
         ("x", Any, True),
         (True, bool, True),
         (1, bool, False),
@@ -77,4 +84,15 @@ def test_values_against_type_hints(value, hint, expected):
 
 def test_what_is_allowed_is_said_in_words():
     assert allowed(int | Literal["log"] | None) == "a whole number, log or null"
-    assert allowed(Sequence[int]) == "a list"
+    assert allowed(Sequence[int]) == "a list of whole numbers"
+    assert allowed(Sequence[Any]) == "a list"
+    assert allowed(Mapping[str, float] | None) == "keys and values or null"
+    assert allowed(str | PathLike[str] | None) == "text, a path or null"
+
+
+def test_what_a_list_holds_is_checked_too():
+    repaired = {"_target_": "predictors.repaired.Repaired", "before": NOISY}
+    assert build(repaired | {"counts": [4, 8]}, "predictor").counts == (4, 8)
+    for counts in (["a", "b"], [1.5, 4], 8):
+        with pytest.raises(ConfigError, match=r"predictor\.counts=.*a list of whole numbers$"):
+            build(repaired | {"counts": counts}, "predictor")

@@ -43,11 +43,8 @@ def test_runs_that_are_nothing_alike_say_nothing_of_the_next_one():
         for nprocs in (1, 2, 4):
             predictor.observe(seen(application, nprocs, 100 / nprocs))
         assert predictor.curve(application, np.array([4])) is not None
-        changes = [
+        for sign in (1, -1, 1, -1, 1, -1):
             predictor.observe(seen(application, 2, 50 * np.exp(sign * spread)))
-            for sign in (1, -1, 1, -1, 1, -1)
-        ]
-        assert any(changes) == (application == 1)
     assert predictor.curve(0, np.array([4])) is not None
     assert predictor.curve(1, np.array([4])) is None
     assert predictor.explain(1, 4).method == "requested_time"
