@@ -278,7 +278,7 @@ class CurvePerApplication:
         charge: bool = True,
         min_counts: int = 3,
         tolerance: float = 0.02,
-        scatter: float = 1.0,
+        scatter: float = 0.5,
     ) -> None:
         if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")

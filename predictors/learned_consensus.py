@@ -87,7 +87,7 @@ class ConsensusPerApplication(CurvePerApplication):
         charge: bool = True,
         min_counts: int = 1,
         tolerance: float = 0.02,
-        scatter: float = 1.0,
+        scatter: float = 0.5,
         memory: bool = True,
     ) -> None:
         super().__init__(model, method, calibration, charge, min_counts, tolerance, scatter)

@@ -139,7 +139,8 @@ def means_over_settings(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
             {"policy": r["policy"], "predictor": r["predictor"], "kept": r["kept"][0]}
             for r in rows
             if r["part"] == "kept" and r["gain"] > WORTH
-        ]
+        ],
+        columns=["policy", "predictor", "kept"],
     )
     found = []
     for (policy, predictor), mine in frame.groupby(["policy", "predictor"], sort=False):
