@@ -76,7 +76,10 @@ def ratios(monkeypatch, name, policies, load, jobs, replications=5):
         return [one for one in wanted if one["policy"] in policies]
 
     monkeypatch.setattr(study_moldable, "settings", some)
-    found = study_moldable.summaries(name, [f"workload.jobs={jobs}"], replications)
+    jobs_of = [f"workload.jobs={jobs}"]
+    if name != "molding_of_downey":
+        jobs_of.append("workload.types=all")  # Lublin's model as published
+    found = study_moldable.summaries(name, jobs_of, replications)
     response = {
         rule: study_moldable.column(runs, "mean_response_time") for (rule, _), runs in found.items()
     }
