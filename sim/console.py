@@ -463,10 +463,10 @@ def notes(run: Figures) -> list[str]:
 
 
 def given_notes(sides: Sequence[Side]) -> list[str]:
-    """Return what the predictors were given, where summaries say it."""
+    """Return what the predictors were given, where summaries say it and somebody was asked."""
     run, others = sides[0].figures, sides[1:]
     own = given_line(run)
-    if own is None:
+    if own is None or sides[0].policy == NOBODY:
         return []
     lines = [f"The predictor was given: {own}."]
     if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):

@@ -181,3 +181,9 @@ def test_the_last_line_says_where_the_artefacts_lie(monkeypatch, tmp_path):
     assert printed({"jobs": 1}, folder=tmp_path / "runs" / "a").endswith("\nArtefacts: runs/a\n")
     outside = tmp_path.parent / "b"
     assert printed({"jobs": 1}, folder=outside).endswith(f"\nArtefacts: {outside}\n")
+
+
+def test_nothing_is_said_of_what_was_given_where_nobody_was_asked():
+    given = {"given_runs": 3, "given_charged": False, "given_sizes": "hidden"}
+    assert "The predictor was given: 3 runs" in printed(Side(given, "sa", "adept"))
+    assert "was given" not in printed(Side(given, "recorded", "adept"))
