@@ -1,5 +1,6 @@
 """What every estimator of runtime over processor counts alone does alike."""
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from predictors.observations import (
 from predictors.remarks import check_level, refuse_unusable
 
 
-class CurveEstimator:
+class CurveEstimator(ABC):
     """Fit to runs and answer for counts; subclasses bring the model.
 
     Answers keep to what was measured (`predictors.measured`); `predict_model` is the
@@ -114,21 +115,21 @@ class CurveEstimator:
         """Say which counts lie beyond `declines_after_`: their grade has the code ``declining``."""
         return self._evidence.declining(self._targets(nprocs))
 
+    @abstractmethod
     def _learn(self, curve: ObservedCurve) -> None:
         """Learn from observations that are checked."""
-        raise NotImplementedError  # pragma: no cover
 
+    @abstractmethod
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
         """Return what the model says, seconds, shape (t,)."""
-        raise NotImplementedError  # pragma: no cover
 
+    @abstractmethod
     def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the range around what the model says, each of shape (t,)."""
-        raise NotImplementedError  # pragma: no cover
 
+    @abstractmethod
     def _remarks(self, targets: FloatArray) -> list[Remark]:
         """Return what the model has to say of distinct targets."""
-        raise NotImplementedError  # pragma: no cover
 
     def _targets(self, nprocs: ArrayLike, inputs: dict[str, ArrayLike] | None = None) -> FloatArray:
         if inputs:

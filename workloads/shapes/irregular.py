@@ -1,5 +1,6 @@
 """Shapes that break the usual models: superlinear steps, and times that rise again."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +24,34 @@ from workloads.shapes.counts import parse_counts
 _MOST_STEPS = 5
 
 
+class SerialPart(ABC):
+    """What curves with a serial part have alike, whose time falls throughout.
+
+    Attributes
+    ----------
+    s : numpy.ndarray of float, shape (applications,)
+        Serial fraction.
+    """
+
+    s: FloatArray
+
+    @abstractmethod
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return T(n)/T(1), elementwise."""
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return the machine: the time falls throughout (1 for a purely serial one)."""
+        return np.where(self.s[application] < 1, processors, 1).astype(np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of the serial part's overhead, s (1 - 1/n), in the time."""
+        s = self.s[application]
+        overhead = s * (1.0 - 1.0 / np.asarray(n, float))
+        return np.asarray(overhead / self.relative_time(application, n), float)
+
+
 @dataclass(frozen=True)
-class StepwiseCurve:
+class StepwiseCurve(SerialPart):
     """T(n) = s + (1 - s)/n · gain^(steps reached), relative to T(1).
 
     Attributes
@@ -46,16 +73,6 @@ class StepwiseCurve:
         reached = (n[..., None] >= self.steps[application]).sum(axis=-1)
         parallel = self.gain[application] ** reached / n
         return np.asarray(1.0 - (1.0 - self.s[application]) * (1.0 - parallel), float)
-
-    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
-        """Return the machine: the time falls throughout (1 for a purely serial one)."""
-        return np.where(self.s[application] < 1, processors, 1).astype(np.int64)
-
-    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return the share of the serial part's overhead, s (1 - 1/n), in the time."""
-        s = self.s[application]
-        overhead = s * (1.0 - 1.0 / np.asarray(n, float))
-        return np.asarray(overhead / self.relative_time(application, n), float)
 
 
 class Stepwise:

@@ -20,10 +20,11 @@ from workloads.shapes.base import (
     log_uniform,
 )
 from workloads.shapes.counts import is_allowed, parse_counts
+from workloads.shapes.irregular import SerialPart
 
 
 @dataclass(frozen=True)
-class SpecialCurve:
+class SpecialCurve(SerialPart):
     """T(n) = s + (1 - s)/n on the counts of a family, (1 - s)/n times a factor elsewhere.
 
     Attributes
@@ -56,16 +57,6 @@ class SpecialCurve:
         s = self.s[application]
         factor = np.where(self.holds(application, n), 1.0, self.slowdown[application])
         return np.asarray(s + (1.0 - s) * factor / np.asarray(n, float), float)
-
-    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
-        """Return the machine: the time falls from one count of a family to the next."""
-        return np.where(self.s[application] < 1, processors, 1).astype(np.int64)
-
-    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
-        """Return the share of the serial part's overhead, s (1 - 1/n), in the time."""
-        s = self.s[application]
-        overhead = s * (1.0 - 1.0 / np.asarray(n, float))
-        return np.asarray(overhead / self.relative_time(application, n), float)
 
 
 class Special:
