@@ -15,8 +15,8 @@ run: .venv/installed
 test: .venv/installed
 	$(BIN)/python -m pytest
 
-# Everything that the plain tests leave out: real logs (MOLDSIM_DATA names their folder), a
-# browser, Slurm, evalys, documentation; skipped with a message where it cannot be installed.
+# Everything that the plain tests leave out: real logs (MOLDSIM_DATA names their folder), wrong
+# variants of the source, a browser, Slurm, evalys, documentation; skipped with a message where it cannot be installed.
 test-extra: .venv/installed
 	scripts/test_extra.sh
 

@@ -16,19 +16,19 @@ from rich.console import Console
 
 from predictors import Adept
 from predictors.base import RuntimePredictor
-from predictors.learned import CurvePerApplication
-from predictors.oracle import Oracle
-from sim.calibration import observations, plan_calibration
-from sim.engine import simulate
-from sim.machine import Dedicated
+from predictors.in_loop.learned import CurvePerApplication
+from predictors.in_loop.oracle import Oracle
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from workloads.lublin import Lublin
-from workloads.shapes.downey import Downey
+from sim.simulation.calibration import observations, plan_calibration
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 LIMIT = 3.0
 """How many times the oracle's time ADEPT may take."""
@@ -51,12 +51,14 @@ def measure(jobs: int, rounds: int, seed: int = 1) -> dict[str, float]:
         for name, predictor in predictors.items():
             begin = time.process_time()
             records = simulate(
-                trace,
-                truth,
-                policy,
-                predictor,
-                Dedicated(PROCESSORS),
-                known=known if name == "adept" else (),
+                Setup(
+                    trace,
+                    truth,
+                    policy,
+                    predictor,
+                    Dedicated(PROCESSORS),
+                    known=known if name == "adept" else (),
+                )
             )
             seconds = time.process_time() - begin
             found[name] = min(found.get(name, np.inf), seconds)

@@ -20,24 +20,24 @@ from rich.table import Table
 
 from benchmarks.floor import best_of, replay_bare
 from predictors.base import RuntimePredictor
-from predictors.oracle import Oracle
-from predictors.user_estimate import UserEstimate
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from predictors.in_loop.oracle import Oracle
+from predictors.in_loop.user_estimate import UserEstimate
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill
-from sim.policies.base import Allocation, Backfill
+from sim.policies.base import Allocation, Backfill, Policy
 from sim.policies.order import FirstComeFirstServed
 from workloads.base import Trace
-from workloads.logs import SwfWorkload
-from workloads.lublin import Lublin
-from workloads.shapes import Downey, NoMoldability, ShapeFamily
+from workloads.logs.log import SwfWorkload
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
+from workloads.shapes.family import NoMoldability, ShapeFamily
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 SEED = 1
 BACKFILLS: dict[str, Backfill] = {
@@ -90,7 +90,7 @@ def run(trace: Trace, processors: int, rule: str) -> Callable[[], object]:
         if rule == "sa":
             predictor = Oracle()
             predictor.bind_truth(truth.runtimes, 0)
-        return simulate(trace, truth, policy, predictor, Dedicated(processors))
+        return simulate(Setup(trace, truth, policy, predictor, Dedicated(processors)))
 
     return action
 

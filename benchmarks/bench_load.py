@@ -9,11 +9,11 @@ from time import process_time
 import numpy as np
 import pandas as pd
 
-from predictors.forecast import NwsMixture
-from predictors.rational import RationalPolynomial
-from sim.load import BackgroundLoad
-from sim.load_beliefs import LoadBeliefs
-from sim.load_sensors import LoadSensors
+from predictors.under_load.forecast import NwsMixture
+from predictors.under_load.rational import RationalPolynomial
+from sim.background.background import BackgroundLoad
+from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_sensors import LoadSensors
 from workloads.streams import Streams
 
 

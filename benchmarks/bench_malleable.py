@@ -20,27 +20,25 @@ from rich.table import Table
 from simpy.events import Event
 
 from benchmarks.floor import best_of
-from predictors.oracle import Oracle
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from predictors.in_loop.oracle import Oracle
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
-from sim.policies.base import Reallocation
+from sim.policies.base import Policy, Reallocation
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
-from sim.policies.reallocation.expand import GreedyExpansion
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
 from sim.policies.reallocation.pools import Pools
-from sim.records import Records
+from sim.state.records import Records
 from workloads.base import Trace
-from workloads.lublin import Lublin
-from workloads.shapes import Downey
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 SEED = 1
 PROCESSORS = 256
@@ -101,7 +99,7 @@ def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
     def engine() -> Records:
         predictor = Oracle()
         predictor.bind_truth(truth.runtimes, 0)
-        return simulate(trace, truth, policy, predictor, Dedicated(PROCESSORS))
+        return simulate(Setup(trace, truth, policy, predictor, Dedicated(PROCESSORS)))
 
     records = engine()
     changes = len(records.stretches.job) - jobs

@@ -16,10 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.floor import best_of, replay_bare
-from predictors.oracle import Oracle
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from predictors.in_loop.oracle import Oracle
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
@@ -28,16 +27,17 @@ from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batches import Batches
+from sim.policies.backfill.batch import Batches
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill, Skip
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from workloads.base import Trace
-from workloads.lublin import Lublin
-from workloads.shapes import Downey
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 SEED, MACHINE = 1, 256
 REPLAN = Conservative(replan=True)
@@ -83,7 +83,7 @@ class Bench:
         oracle = Oracle()
         oracle.bind_truth(self.truth.runtimes, 0)
         policy = Policy(FirstComeFirstServed(), *rule)
-        return simulate(self.trace, self.truth, policy, oracle, Dedicated(MACHINE))
+        return simulate(Setup(self.trace, self.truth, policy, oracle, Dedicated(MACHINE)))
 
 
 def measure(bench: Bench, name: str, rule, rounds: int, limit: str) -> dict:

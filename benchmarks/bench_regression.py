@@ -12,21 +12,21 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from predictors.consensus import Consensus
-from predictors.focused import FocusedRegression
-from predictors.learned_sized import RegressionPerApplication, SizedHistory
-from predictors.regression import LogLogRegression
-from sim.calibration import observations, plan_calibration
-from sim.engine import simulate
-from sim.machine import Dedicated
+from predictors.consensus.combination import Consensus
+from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
+from predictors.regression.barnes import LogLogRegression
+from predictors.regression.garren import FocusedRegression
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from workloads.lublin import Lublin
-from workloads.shapes.downey import Downey
+from sim.simulation.calibration import observations, plan_calibration
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 ROUNDS = 40
 PROCESSORS = 256
@@ -76,7 +76,7 @@ def share_of_fits(model: LogLogRegression | FocusedRegression, jobs: int = 5000)
 
     def run() -> float:
         begin = process_time()
-        simulate(trace, truth, policy, predictor, Dedicated(PROCESSORS), known=known)
+        simulate(Setup(trace, truth, policy, predictor, Dedicated(PROCESSORS), known=known))
         return process_time() - begin
 
     run()  # compiles

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sim.artefacts import Artefacts, write_run
-from sim.bounds import least_costs
-from sim.metrics import summarise
-from sim.outcome import outcome
-from sim.plots import schedule_figure
-from sim.records import Consultations, Records, Stretches
+from sim.results.artefacts import Artefacts, write_run
+from sim.results.lower_bounds import least_costs
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from sim.results.plots.schedule import schedule_figure
+from sim.state.records import Consultations, Records, Stretches
 from workloads.base import Trace
 
 LANES, LANE = 32, 8

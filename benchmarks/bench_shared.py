@@ -7,21 +7,21 @@ from collections.abc import Callable
 
 from benchmarks.bench_engine import BACKFILLS
 from benchmarks.floor import best_of
-from predictors.oracle import Oracle
-from predictors.user_estimate import UserEstimate
-from sim.engine import simulate
-from sim.load_models import RoundLoad
-from sim.machine import Dedicated, Machine
-from sim.policies import Policy
+from predictors.in_loop.oracle import Oracle
+from predictors.in_loop.user_estimate import UserEstimate
+from sim.background.models import RoundLoad
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated, Machine
+from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.shared import Shared
-from workloads.lublin import Lublin
-from workloads.shapes import Downey
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 PROCESSORS = 256
 STREAMS = Streams(1)
@@ -51,9 +51,9 @@ def action(rule: str, machine: Machine) -> Callable[[], object]:
             oracle = Oracle()
             oracle.bind_truth(TRUTH.runtimes, 0)
             policy = Policy(FirstComeFirstServed(), Conservative(), SmallestTurnaround())
-            return simulate(TRACE, TRUTH, policy, oracle, machine)
+            return simulate(Setup(TRACE, TRUTH, policy, oracle, machine))
         policy = Policy(FirstComeFirstServed(), BACKFILLS[rule], Request())
-        return simulate(TRACE, TRUTH, policy, UserEstimate(), machine)
+        return simulate(Setup(TRACE, TRUTH, policy, UserEstimate(), machine))
 
     return run
 

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from workloads.cleaning import clean
-from workloads.downey import Downey
-from workloads.export import log_of_trace
-from workloads.logs import SwfWorkload
-from workloads.lublin import Lublin
+from workloads.logs.cleaning import screen
+from workloads.logs.log import SwfWorkload
+from workloads.logs.swf import log_of_trace, read_swf, write_swf
+from workloads.models.downey import Downey
+from workloads.models.lublin import Lublin
 from workloads.streams import Streams
-from workloads.swf import read_swf, write_swf
 
 
 def best_of(repeats: int, work: Callable[[], object]) -> float:
@@ -50,7 +49,7 @@ def files(path: Path, folder: Path) -> dict[str, Callable[[], object]]:
     copy = folder / "copy.swf"
     return {
         "read": lambda: read_swf(path),
-        "clean": lambda: clean(log),
+        "clean": lambda: screen(log).take(0, None),
         "read, clean, scale": lambda: SwfWorkload(path, load=0.8).trace(Streams(seed=1)),
         "write": lambda: write_swf(copy, log),
     }

@@ -1,6 +1,6 @@
 """Hydra's sweeper for moldsim: what is finished is left out before anything is composed.
 
-Hydra takes sweepers from this namespace alone; what is done lies in `sim.sweeping`.
+Hydra takes sweepers from this namespace alone; what is done lies in `sim.sweeps.resume`.
 """
 
 import sys
@@ -57,8 +57,8 @@ class MoldsimSweeper(BasicSweeper):
         """Run every combination that is not finished yet; return nothing."""
         from sim.app import BAD_STATUS
         from sim.errors import ConfigError
-        from sim.packing import packed
-        from sim.sweeping import Sweep, samples_to_validate
+        from sim.sweeps.packing import packed
+        from sim.sweeps.resume import Sweep, samples_to_validate
 
         assert self.config is not None
         assert self.launcher is not None

@@ -8,33 +8,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from predictors.adept import Adept as Adept
-    from predictors.amdahl import Amdahl as Amdahl
-    from predictors.consensus import Consensus as Consensus
-    from predictors.cycles import OnlineCyclePredictor as OnlineCyclePredictor
+    from predictors.adept.model import Adept as Adept
+    from predictors.consensus.combination import Consensus as Consensus
+    from predictors.curves.amdahl import Amdahl as Amdahl
+    from predictors.curves.levenberg import LevenbergMarquardt as LevenbergMarquardt
+    from predictors.curves.usl import UniversalScalability as UniversalScalability
+    from predictors.cycles.offline import OfflineCyclePredictor as OfflineCyclePredictor
+    from predictors.cycles.online import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.errors import NotFittedError as NotFittedError
     from predictors.errors import PredictorError as PredictorError
     from predictors.errors import UndeterminedError as UndeterminedError
-    from predictors.focused import FocusedRegression as FocusedRegression
-    from predictors.levenberg import LevenbergMarquardt as LevenbergMarquardt
-    from predictors.offline_cycles import OfflineCyclePredictor as OfflineCyclePredictor
-    from predictors.rational import RationalPolynomial as RationalPolynomial
-    from predictors.regression import LogLogRegression as LogLogRegression
-    from predictors.usl import UniversalScalability as UniversalScalability
+    from predictors.regression.barnes import LogLogRegression as LogLogRegression
+    from predictors.regression.garren import FocusedRegression as FocusedRegression
+    from predictors.under_load.rational import RationalPolynomial as RationalPolynomial
 _MODULES = {
-    "Adept": "predictors.adept",
-    "Amdahl": "predictors.amdahl",
-    "Consensus": "predictors.consensus",
-    "FocusedRegression": "predictors.focused",
-    "LevenbergMarquardt": "predictors.levenberg",
-    "LogLogRegression": "predictors.regression",
+    "Adept": "predictors.adept.model",
+    "Amdahl": "predictors.curves.amdahl",
+    "Consensus": "predictors.consensus.combination",
+    "FocusedRegression": "predictors.regression.garren",
+    "LevenbergMarquardt": "predictors.curves.levenberg",
+    "LogLogRegression": "predictors.regression.barnes",
     "NotFittedError": "predictors.errors",
-    "OfflineCyclePredictor": "predictors.offline_cycles",
-    "OnlineCyclePredictor": "predictors.cycles",
+    "OfflineCyclePredictor": "predictors.cycles.offline",
+    "OnlineCyclePredictor": "predictors.cycles.online",
     "PredictorError": "predictors.errors",
-    "RationalPolynomial": "predictors.rational",
+    "RationalPolynomial": "predictors.under_load.rational",
     "UndeterminedError": "predictors.errors",
-    "UniversalScalability": "predictors.usl",
+    "UniversalScalability": "predictors.curves.usl",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from predictors.cli import main
+from predictors.cli.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

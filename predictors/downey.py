@@ -201,31 +201,3 @@ def integer_largest_useful(
     low, high = _candidates(end, least, most)
     gains = speedup(high, A, sigma) > speedup(low, A, sigma) * (1.0 + _ROUNDING)
     return np.asarray(np.where(gains, high, low), np.int64)
-
-
-def integer_knee(
-    A: ArrayLike, sigma: ArrayLike, least: ArrayLike = 1, most: ArrayLike | None = None
-) -> IntArray:
-    """Return the integer n in [least, most] with the largest S(n)^2/n; the smaller of a tie.
-
-    Examples
-    --------
-    >>> integer_knee(A=16.5, sigma=0.66).tolist(), integer_knee(A=60, sigma=1, most=64).tolist()
-    (17, 64)
-    """
-    low, high = _candidates(knee(A, sigma), least, most)
-    at_low, at_high = (speedup(n, A, sigma) ** 2 / n for n in (low, high))
-    return np.asarray(np.where(at_high > at_low * (1.0 + _ROUNDING), high, low), np.int64)
-
-
-def integer_largest_at_efficiency(
-    e: ArrayLike,
-    A: ArrayLike,
-    sigma: ArrayLike,
-    least: ArrayLike = 1,
-    most: ArrayLike | None = None,
-) -> IntArray:
-    """Return the largest integer n in [least, most] with E(n) >= e, or `least` if none has it."""
-    low, high = _candidates(largest_at_efficiency(e, A, sigma), least, most)
-    enough = efficiency(high, A, sigma) >= np.asarray(e, float) * (1.0 - _ROUNDING)
-    return np.asarray(np.where(enough, high, low), np.int64)

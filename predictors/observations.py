@@ -33,7 +33,7 @@ class ObservedCurve:
     scatter : float
         Relative standard deviation of a single run, pooled over the repeated
         counts; 0 without repeats.
-    scatter_freedom : int
+    scatter_degrees_of_freedom : int
         Degrees of freedom behind `scatter`.
     log_scatter : float
         The same standard deviation of ln runtime.
@@ -49,7 +49,7 @@ class ObservedCurve:
     shortest: FloatArray
     longest: FloatArray
     scatter: float = 0.0
-    scatter_freedom: int = 0
+    scatter_degrees_of_freedom: int = 0
     log_scatter: float = 0.0
     dropped: tuple[tuple[float, float], ...] = ()
     ignored: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
     counts = sorted(merged)
     parts = [merged[count] for count in counts]
     repeats = np.array([part.repeats for part in parts])
-    freedom = int(repeats.sum()) - len(parts)
+    degrees = int(repeats.sum()) - len(parts)
     squares = sum(part.squares for part in parts)
     log_squares = sum(part.log_squares for part in parts)
     return ObservedCurve(
@@ -154,9 +154,9 @@ def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
         repeats,
         np.array([part.shortest for part in parts]),
         np.array([part.longest for part in parts]),
-        sqrt(squares / freedom) if freedom else 0.0,
-        freedom,
-        sqrt(log_squares / freedom) if freedom else 0.0,
+        sqrt(squares / degrees) if degrees else 0.0,
+        degrees,
+        sqrt(log_squares / degrees) if degrees else 0.0,
         tuple((float(n), time) for n in counts for time in merged[n].dropped),
     )
 
@@ -285,11 +285,11 @@ def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> Observed
         repeats = np.bincount(group, minlength=len(starts))
     means = np.bincount(group, times) / repeats
     relative = times / means[group] - 1.0
-    freedom = len(times) - len(starts)
-    scatter = float(np.sqrt(relative @ relative / freedom)) if freedom else 0.0
+    degrees = len(times) - len(starts)
+    scatter = float(np.sqrt(relative @ relative / degrees)) if degrees else 0.0
     logs = np.log(times)
     spread = logs - (np.bincount(group, logs) / repeats)[group]
-    log_scatter = float(np.sqrt(spread @ spread / freedom)) if freedom else 0.0
+    log_scatter = float(np.sqrt(spread @ spread / degrees)) if degrees else 0.0
     ends = np.cumsum(repeats)
     shortest, longest = times[ends - repeats], times[ends - 1]
     return ObservedCurve(
@@ -299,7 +299,7 @@ def _merged(counts: FloatArray, times: FloatArray, starts: IntArray) -> Observed
         shortest,
         longest,
         scatter,
-        freedom,
+        degrees,
         log_scatter,
         dropped,
     )

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from predictors.base import FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, Remark
 from predictors.errors import PredictorError, UndeterminedError
 from predictors.observations import ObservedCurve
 
@@ -21,12 +21,14 @@ INFEASIBLE = "infeasible"
 """Code of the remarks on counts that an application is not made for."""
 ELSEWHERE = (DECLINING, INFEASIBLE)
 """Codes that speak against a count and for others, not against the curve."""
-_SEVERITY = {"": -1, "note": 0, "warning": 1, "unusable": 2}
+GRADES = ("", "note", "warning", "unusable")
+"""From no remark at all to the worst; the place of a grade is its severity."""
+SEVERITY = {grade: place for place, grade in enumerate(GRADES)}
 
 
 def worse(one: str, other: str) -> str:
     """Return the worse of two grades, of which an empty one is none."""
-    return one if _SEVERITY[one] >= _SEVERITY[other] else other
+    return one if SEVERITY[one] >= SEVERITY[other] else other
 
 
 def worst_grade(remarks: Iterable[Remark]) -> str:
@@ -39,7 +41,7 @@ def gravest(remarks: Iterable[Remark]) -> tuple[str, str]:
 
     Of equally bad ones those of `ELSEWHERE` come last: rules may make light of them, of others not.
     """
-    ranked = ((_SEVERITY[r.grade], r.code not in ELSEWHERE, r) for r in remarks)
+    ranked = ((SEVERITY[r.grade], r.code not in ELSEWHERE, r) for r in remarks)
     worst = max(ranked, key=lambda one: one[:2], default=None)
     return ("", "") if worst is None else (worst[2].grade, worst[2].code)
 
@@ -82,19 +84,20 @@ def data_remarks(curve: ObservedCurve) -> list[Remark]:
     return found
 
 
+def are_far(curve: ObservedCurve, targets: FloatArray) -> BoolArray:
+    """Say which targets are more than four times outside the observed counts."""
+    low, high = curve.nprocs[0], curve.nprocs[-1]
+    return np.asarray((targets > FAR_FACTOR * high) | (targets < low / FAR_FACTOR), bool)
+
+
 def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
     """Warn of targets more than four times outside the observed counts."""
     low, high = curve.nprocs[0], curve.nprocs[-1]
     found = []
-    for target in np.unique(targets):
-        if target > FAR_FACTOR * high or target < low / FAR_FACTOR:
-            factor, end = (target / high, high) if target > high else (low / target, low)
-            text = (
-                f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
-            )
-            found.append(
-                Remark("warning", "far", text, measure_between(end, target), float(target))
-            )
+    for target in np.unique(targets[are_far(curve, targets)]):
+        factor, end = (target / high, high) if target > high else (low / target, low)
+        text = f"{target:g} is {factor:.3g} times outside the observations, which end at {end:g}"
+        found.append(Remark("warning", "far", text, measure_between(end, target), float(target)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Run the commands of docs/*.md, page by page, each in an empty folder.
+"""Run the commands of the pages below docs/, page by page, each in an empty folder.
 
 Commands are the lines of ```console blocks that begin with "$ ". The tutorial's dump is the
 slurm-micro log in MOLDSIM_DATA; without it that page is left out. Pages named as arguments
@@ -39,7 +39,9 @@ def run(page, folder):
 
 def main():
     data = os.environ.get("MOLDSIM_DATA")
-    pages = [ROOT / "docs" / name for name in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md"))
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    if asked := sys.argv[1:]:
+        pages = [page for page in pages if page.name in asked]
     for page in pages:
         with tempfile.TemporaryDirectory() as scratch:
             if page.name == "tutorial.md":

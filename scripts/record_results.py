@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.composing import axes, composed
-from sim.artefacts import TABLES, write_table
 from sim.config import CONFIG_FOLDER
-from sim.metrics import summarise
-from sim.run import play, set_scene
+from sim.errors import SimError
+from sim.results.artefacts import TABLES, write_table
+from sim.results.metrics import summarise
+from sim.simulation.scene import play, set_scene
 
 PREDICTORS = ("user_estimate", "oracle", "adept")
 MALLEABLE = ("equi", "hesrpt", "hell", "knee_first", "pdpa", "pools", "marginal", "scojo")
@@ -68,10 +69,13 @@ def replays(log: str) -> Iterator[tuple[str, ...]]:
 
 
 def digests(overrides: tuple[str, ...]) -> dict[str, str]:
-    """Return the SHA-256 of the summary and of the tables of a run."""
+    """Return the SHA-256 of the summary and of the tables of a run, or why it is refused."""
     config = composed(*overrides)
-    scene = set_scene(config, 0)
-    outcome = play(config, config, scene).outcome
+    try:
+        scene = set_scene(config, 0)
+        outcome = play(config, config, scene).outcome
+    except SimError as refused:
+        return {"refused": str(refused)}
     summary = json.dumps(summarise(outcome), sort_keys=True)
     found = {"summary": hashlib.sha256(summary.encode()).hexdigest()}
     with tempfile.TemporaryDirectory() as folder:

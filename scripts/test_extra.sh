@@ -29,6 +29,9 @@ fi
 echo "== no runtime shows before the job has ended: every preset with every predictor"
 MOLDSIM_ALL_PAIRS=1 "$python" -m pytest -q tests/contract/test_no_leak.py
 
+echo "== wrong variants of the source, each noticed by its test"
+"$python" -m scripts.check_mutants
+
 echo "== the page of a comparison, in a browser"
 "$python" -m sim -m workload.jobs=80 policy=easy,sa predictor=oracle,noisy_oracle seed=1,2 \
   hydra.sweep.dir="$scratch/sweep" >"$scratch/sweep.out"

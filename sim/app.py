@@ -23,13 +23,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from sim import config as schema
 from sim.errors import ConfigError, SimError
-from sim.sweep import folder_name
+from sim.sweeps.callback import folder_name
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from sim.console import Side
-    from sim.run import Results
+    from sim.simulation.replay import Results
 
 BAD_STATUS = 2
 INTERRUPTED = 130
@@ -107,8 +107,8 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     """Carry the run out; one that was finished before has nothing to show."""
     config = settings(composed, multirun)
     digest = schema.digest(config)
-    from sim.run import Show, run
-    from sim.run_folder import is_finished_with, read_results
+    from sim.results.run_folder import is_finished_with, read_results
+    from sim.simulation.replay import Show, run
 
     if multirun and is_finished_with(folder, digest):
         logger.info("already finished: %s", folder.name)
@@ -126,7 +126,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
     """Return what a sweeper that searches minimises; None, with a warning, if undefined."""
-    from sim.replication import objective_of
+    from sim.simulation.replication import objective_of
 
     try:
         return objective_of(config).value(results)
@@ -136,7 +136,7 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
 
 
 def _mark(folder: Path) -> None:
-    from sim.sweeping import mark_finished
+    from sim.sweeps.resume import mark_finished
 
     mark_finished(folder, [str(override) for override in HydraConfig.get().overrides.task])
 
@@ -171,20 +171,19 @@ def _sides(config: dict[str, Any], results: "Results") -> "list[Side]":
 
 def _show_sizes(console: "Console", folder: Path) -> None:
     """Print which sizes keep the times, by application, if the run has found them."""
-    from sim.artefacts import SIZES
+    from sim.results.artefacts import SIZES
 
     if (folder / SIZES).is_file():
         import pandas as pd
 
-        from sim.console import sizes_table
-        from sim.growing import application_sizes
+        from sim.simulation.growth import application_sizes, sizes_table
 
         sizes = pd.read_parquet(folder / SIZES)
         console.print(sizes_table(application_sizes(sizes)))
 
 
 def _clear(folder: Path) -> None:
-    from sim.run_folder import clear_run
+    from sim.results.run_folder import clear_run
 
     clear_run(folder)
 
@@ -269,7 +268,7 @@ def _refuse(folder: Path, message: str, multirun: bool) -> None:
     if not multirun:
         sys.stderr.write(f"error: {message}\n")
         raise SystemExit(BAD_STATUS)
-    from sim.artefacts import write_failure
+    from sim.results.artefacts import write_failure
 
     write_failure(folder, message)
 

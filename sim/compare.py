@@ -2,10 +2,8 @@
 
 import argparse
 import difflib
-import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,21 +12,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.artefacts import BASELINE, FAILURE, STEP, SUMMARY, is_finished, read_failure, read_summary
-from sim.configurations import (
-    distinguishing,
-    of_baseline,
+from sim.errors import SimError
+from sim.report.gathering import FIXED, distinct, find_runs, gather
+from sim.results.artefacts import (
+    SUMMARY,
+)
+from sim.results.rows import Row, texts
+from sim.sweeps.configurations import (
     read_configuration,
     shared_names,
-    with_names,
 )
-from sim.console import Row, texts
-from sim.errors import SimError
-from sim.run_folder import summary_beside
 
 if TYPE_CHECKING:
     from sim.report.answer_tables import Answers
-    from sim.report.write import Report
+    from sim.report.page import Report
+
 
 COMPARISON = "comparison.csv"
 COMMON_RUNS = 200
@@ -46,98 +44,6 @@ SHOWN = (
 )
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
-FIXED = ("run", "role", "status", "message")
-
-
-def _natural(path: str) -> list[tuple[int, str]]:
-    """Return a key that sorts numbers within names by value."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path)]
-
-
-def _is_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (".hydra", SUMMARY, FAILURE))
-
-
-def find_runs(folder: Path) -> list[Path]:
-    """Return the folders of runs below a folder or at it, finished or not, in natural order.
-
-    What lies inside a run (its baseline, its replications) is part of it.
-    """
-    found = []
-    for place, inner, _ in os.walk(folder):
-        if _is_run(Path(place)):
-            found.append(Path(place))
-            inner.clear()
-    return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
-
-
-def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
-    """Yield the rows of a run: its own and its baseline's."""
-    own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
-    if is_finished(run):
-        summary = read_summary(run)
-        yield own | {"status": "finished", "message": ""} | summary
-        for role in (BASELINE, STEP):
-            beside = summary_beside(run, summary, role)
-            if beside is not None:
-                yield own | {"role": role, "status": "finished", "message": ""} | beside
-    elif (run / FAILURE).exists():
-        yield own | {"status": "failed", "message": read_failure(run)}
-    else:
-        yield own | {"status": "unfinished", "message": "it wrote no summary"}
-
-
-def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return one row for each run and baseline below a folder, and what tells them apart.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        Columns ``run`` (its folder), ``role``, ``status``, ``message``, then the
-        keys that differ, then all figures in order of their names.
-    keys : list of str
-        The configuration keys that differ between runs.
-
-    Raises
-    ------
-    SimError
-        If the folder does not exist or holds no run.
-    """
-    if not folder.is_dir():
-        raise SimError(f"{folder}: there is no such folder")
-    runs = find_runs(folder)
-    if not runs:
-        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
-    configurations = [read_configuration(run) for run in runs]
-    settings = distinguishing(configurations)
-    found = [list(_rows(folder, run)) for run in runs]
-    if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
-        settings = list(map(with_names, settings, configurations))
-    keys = sorted({key for setting in settings for key in setting})
-    rows = []
-    for every, configuration, setting in zip(found, configurations, settings, strict=True):
-        for row in every:
-            own = setting
-            if row["role"] != "run":
-                own = of_baseline(setting, configuration, row["role"] == STEP)
-            mine = {f"{key}=": own.get(key) for key in keys}
-            rows.append({**{name: row.pop(name) for name in FIXED}, **mine, **row})
-    table = pd.DataFrame(rows)
-    first = [*FIXED, *(f"{key}=" for key in keys)]
-    rest = sorted(column for column in table.columns if column not in first)
-    return table[first + rest].rename(columns={f"{key}=": key for key in keys}), keys
-
-
-def distinct(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with a dot behind figures that are named like a key, such as ``seed``."""
-    names: list[str] = []
-    for name in map(str, table.columns):
-        names.append(f"{name}." if name in names else name)
-    return table.set_axis(names, axis="columns")
 
 
 def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
@@ -256,7 +162,8 @@ def arguments() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--against", metavar="LABEL",
-        help="group that others are compared with (default: a baseline, else rigid jobs)",
+        help="group that others are compared with, or KEY=VALUE[,KEY=VALUE] in which the "
+        "reference of each differs from it (default: a baseline, else rigid jobs)",
     )  # fmt: skip
     return parser
 

@@ -6,6 +6,7 @@ list every argument of the class they name, and its constructor is the schema.
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,7 @@ class Config:
     objective: str = "mean_response_time"
     objective_of: str = "run"
     most_replications: int = 100
+    sensor_noise: float = 0.05
     overrun: str = "extend"
     export: list[str] = field(default_factory=list)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
@@ -67,12 +69,16 @@ class Config:
 
 
 GIVEN: Mapping[str, tuple[int | None, bool]] = {
-    "usual": (None, True),
     "charged": (3, True),
     "free": (3, False),
     "online": (0, True),
+    "invented": (3, True),
+    "recorded": (0, True),
 }
-"""What ``given=`` says of learned predictors: calibration runs, and whether they are charged."""
+"""What ``given=`` says of learned predictors: calibration runs, and whether they are charged.
+
+The last two name all that predictors are told; the rest of it is in ``conf/given``.
+"""
 FORMERLY = "free"
 """What it was before there was a choice."""
 
@@ -121,11 +127,13 @@ def check_values(config: Mapping[str, Any]) -> None:
     ConfigError
         If one is out of range; the message has key, value and what is allowed.
     """
-    from sim.machine import MOST_PROCESSORS  # late: --help must not wait for arrays
+    from sim.machine.base import MOST_PROCESSORS  # late: --help must not wait for arrays
 
     for key, least in (("seed", 0), ("replications", 1)):
         if config[key] < least:
             _refuse(key, config[key], f"a whole number, at least {least}")
+    if not 0 <= config["sensor_noise"] < math.inf:
+        _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
     if config["overrun"] not in OVERRUNS:
         _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
     if config["menu"] not in MENUS:

@@ -3,155 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.given import given_line
-from sim.job_metrics import Figures
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Value = float | int | bool | str | None
-
-TIME_UNITS = (("s", 1.0, 300.0), ("min", 60.0, 10800.0), ("h", 3600.0, 432000.0))
-"""Units of time, their seconds, and up to how many seconds each is shown."""
-PERCENT, SECONDS, NUMBER, COUNT, ERROR = "%", "s", "", "#", "e"
-MOST_ERROR = 10.0
-"""Relative errors beyond this are shown as `BEYOND`: their size says nothing more."""
-BEYOND = "more than 10 times"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Attributes
-    ----------
-    key : str
-        Key of the summary.
-    label : str
-    kind : str
-        ``%`` for a share, ``s`` for seconds, ``#`` for whole numbers, ``e`` for a
-        relative error, else empty.
-    better : int
-        -1 where less is better, 1 where more is, 0 where neither.
-    bound : str or None
-        Key of a lower bound.
-    """
-
-    key: str
-    label: str
-    kind: str
-    better: int = 0
-    bound: str | None = None
-
-
-SECTIONS: tuple[tuple[Row, ...], ...] = (
-    (
-        Row("jobs", "jobs", COUNT),
-        Row("mean_wait_time", "mean wait", SECONDS, -1),
-        Row("mean_response_time", "mean response", SECONDS, -1, "bound_mean_response_time"),
-        Row("median_response_time", "median response", SECONDS, -1),
-        Row("p95_response_time", "95th percentile response", SECONDS, -1),
-        Row(
-            "mean_bounded_slowdown", "mean bounded slowdown", NUMBER, -1,
-            "bound_mean_bounded_slowdown",
-        ),
-        Row("makespan", "makespan", SECONDS, 0, "bound_makespan"),
-    ),
-    (
-        Row("utilization", "utilisation", PERCENT),
-        Row("useful_utilization", "useful utilisation", PERCENT, 1),
-        Row("system_efficiency", "system efficiency", PERCENT, 1),
-        Row("mean_efficiency", "mean efficiency of a job", PERCENT, 1),
-        Row("loss_of_capacity", "loss of capacity", PERCENT, -1),
-        Row("mean_allocated_processors", "mean processors of a job", NUMBER),
-        Row("max_queued_jobs", "longest queue (jobs)", COUNT, -1),
-    ),
-    (
-        Row("prediction_median_error", "prediction error, median", ERROR, -1),
-        Row("prediction_p90_error", "90th percentile", ERROR, -1),
-        Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
-        Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
-        Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
-    ),
-)  # fmt: skip
-
-SIZE_SECTION = (
-    Row("sizes_grew", "jobs that grow", COUNT),
-    Row("size_growth_median", "growth of the size, median", NUMBER),
-    Row("kept_time_median_error", "error of the kept time, median", PERCENT, -1),
-    Row("kept_time_p90_error", "error of the kept time, 90th p.", PERCENT, -1),
-    Row("kept_time_within_range", "kept times in their range", PERCENT),
+from sim.results.job_metrics import Figures
+from sim.results.rows import (
+    BEYOND,
+    CONDITIONAL,
+    ERROR,
+    POINTS,
+    SECONDS,
+    SECTIONS,
+    SHARES,
+    Row,
+    Value,
+    difference,
+    texts,
 )
-"""Shown where the machine grew and sizes with it."""
-
-
-def _unit(values: Sequence[Value]) -> tuple[str, float]:
-    largest = max((float(v) for v in values if isinstance(v, int | float)), default=0.0)
-    for name, seconds, limit in TIME_UNITS:
-        if largest < limit:
-            return name, seconds
-    return "d", 86400.0
-
-
-def _decimals(values: Sequence[Value], seconds: float) -> int:
-    """Return how many decimals show three digits of the largest value."""
-    sizes = [abs(float(v)) / seconds for v in values if isinstance(v, int | float)]
-    largest = max(sizes, default=0.0)
-    return 0 if largest >= 1000 else 1 if largest >= 10 else 2
-
-
-def texts(values: Sequence[Value], kind: str) -> list[str]:
-    """Return figures of one line as text, all in one unit; a dash for null.
-
-    Examples
-    --------
-    >>> texts([5400.0, 7200.0, None], "s")
-    ['90.0 min', '120.0 min', '–']
-    >>> texts([0.5, 1234], "%"), texts([1234], "#")
-    (['50.0 %', '123,400.0 %'], ['1,234'])
-    >>> texts([0.087, 1394.7], "e")
-    ['8.7 %', 'more than 10 times']
-    """
-    unit, seconds = _unit(values) if kind == SECONDS else ("", 1.0)
-    share = kind in (PERCENT, ERROR)
-    decimals = 0 if kind == COUNT else 1 if share else _decimals(values, seconds)
-    shown = []
-    for value in values:
-        if value is None or isinstance(value, str):
-            shown.append("–" if value is None else value)
-        elif kind == ERROR and value > MOST_ERROR:
-            shown.append(BEYOND)
-        else:
-            number = 100 * value if share else value / seconds
-            shown.append(f"{number:,.{decimals}f} {'%' if share else unit}".rstrip())
-    return shown
-
-
-def difference(value: Value, other: Value) -> float | None:
-    """Return by which part of the other the value differs, None where that is undefined.
-
-    Examples
-    --------
-    >>> difference(75.0, 100.0), difference(1.0, 0.0)
-    (-0.25, None)
-    """
-    if not isinstance(value, int | float) or not isinstance(other, int | float) or other == 0:
-        return None
-    return (value - other) / abs(other)
+from sim.results.sentences import given_line, is_recorded, recorded_sentences
 
 
 def _change(row: Row, value: Value, other: Value) -> str:
-    part = difference(value, other)
+    part = difference(value, other, row.key in SHARES)
     if part is None or (row.kind == ERROR and BEYOND in texts([value, other], ERROR)):
         return "–"
-    text = f"{100 * part:+.1f} %"
+    text = f"{100 * part:+.1f} {POINTS if row.key in SHARES else '%'}"
     if row.better == 0 or abs(part) < 0.0005:
         return text
     return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
@@ -246,7 +125,6 @@ def result_table(sides: Sequence[Side]) -> Table:
     rich.table.Table
         Lower bounds stand in a column of their own where there is room for it.
     """
-    run = sides[0].figures
     own = recorded(sides)
     columns = [*sides, *([] if own is None else [own])]
     apart = compared(sides)
@@ -259,7 +137,8 @@ def result_table(sides: Sequence[Side]) -> Table:
         table.add_column("lower bound", justify="right", style="dim")
     for cells in _named(columns):
         table.add_row(*cells)
-    for section in (*SECTIONS, SIZE_SECTION) if "sizes_grew" in run else SECTIONS:
+    more = [rows for key, rows in CONDITIONAL.items() if any(key in s.figures for s in sides)]
+    for section in (*SECTIONS, *more):
         table.add_section()
         for row in section:
             table.add_row(*_cells(row, columns, apart, bounds))
@@ -307,9 +186,7 @@ def compared_notes(sides: Sequence[Side]) -> list[str]:
     >>> run, base = Side({}, "sa", "adept"), Side({}, "easy", "user_estimate", True)
     >>> compared_notes([run, Side({}, "easy", "adept"), base])
     ['By policy: sa by adept against easy by adept. By predictor: easy by adept against easy by \
-user_estimate.']
-    >>> compared_notes([Side({}, "easy", "adept"), base])
-    ['Difference: easy by adept against easy by user_estimate.']
+user_estimate. Shares and errors differ by percentage points (pp).']
     """
     apart = compared(sides)
     if not apart or not sides[0].predictor:
@@ -319,6 +196,7 @@ user_estimate.']
     unlike = first.policy != last.policy and first.predictor != last.predictor
     if unlike and len(sides) == 2 and last.predictor:
         said.append("Both differ: baseline_predictor=true plays the step between.")
+    said.append(f"Shares and errors differ by percentage points ({POINTS}).")
     return [" ".join(said)]
 
 
@@ -338,33 +216,9 @@ def reasons(run: Figures) -> list[str]:
     return lines
 
 
-def sizes_table(rows: "pd.DataFrame") -> Table:
-    """Return what keeps the jobs' times on a larger machine, a row an application.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        As `sim.growing.application_sizes` has them.
-    """
-    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
-    headings = ("application", "jobs", "that grow", "size", "interval", "time kept")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for row in rows.itertuples():
-        cells = [f"{row.application:.0f}", f"{row.jobs:.0f}", f"{row.grew:.0f}"]
-        if row.grew:
-            interval = f"x {row.low:.2f} - {row.high:.2f}"
-            cells += [f"x {row.size_growth:.2f}", interval, f"x {row.kept_time:.2f}"]
-        table.add_row(*cells)
-    return table
-
-
-def _reason(prefix: str, key: str) -> str:
-    return key.removeprefix(prefix).replace("_", " ")
-
-
 def _counted(run: Figures, prefix: str) -> str:
-    parts = [f"{_reason(prefix, key)}: {_number(value)}" for key, value in _under(run, prefix)]
+    named = [(key.removeprefix(prefix).replace("_", " "), n) for key, n in _under(run, prefix)]
+    parts = [f"{name}: {_number(count)}" for name, count in named]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
@@ -417,22 +271,10 @@ def warnings(run: Figures) -> list[str]:
 
 
 def recorded_warnings(sides: Sequence[Side]) -> list[str]:
-    """Return what sets the log's own schedule apart from a simulated one, a sentence each."""
-    run, shown = sides[0].figures, [side for side in sides if side.policy == NOBODY]
-    lines = []
-    for side in shown[:1]:
-        excess = side.figures.get("excess_processors")
-        if isinstance(excess, int | float) and excess:
-            lines.append(
-                f"The recorded schedule holds up to {excess:,.0f} processors more than "
-                f"cluster.processors={side.figures.get('processors'):.0f}."
-            )
-    if isinstance(run.get("replications"), int) and (shown or recorded(sides)):
-        lines.append(
-            "Simulated windows of the log start on an empty machine; the recorded waits in them "
-            "hold what was running and queued before."
-        )
-    return lines
+    """Return `recorded_sentences` of the columns of a table."""
+    shown = [side.figures for side in sides if is_recorded(side.figures)]
+    told = recorded(sides) is not None or any(side.policy == NOBODY for side in sides)
+    return recorded_sentences(shown, told and isinstance(sides[0].figures.get("replications"), int))
 
 
 def _percent(run: Figures) -> str:

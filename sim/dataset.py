@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from sim.artefacts import TABLES
-from sim.compare import gather
 from sim.errors import SimError
+from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
+from sim.results.artefacts import TABLES
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""

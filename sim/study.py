@@ -1,6 +1,7 @@
-"""One command for a whole study: ``python -m sim.study NAME [key=value ...]``.
+"""One command for a whole study: ``python -m sim.study NAME[,NAME] [key=value ...]``.
 
-It runs the experiment preset of that name as a multirun and compares what it ran.
+It runs the experiment preset of that name, or several together, as a multirun and compares
+what it ran.
 """
 
 import datetime
@@ -11,11 +12,13 @@ from collections.abc import Sequence
 from sim.config import CONFIG_FOLDER
 
 FOLDER = "hydra.sweep.dir="
-USAGE = """usage: python -m sim.study NAME [key=value ...]
+USAGE = """usage: python -m sim.study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
 
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
 which predictor, how much it matters, and how sure that is. hydra.sweep.dir=DIR says
 where (studies/NAME/DATE by default); started again there, it redoes only what is missing.
+as_before,NAME runs it under the former defaults. Options are those of sim.compare, such
+as --against=policy=easy or --figure=p95_response_time.
 
 presets: """
 
@@ -35,12 +38,18 @@ def commands(name: str, overrides: Sequence[str], now: datetime.datetime) -> lis
     ...     print(*command[1:])
     -m sim -m experiment=herd seed=2 hydra.sweep.dir=studies/herd/2026-01-02-000000
     -m sim.compare studies/herd/2026-01-02-000000
+    >>> print(*commands("herd", ["hydra.sweep.dir=here", "--table"], now)[1][1:])
+    -m sim.compare here --table
+    >>> print(*commands("as_before,herd", [], now)[0][3:])
+    -m experiment=[as_before,herd] hydra.sweep.dir=studies/as_before+herd/2026-01-02-000000
     """
     given = [one.removeprefix(FOLDER) for one in overrides if one.startswith(FOLDER)]
-    folder = given[-1] if given else f"studies/{name}/{now:%Y-%m-%d-%H%M%S}"
-    others = [one for one in overrides if not one.startswith(FOLDER)]
-    run = [sys.executable, "-m", "sim", "-m", f"experiment={name}", *others, FOLDER + folder]
-    return [run, [sys.executable, "-m", "sim.compare", folder]]
+    folder = given[-1] if given else f"studies/{name.replace(',', '+')}/{now:%Y-%m-%d-%H%M%S}"
+    preset = f"[{name}]" if "," in name else name
+    options = [one for one in overrides if one.startswith("--")]
+    others = [one for one in overrides if not one.startswith((FOLDER, "--"))]
+    run = [sys.executable, "-m", "sim", "-m", f"experiment={preset}", *others, FOLDER + folder]
+    return [run, [sys.executable, "-m", "sim.compare", folder, *options]]
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -50,9 +59,10 @@ def main(given: Sequence[str] | None = None) -> int:
     if not asked or asked[0] in ("-h", "--help"):
         sys.stdout.write(USAGE + ", ".join(known) + "\n")
         return 0 if asked else 2
-    if asked[0] not in known:
-        sys.stderr.write(f"error: {asked[0]}: must be one of {', '.join(known)}\n")
-        return 2
+    for name in asked[0].split(","):
+        if name not in known:
+            sys.stderr.write(f"error: {name or asked[0]}: must be one of {', '.join(known)}\n")
+            return 2
     run, compare = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
     ran = subprocess.run(run, check=False).returncode
     if ran not in (0, 1):

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 
-from predictors.checkpointing import NoCheckpoints
-from sim.asks import Asks
-from sim.checks import Checker
-from sim.evolving import Evolving
-from sim.failing import Failing
-from sim.policies import Policy
+from predictors.cycles.checkpointing import NoCheckpoints
+from sim.engine.engine import Setup
+from sim.engine.invariants import Checker
+from sim.evolving.engine_with_failures import RecoveringEngine
+from sim.evolving.settings import Asks, Evolving
+from sim.machine.failing import Failing
 from sim.policies.allocation.rigid import Request
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.recoveries import RecoveringEngine
-from workloads.cycle_costs import CYCLE_MACHINES
-from workloads.evolving import EvolvingApplication
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams
 
 CYCLES = 50
@@ -61,13 +61,15 @@ def play(rows, asks, grants=None, *, machine=4, truth=None, rule="easy", deck=ST
     )
     policy = Policy(FirstComeFirstServed(), BACKFILLS[rule], Request(), grants=grants)
     engine = RecoveringEngine(
-        trace,
-        truth,
-        policy,
-        ToyOracle(truth) if predictor is None else predictor,
-        bound,
-        overrun,
-        watchers=(Checker(),),
-        evolving=replace(scene, runs=runs),
+        Setup(
+            trace,
+            truth,
+            policy,
+            ToyOracle(truth) if predictor is None else predictor,
+            bound,
+            overrun,
+            watchers=(Checker(),),
+        ),
+        replace(scene, runs=runs),
     )
     return engine.run()

@@ -1,4 +1,4 @@
-"""Shared fixtures: where real logs and measurements lie, if anywhere."""
+"""What all tests share: where real logs and measurements lie, and which tests are fast."""
 
 import os
 from pathlib import Path
@@ -33,3 +33,21 @@ def scaling() -> Path:
     if folder is None or not (folder / "scaling").is_dir():
         pytest.skip("no measured curves: set MOLDSIM_DATA")
     return folder / "scaling"
+
+
+FAST = "pytest.mark.fast"
+"""What stands in a file of which some tests belong to ``pytest -m fast``."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave other files of tests unread where the fast ones alone are wanted."""
+    if config.getoption("markexpr") != "fast" or not collection_path.name.startswith("test_"):
+        return None
+    return None if FAST in collection_path.read_text(encoding="utf-8") else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count examples in docstrings among the fast tests."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.fast)

@@ -6,18 +6,17 @@ import numpy as np
 from toys import ToyOracle, ToyTruth, trace_of
 
 from predictors.base import VisibleJobs
-from sim.engine import simulate
-from sim.feasible_counts import FeasibleCounts
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.reallocation.base import Reallocation
-from sim.policies.reallocation.beliefs import Beliefs
-from sim.policies.reallocation.sharing import Members
-from sim.records import Records
-from sim.view import Run, View
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.rule import Reallocation
+from sim.state.feasible_counts import FeasibleCounts
+from sim.state.records import Records
+from sim.state.view import Run, View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:
@@ -49,7 +48,7 @@ def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
     return Beliefs(view)
 
 
-def members_of(beliefs: Beliefs, held: Sequence[int], least: int = 1, waiting: int = 0) -> Members:
+def members_of(beliefs: Beliefs, held: Sequence[int], least: int = 1) -> Members:
     """Return jobs that run since 0 on so many processors each; 0 starts now."""
     view = beliefs.view
     runs: list[Run | None] = []
@@ -60,7 +59,7 @@ def members_of(beliefs: Beliefs, held: Sequence[int], least: int = 1, waiting: i
             view.running[job] = runs[-1]
     largest = np.array([view.extremes(job)[1] for job in range(len(held))])
     lows = np.full(len(held), least)
-    return Members(list(range(len(held))), runs, np.array(held), lows, largest, waiting)
+    return Members(list(range(len(held))), runs, np.array(held), lows, largest)
 
 
 def play(
@@ -75,7 +74,7 @@ def play(
     """Replay jobs under FCFS, EASY and a reallocation rule."""
     policy = Policy(FirstComeFirstServed(), backfill or Easy(), Request(), rule)
     return simulate(
-        trace_of(rows), truth, policy, predictor(truth), Dedicated(processors), **options
+        Setup(trace_of(rows), truth, policy, predictor(truth), Dedicated(processors), **options)
     )
 
 

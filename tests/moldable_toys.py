@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, trace_of
 
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
@@ -18,10 +17,11 @@ from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batches import Batches
-from sim.policies.load import Load
+from sim.policies.backfill.batch import Batches
+from sim.policies.base import Policy
+from sim.policies.busyness import Load
 from sim.policies.order import FirstComeFirstServed
-from sim.records import Records
+from sim.state.records import Records
 
 ALL_BACKFILLS = BACKFILLS | {
     "batches": Batches(),
@@ -106,13 +106,15 @@ def mold(
     trace, truth = truth_of(rows, curves, processors)
     oracle = ToyOracle(truth, factor)
     return simulate(
-        trace,
-        truth,
-        policy(backfill, allocation, error_quantile),
-        oracle,
-        Dedicated(processors),
-        watchers=(Checker(),),
-        **options,
+        Setup(
+            trace,
+            truth,
+            policy(backfill, allocation, error_quantile),
+            oracle,
+            Dedicated(processors),
+            watchers=(Checker(),),
+            **options,
+        )
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sim.records import Consultations, Ranges, Records, Stretches
+from sim.state.records import Consultations, Ranges, Records, Stretches
 from workloads.base import Trace
 
 

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from workloads.swf import FIELDS
+from workloads.logs.cleaning import Cleaned, screen
+from workloads.logs.swf import SwfLog
+from workloads.logs.swf_text import FIELDS
 
 UNKNOWN = dict.fromkeys(FIELDS, -1)
 
@@ -27,3 +29,13 @@ def write_log(folder: Path, *lines: str, name: str = "log.swf") -> Path:
     path = folder / name
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
+
+
+def clean(
+    log: SwfLog,
+    processors: int | None = None,
+    actions: dict[str, str] | None = None,
+    limit: int | None = None,
+) -> Cleaned:
+    """Return the first `limit` jobs of a log that can run."""
+    return screen(log, processors, actions).take(0, limit)

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import Explanation, Observation, VisibleJobs
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill, Skip
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.records import Records
+from sim.state.records import Records
 from workloads.base import Trace
 
 BACKFILLS = {
@@ -133,5 +133,5 @@ def replay(
     """Replay rigid rows under the users' estimates."""
     trace = trace_of(rows)
     return simulate(
-        trace, rigid_truth(trace), policy, ToyEstimate(), Dedicated(processors), **options
+        Setup(trace, rigid_truth(trace), policy, ToyEstimate(), Dedicated(processors), **options)
     )

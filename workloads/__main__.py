@@ -13,7 +13,7 @@ from workloads.limits import MOST
 
 if TYPE_CHECKING:
     from workloads.base import Trace
-    from workloads.swf import SwfLog
+    from workloads.logs.log import FileWorkload
 
 KINDS = ("swf", "sacct", "batsim")
 UNITS = {
@@ -22,17 +22,18 @@ UNITS = {
 }
 
 
-def _log(asked: argparse.Namespace) -> "SwfLog":
-    from workloads.reading import Reading, read_log
+def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload":
+    from workloads.logs.log import FORMATS, guess_format
 
-    reading = Reading(asked.timezone, asked.unit, asked.speed, asked.communication)
-    return read_log(asked.file, asked.format, reading)
+    kind = asked.format or guess_format(asked.file)
+    own = {"sacct": ("timezone", "unit"), "batsim": ("speed", "communication")}.get(kind, ())
+    return FORMATS[kind](asked.file, jobs=jobs, **{name: getattr(asked, name) for name in own})
 
 
 def _describe(asked: argparse.Namespace) -> None:
-    from workloads.description import describe
+    from workloads.logs.description import describe, draw_pictures
 
-    found = describe(_log(asked), asked.processors)
+    found = describe(_source(asked).read(), asked.processors)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
@@ -44,8 +45,6 @@ def _describe(asked: argparse.Namespace) -> None:
             words = name.replace("_", " ")
             sys.stdout.write(f"  {words:<58} {_shown(value)} {unit}".rstrip() + "\n")
     if asked.plots is not None:
-        from workloads.pictures import draw_pictures
-
         written = draw_pictures(found, asked.plots)
         sys.stdout.write(f"\n{len(written)} pictures in {asked.plots}\n")
 
@@ -64,16 +63,15 @@ def _shown(value: object) -> str:
 
 
 def _convert(asked: argparse.Namespace) -> None:
-    from workloads.logs import LogReplay
+    from workloads.logs.swf import write_swf
     from workloads.streams import Streams
-    from workloads.swf import write_swf
 
     json_wanted = _is_json(asked.output)
-    log = _log(asked)
+    source = _source(asked, asked.jobs)
     if json_wanted or asked.jobs is not None or asked.processors is not None:
-        _write(LogReplay(jobs=asked.jobs).apply(log, Streams(1), asked.processors), asked.output)
+        _write(source.trace(Streams(1), asked.processors), asked.output)
     else:
-        write_swf(asked.output, log)  # every value as recorded, defects included
+        write_swf(asked.output, source.read())  # every value as recorded, defects included
 
 
 def _is_json(path: Path) -> bool:
@@ -85,9 +83,8 @@ def _is_json(path: Path) -> bool:
 
 
 def _write(trace: "Trace", path: Path) -> None:
-    from workloads.batsim import write_batsim
-    from workloads.export import log_of_trace
-    from workloads.swf import write_swf
+    from workloads.logs.batsim import write_batsim
+    from workloads.logs.swf import log_of_trace, write_swf
 
     if _is_json(path):
         write_batsim(path, trace)
@@ -97,8 +94,8 @@ def _write(trace: "Trace", path: Path) -> None:
 
 def _generate(asked: argparse.Namespace) -> None:
     _is_json(asked.output)
-    from workloads.downey import Downey
-    from workloads.lublin import Lublin
+    from workloads.models.downey import Downey
+    from workloads.models.lublin import Lublin
     from workloads.streams import Streams
 
     model = {"lublin": Lublin, "downey": Downey}[asked.model]
@@ -107,7 +104,7 @@ def _generate(asked: argparse.Namespace) -> None:
 
 
 def _fetch(asked: argparse.Namespace) -> None:
-    from workloads.archive import LOGS, fetch_log, terminal_progress
+    from workloads.logs.archive import LOGS, fetch_log, terminal_progress
 
     if asked.name is None:
         sys.stdout.write("".join(f"{log.name:<20} {log.file}\n" for log in LOGS))

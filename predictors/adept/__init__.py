@@ -5,7 +5,3 @@ adaptive resource allocation". Downey's model is fitted anew for each target, by
 an exact search; anomalies, steps, special counts and declining ends are found
 first, and every prediction has a range and a reliability judgement.
 """
-
-from predictors.adept.model import Adept
-
-__all__ = ["Adept"]

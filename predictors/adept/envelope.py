@@ -210,19 +210,6 @@ def serial_sigma(piece: str, n: float, u: float, A: float) -> float:
     return A * (u - 1.0) / ((n - 1.0) - A * (u - 1.0))
 
 
-def serial_pair(n_i: float, u_i: float, n_j: float, u_j: float) -> tuple[float, float]:
-    """Return A and sigma from two observations in L2 when T(1) is known.
-
-    With u = n T(n)/T(1), p = (u_j - u_i)/(n_j - n_i), r = u_i - p n_i and
-    b = 2 + p - r, A is the larger root of 2 p A^2 - b A + 1 = 0 and
-    sigma = 2(1 - p A).
-    """
-    p = (u_j - u_i) / (n_j - n_i)
-    b = 2.0 + p - (u_i - p * n_i)
-    A = (b + float(np.sqrt(max(b * b - 8.0 * p, 0.0)))) / (4.0 * p)
-    return A, 2.0 * (1.0 - p * A)
-
-
 def _corners(n_i: float, t_i: float, n_j: float, t_j: float, delta: float) -> _Corners:
     first = n_i * t_i * (1.0 + delta * np.array([-1.0, -1.0, 1.0, 1.0]))
     second = n_j * t_j * (1.0 + delta * np.array([-1.0, 1.0, -1.0, 1.0]))

@@ -9,7 +9,7 @@ from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
 from predictors.adept.weights import anomaly_factor
 from predictors.base import FloatArray, IntArray
-from predictors.measured import RISE, Evidence, decline_start
+from predictors.curves.measured import RISE, Evidence, decline_start
 from predictors.observations import ObservedCurve
 
 _LEAST = 3

@@ -17,32 +17,27 @@ from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
 from predictors.adept.reliability import (
     curve_remarks,
+    open_grades,
+    open_remarks,
     phase_remarks,
-    phase_target_remarks,
+    point_grades,
     point_remarks,
 )
-from predictors.adept.search import BoolArray, Scale
-from predictors.adept.severity import (
-    GRADES,
-    curve_severity,
-    decline_severities,
-    phase_severity,
-    point_severities,
-    target_severities,
-)
-from predictors.base import FloatArray, IntArray, Remark
-from predictors.curve_estimator import CurveEstimator
+from predictors.adept.search import Scale
+from predictors.base import BoolArray, FloatArray, IntArray, Remark
+from predictors.curves.estimator import AnchoredEstimator
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, part_of
+from predictors.remarks import GRADES, SEVERITY, worst_grade
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
 _BETWEEN = 0.10
 """The same a doubling from the nearest observation, between observations; found on measured
-curves, file by file on the other files (docs/adept.md)."""
+curves, file by file on the other files (docs/results/adept.md)."""
 
 
-class Adept(CurveEstimator):
+class Adept(AnchoredEstimator):
     """Downey's curve through a handful of runs, fitted anew for each target.
 
     Parameters
@@ -136,24 +131,20 @@ class Adept(CurveEstimator):
         `declining` holds has the code ``declining``.
         """
         targets = self._targets(nprocs).ravel()
-        answers = self._answers(targets)
-        found = np.empty(len(targets), np.int64)
+        answers, end = self._instances(targets), self.declines_after_
+        found = point_grades(self.curve_, self._layout, self._evidence, targets)
         for phase, places in self._by_phase(targets):
             own, asked = (answers, targets)
             if len(self._phases) > 1:
                 own, asked = answers.rows(places), targets[places]
-            severity = target_severities(phase, own, asked)
-            found[places] = np.maximum(severity, phase_severity(phase))
-        found = np.maximum(
-            found, point_severities(self.curve_, self._layout, self._evidence, targets)
-        )
-        if self._evidence.declines_after is not None:
-            found = np.where(
-                self._evidence.declining(targets),
-                decline_severities(self._evidence, targets),
-                found,
-            )
-        general = curve_severity(self.curve_, self._layout)
+            general = SEVERITY[worst_grade(phase_remarks(phase, end))]
+            severity = np.maximum(open_grades(phase, own, asked), general)
+            found[places] = np.maximum(found[places], severity)
+        declining = self._evidence.declining(targets)
+        if end is not None:
+            grades = self._evidence.declining_grades(targets[declining])
+            found[declining] = [SEVERITY[grade] for grade in grades]
+        general = SEVERITY[worst_grade(curve_remarks(self.curve_, self._layout))]
         return [GRADES[place] for place in np.maximum(found, general).tolist()]
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
@@ -172,7 +163,7 @@ class Adept(CurveEstimator):
         seconds = self.predict(targets)
         if self.serial_measured_:
             return np.asarray(self.curve_.runtime[0] / seconds, float)
-        serial = self._answers(targets.ravel()).serial_time.reshape(targets.shape)
+        serial = self._instances(targets.ravel()).serial_time.reshape(targets.shape)
         return np.asarray(serial / seconds, float)
 
     def efficiency(self, nprocs: ArrayLike) -> FloatArray:
@@ -244,7 +235,7 @@ class Adept(CurveEstimator):
         self._evidence = layout.evidence(curve)
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
-        return self._answers(targets).predicted
+        return self._instances(targets).predicted
 
     def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of what indistinguishable instances say, widened by the noise.
@@ -253,21 +244,21 @@ class Adept(CurveEstimator):
         as fast beyond them as between them. Where no noise was found, the range is
         that of the instances alone.
         """
-        answers = self._answers(targets)
+        answers = self._instances(targets)
         wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0))
         return answers.low / wider, answers.high * wider
 
-    def _remarks(self, targets: FloatArray) -> list[Remark]:
+    def _model_remarks(
+        self, targets: FloatArray, ordinary: ObservedCurve, end: float | None
+    ) -> list[Remark]:
         """Say it of distinct targets; in a declining end the model is not what answers."""
         found = curve_remarks(self.curve_, self._layout)
-        ordinary = targets[~self._evidence.declining(targets)]
-        answers = self._answers(targets).rows(np.arange(len(ordinary)))
-        for phase, places in self._by_phase(ordinary):
-            found += phase_remarks(phase, self._evidence.declines_after)
-            found += phase_target_remarks(
-                phase, answers.rows(places), ordinary[places], self._layout
-            )
-        return found + point_remarks(self.curve_, self._layout, self._evidence, ordinary)
+        asked = targets[~self._evidence.declining(targets)]
+        answers = self._instances(targets).rows(np.arange(len(asked)))
+        for phase, places in self._by_phase(asked):
+            found += phase_remarks(phase, end)
+            found += open_remarks(phase, answers.rows(places), asked[places], self._layout)
+        return found + point_remarks(self.curve_, self._layout, self._evidence, asked)
 
     def _phase_places(self, targets: FloatArray) -> IntArray:
         return self._layout.phase_of(self.curve_.nprocs, targets)
@@ -283,11 +274,11 @@ class Adept(CurveEstimator):
             if (belongs == place).any()
         ]
 
-    def _answers(self, targets: FloatArray) -> Answers:
+    def _instances(self, targets: FloatArray) -> Answers:
         """Return the answers at the targets; those asked last are kept."""
         asked = targets.tolist()
         if len(set(asked)) < len(asked):
-            self._answers(np.array(list(dict.fromkeys(asked))))
+            self._instances(np.array(list(dict.fromkeys(asked))))
         if self._last is not None:
             places_of, answers = self._last
             if asked == list(places_of):

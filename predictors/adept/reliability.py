@@ -1,14 +1,23 @@
 """How far to trust a prediction (ADEPT paper, Table 3, completed), and where to measure next."""
 
+from typing import cast
+
 import numpy as np
 
 from predictors.adept.layout import Layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
-from predictors.base import FloatArray, Grade, Remark
-from predictors.measured import Evidence
+from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
+from predictors.curves.measured import Evidence
 from predictors.observations import ObservedCurve
-from predictors.remarks import INFEASIBLE, data_remarks, far_remarks, few_remark
+from predictors.remarks import (
+    GRADES,
+    INFEASIBLE,
+    are_far,
+    data_remarks,
+    far_remarks,
+    few_remark,
+)
 
 HIGH_ERROR = 0.10
 """Relative fitting error that is high, as printed in section IX."""
@@ -26,6 +35,7 @@ UNANSWERED = 12.0
 """The same from which they do not answer."""
 DETERMINED = 0.001
 """Spread that noiseless observations leave only where they do not determine the curve."""
+NOTHING, NOTE, WARNING, UNUSABLE = range(len(GRADES))
 
 
 def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
@@ -64,15 +74,61 @@ def phase_remarks(phase: Phase, end: float | None) -> list[Remark]:
     return found
 
 
-def phase_target_remarks(
+def open_grades(phase: Phase, answers: Answers, targets: FloatArray) -> IntArray:
+    """Grade what the instances leave open at each target; `answers` are those of `targets`.
+
+    Without noise any difference between instances that fit equally well says that the
+    curve is not determined. With noise a moderate one goes with no larger errors
+    (measured curves), so it takes a large one for a warning.
+    """
+    if len(phase.curve.nprocs) == 1:
+        return np.where(targets == phase.curve.nprocs[0], NOTHING, UNUSABLE)
+    spread = answers.high / answers.low - 1.0
+    open_from = 1.0 + DETERMINED if phase.floor == 0.0 else OPEN
+    grade = np.where(1.0 + spread >= open_from, WARNING, NOTE)
+    grade[1.0 + spread >= UNANSWERED] = UNUSABLE
+    apart = (answers.A_high > RUNNER_UP * answers.A_low) & (spread >= ALIKE)
+    told = _in_linear_section(phase, answers, targets) | apart | (grade > NOTE)
+    return np.where(told, grade, NOTHING)
+
+
+def _in_linear_section(phase: Phase, answers: Answers, targets: FloatArray) -> BoolArray:
+    """Say which targets lie beyond observations that all precede the curve's bend."""
+    return np.asarray(answers.unbent & (targets > phase.curve.nprocs[-1]), bool)
+
+
+def open_remarks(
     phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
 ) -> list[Remark]:
-    """Say what the instances leave open at each target; `answers` are those of `targets`."""
-    found = []
+    """Say what the instances leave open at each target; `answers` are those of `targets`.
+
+    Where all observations are in the linear section a run on at least the predicting
+    instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
+    """
+    grades = open_grades(phase, answers, targets)
+    linear = _in_linear_section(phase, answers, targets)
     advice = measure_next(phase, layout.feasible, layout.start is not None)
-    for place, target in enumerate(targets):
-        bend = layout.feasible.at_least(_bend(answers, place))
-        found += _open_remarks(phase, answers, place, float(target), advice, bend)
+    found = []
+    for place in np.flatnonzero(grades > NOTHING).tolist():
+        target, grade = targets.item(place), cast(Grade, GRADES[grades[place]])
+        A_low, A_high = answers.A_low[place], answers.A_high[place]
+        between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
+        code, measure = "runner_up", advice
+        if len(phase.curve.nprocs) == 1:
+            code = "single_observation"
+            text = "one processor count shows no scaling; ideal scaling is assumed"
+        elif linear[place]:
+            code, measure = "linear_section", layout.feasible.at_least(_bend(answers, place))
+            text = (
+                f"all observations lie before the curve bends, so any A from {A_low:.3g} on fits; "
+                f"at {target:g} that means {between}"
+            )
+        else:
+            text = (
+                f"instances with A from {A_low:.3g} to {A_high:.3g} fit equally well; "
+                f"at {target:g} they say {between}"
+            )
+        found.append(Remark(grade, code, text, measure, target))
     return found
 
 
@@ -82,19 +138,37 @@ def _bend(answers: Answers, place: int) -> float:
     return A + sigma * (A - 1.0) if sigma > 1.0 else A
 
 
+def _infeasible_grades(layout: Layout, evidence: Evidence, targets: FloatArray) -> IntArray:
+    """Grade the targets that the application does not run on: less where a family was found."""
+    if not layout.feasible.restricts:
+        return np.zeros(len(targets), np.int64)
+    believed = evidence.measured(targets) & (layout.special is not None)
+    outside = np.where(believed, WARNING, UNUSABLE)
+    return np.where(layout.feasible.holds(targets), NOTHING, outside)
+
+
+def point_grades(
+    curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
+) -> IntArray:
+    """Grade what `point_remarks` says of each target."""
+    grades = np.where(are_far(curve, targets), WARNING, NOTHING)
+    for point in layout.points:
+        grades[targets == point.nprocs] = WARNING
+    return np.maximum(grades, _infeasible_grades(layout, evidence, targets))
+
+
 def point_remarks(
     curve: ObservedCurve, layout: Layout, evidence: Evidence, targets: FloatArray
 ) -> list[Remark]:
     """Say which targets are far, infeasible or measured off the trend; not of declining ends."""
     found = far_remarks(curve, targets)
     anomalous = {point.nprocs: point for point in layout.points}
-    believed = layout.special is not None
-    for target in targets.tolist():
-        if not layout.feasible.holds(target):
-            measured = believed and bool(evidence.measured(np.array([target]))[0])
+    infeasible = _infeasible_grades(layout, evidence, targets).tolist()
+    for target, severity in zip(targets.tolist(), infeasible, strict=True):
+        if severity:
             count = layout.feasible.at_least(target)
             text = f"{target:g} is none of {layout.feasible.name}"
-            grade: Grade = "warning" if measured else "unusable"
+            grade = cast(Grade, GRADES[severity])
             found.append(Remark(grade, INFEASIBLE, text, count, target))
         if target in anomalous:
             text = (
@@ -128,59 +202,6 @@ def measure_next(phase: Phase, feasible: Feasible, declines: bool = False) -> in
         above = apart[apart > last]
         return int(above[0] if len(above) else apart[-1])
     return int(outside[int(np.argmax(spreads))]) if spreads.max() >= ALIKE else None
-
-
-def _open_remarks(
-    phase: Phase,
-    answers: Answers,
-    place: int,
-    target: float,
-    advice: int | None,
-    bend: int | None,
-) -> list[Remark]:
-    """Say what the indistinguishable instances leave open at a target.
-
-    Where all observations are in the linear section a run on at least the predicting
-    instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
-    """
-    if len(phase.curve.nprocs) == 1:
-        if target == phase.curve.nprocs[0]:
-            return []
-        text = "one processor count shows no scaling; ideal scaling is assumed"
-        return [Remark("unusable", "single_observation", text, advice, target)]
-    found = []
-    spread = float(answers.high[place] / answers.low[place] - 1.0)
-    grade = _openness(1.0 + spread, phase.floor)
-    between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
-    last = float(phase.curve.nprocs[-1])
-    if answers.unbent[place] and target > last:
-        text = (
-            f"all observations lie before the curve bends, so any A from "
-            f"{answers.A_low[place]:.3g} on fits; at {target:g} that means {between}"
-        )
-        found.append(Remark(grade, "linear_section", text, bend, target))
-    elif grade != "note" or (
-        answers.A_high[place] > RUNNER_UP * answers.A_low[place] and spread >= ALIKE
-    ):
-        text = (
-            f"instances with A from {answers.A_low[place]:.3g} to {answers.A_high[place]:.3g} fit "
-            f"equally well; at {target:g} they say {between}"
-        )
-        found.append(Remark(grade, "runner_up", text, advice, target))
-    return found
-
-
-def _openness(ratio: float, floor: float) -> Grade:
-    """Grade the largest over the smallest of predictions that fit equally well.
-
-    Without noise any difference says that the curve is not determined. With
-    noise a moderate one goes with no larger errors (measured curves), so it
-    takes a large one for a warning.
-    """
-    if ratio >= UNANSWERED:
-        return "unusable"
-    open_from = 1.0 + DETERMINED if floor == 0.0 else OPEN
-    return "warning" if ratio >= open_from else "note"
 
 
 def _superlinear(curve: ObservedCurve) -> list[Remark]:

@@ -11,7 +11,7 @@ RUNNER_UP = 1.1
 """WSSRE within this factor of the best is as good (ADEPT paper, Table 3)."""
 EXPECTED_ERROR = 0.025
 """Relative error of a runtime about the best instance that is expected beforehand."""
-EXPECTED_FREEDOM = 3.0
+EXPECTED_RUNS = 3.0
 """How many observations that expectation weighs."""
 NOISELESS = 1e-5
 """Residuals below this relative size are no noise but rounding and an unfinished search."""
@@ -111,13 +111,13 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
         where more counts than parameters are met to rounding and repeats agree.
     """
     mean_runs = float((1.0 / curve.repeats).sum()) / len(curve.repeats)
-    own_freedom = max(used - _PARAMETERS, 0)
-    if own_freedom and residual < NOISELESS and curve.scatter < NOISELESS:
+    own_degrees = max(used - _PARAMETERS, 0)
+    if own_degrees and residual < NOISELESS and curve.scatter < NOISELESS:
         return 0.0
-    squares = EXPECTED_FREEDOM * EXPECTED_ERROR**2 + used * residual**2
-    squares += curve.scatter_freedom * curve.scatter**2 * mean_runs
-    freedom = EXPECTED_FREEDOM + own_freedom + curve.scatter_freedom
-    return min(sqrt(squares / freedom), LARGEST)
+    squares = EXPECTED_RUNS * EXPECTED_ERROR**2 + used * residual**2
+    squares += curve.scatter_degrees_of_freedom * curve.scatter**2 * mean_runs
+    degrees_of_freedom = EXPECTED_RUNS + own_degrees + curve.scatter_degrees_of_freedom
+    return min(sqrt(squares / degrees_of_freedom), LARGEST)
 
 
 def is_well_met(floor: float, residual: float, used: int) -> bool:
@@ -145,7 +145,7 @@ def select(
         Let the low-variance and the high-variance candidates together weigh the
         same. Where Downey's curve holds, this keeps the many high-variance
         candidates that have not bent yet from outvoting the others; where it
-        does not, their caution is worth having.
+        does not, their slower predictions are the better ones.
     plain : bool
         Choose the best fit instead, as the paper does.
     """

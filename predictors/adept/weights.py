@@ -14,7 +14,7 @@ TOLERANCE = 5.0
 def distance_weights(nprocs: FloatArray, targets: FloatArray, q: float) -> FloatArray:
     """Return W_i = q max_j |target - n_j| - |target - n_i|, a row a target.
 
-    Equal where every distance is nought (ADEPT paper, section V.B).
+    Equal where every distance is zero (ADEPT paper, section V.B).
 
     Examples
     --------

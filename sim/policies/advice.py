@@ -13,7 +13,7 @@ from numba import njit
 from predictors.base import FloatArray, IntArray
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
-from sim.view import View
+from sim.state.view import View
 
 Repair = Literal["fitted", "always", "never"]
 Counts = Literal["powers_of_two", "all"]
@@ -189,7 +189,7 @@ class Advice:
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
-        if view.past_errors is not None:
+        if view.preferences.past_errors is not None:
             runtimes = runtimes * view.caution(job)
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None

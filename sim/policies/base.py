@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.decisions import Decision
 from sim.errors import PolicyError
-from sim.past_errors import PastErrors
 from sim.policies.order import Order
-from sim.sensors import DEFAULT_NOISE
-from sim.view import View
-from sim.waiting import WaitingQueue
+from sim.policies.reallocation.costs import FREE, CostModel
+from sim.state.decisions import Decision
+from sim.state.prediction_correction import PastErrors
+from sim.state.view import Preferences, View
+from sim.state.waiting_queue import WaitingQueue
 
 if TYPE_CHECKING:
-    from sim.policies.molding.base import Molder
+    from sim.policies.molding.base import Candidates
 
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
@@ -52,7 +52,7 @@ class Allocation(Protocol):
 class OpenAllocation(Protocol):
     """How many processors a job gets, left open until it could start."""
 
-    def open(self, view: View) -> "Molder":
+    def open(self, view: View) -> "Candidates":
         """Begin a run."""
         ...
 
@@ -72,9 +72,14 @@ class Reallocation(Protocol):
     ----------
     reallocates : bool
         False for the rule that leaves every job on what it starts on.
+    cost : CostModel
+        What changes cost.
     """
 
     reallocates: bool
+
+    @property
+    def cost(self) -> CostModel: ...  # noqa: D102
 
     def begin(
         self, view: View, order: Order, backfill: Backfill, allocation: Allocation
@@ -90,9 +95,14 @@ class Grants(Protocol):
     ----------
     answers : bool
         False for the rule that refuses everything.
+    cost : CostModel
+        What changes cost.
     """
 
     answers: bool
+
+    @property
+    def cost(self) -> CostModel: ...  # noqa: D102
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run: return a scheduler that answers requests, or the same if nobody does."""
@@ -125,7 +135,7 @@ class Policy:
     error_quantile : float or None
         Reservations are planned with beliefs stretched by this quantile of runtime
         over belief in the application's past runs, within (0, 1]; None plans with
-        beliefs as they are. See `sim.past_errors.PastErrors`.
+        beliefs as they are. See `sim.state.prediction_correction.PastErrors`.
 
     Raises
     ------
@@ -144,11 +154,6 @@ class Policy:
     placement: Placement | None = None
     error_quantile: float | None = None
     grants: Grants | None = None
-
-    @property
-    def sensor_noise(self) -> float:
-        """Spread of what is measured of running jobs, as the reallocation rule states it."""
-        return float(getattr(self.reallocation, "noise", DEFAULT_NOISE))
 
     @property
     def _reallocates(self) -> bool:
@@ -170,10 +175,19 @@ class Policy:
                 "processors of running jobs; choose policy/grants=none"
             )
 
+    def preferences(self) -> Preferences:
+        """Return what the policy wants of a new run besides what it decides."""
+        reallocates, answers = self._reallocates, self.grants is not None and self.grants.answers
+        changing = self.reallocation if reallocates else self.grants
+        return Preferences(
+            (FREE if changing is None else changing.cost).change,
+            reallocates,
+            answers,
+            None if self.error_quantile is None else PastErrors(self.error_quantile),
+        )
+
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
-        if self.error_quantile is not None:
-            view.past_errors = PastErrors(self.error_quantile)
         scheduler = self._begin(view)
         if self.grants is not None:
             scheduler = self.grants.begin(view, scheduler)
@@ -189,6 +203,28 @@ class Policy:
         return self.backfill.begin(view, self.order, self.allocation)
 
 
+class AroundScheduler:
+    """A scheduler that adds to what another one decides.
+
+    Parameters
+    ----------
+    view : View
+    inner : Scheduler
+        Decides who starts on how many processors.
+
+    Attributes
+    ----------
+    may_delay : bool
+        Whether what it adds may move the reservations of the other.
+    """
+
+    may_delay = False
+
+    def __init__(self, view: View, inner: Scheduler) -> None:
+        self.view = view
+        self.inner = inner
+
+
 class QueueKeeper:
     """What all schedulers share: they admit arrivals and keep the queue in order.
 
@@ -201,7 +237,7 @@ class QueueKeeper:
     Attributes
     ----------
     tracks_runs : bool
-        Whether it remembers running jobs from one look to the next.
+        Whether it remembers running jobs from one pass to the next.
     """
 
     tracks_runs = False
@@ -226,9 +262,9 @@ class QueueKeeper:
         keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
         return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))
 
-    def rank(self) -> None:
-        """Recompute the order if it has changed since the last look."""
-        if self._keyless or not (self.order.recomputed or self.view.revised):
+    def rank(self, whatever: bool = False) -> None:
+        """Recompute the order if it has changed since the last pass, or whatever happened."""
+        if self._keyless or not (whatever or self.order.recomputed or self.view.revised):
             return
         queue, view = self.queue, self.view
         places = queue.places()

@@ -5,12 +5,12 @@ from math import inf
 
 import numpy as np
 
-from sim.decisions import Decision, Grant, Refuse, Start
 from sim.policies.backfill.conservative import ReservationKeeper
-from sim.policies.base import QueueKeeper, Scheduler
+from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.reallocation.costs import CostModel, NoCost
-from sim.view import Request, Run, View
+from sim.policies.reallocation.costs import FREE, CostModel
+from sim.state.decisions import Decision, Grant, Refuse, Start
+from sim.state.view import Request, Run, View
 
 Reserved = Sequence[tuple[float, int, float]]
 """Start (seconds), processors and believed runtime (seconds) of each reservation."""
@@ -20,6 +20,7 @@ class NoGrants:
     """Every request is refused."""
 
     answers = False
+    cost = FREE
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Leave the scheduler as it is: nobody answers."""
@@ -27,7 +28,7 @@ class NoGrants:
 
 
 class Grants:
-    """Requests are granted as far as what is free allows, after all starts of the look.
+    """Requests are granted as far as what is free allows, after all starts of the pass.
 
     Parameters
     ----------
@@ -56,23 +57,21 @@ class Grants:
         wait: bool = True,
         harmless: bool = True,
         longest: float | None = None,
-        cost: CostModel | None = None,
+        cost: CostModel = FREE,
     ) -> None:
         if longest is not None and not 0.0 < longest < inf:
             raise ValueError(f"longest must be positive and finite, or null, got {longest}")
         self.wait = wait
         self.harmless = harmless
         self.longest = inf if longest is None else longest
-        self.cost: CostModel = NoCost() if cost is None else cost
+        self.cost = cost
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run."""
-        view.answers = True
-        view.change_cost = self.cost.change
         return GrantingScheduler(self, view, scheduler)
 
 
-class GrantingScheduler:
+class GrantingScheduler(AroundScheduler):
     """Lets another scheduler decide, then answers the requests of running jobs, oldest first.
 
     Parameters
@@ -84,9 +83,9 @@ class GrantingScheduler:
     """
 
     def __init__(self, rule: Grants, view: View, inner: Scheduler) -> None:
+        super().__init__(view, inner)
         self.rule = rule
-        self.view = view
-        self.inner = inner
+        self.may_delay = not rule.harmless
 
     def look(self) -> Sequence[Decision]:
         """Decide who starts, then who gets what it asks for."""
@@ -94,7 +93,7 @@ class GrantingScheduler:
         return [*decisions, *self._replies(decisions)] if self.view.requests else decisions
 
     def _replies(self, decisions: Sequence[Decision]) -> list[Decision]:
-        """Answer the requests, at most one grant a look: it changes what the next would meet."""
+        """Answer the requests, at most one grant a pass: it changes what the next would meet."""
         view, replies = self.view, list[Decision]()
         starts = [d for d in decisions if isinstance(d, Start)]
         free = view.free - sum(start.processors for start in starts)

@@ -18,7 +18,7 @@ class Order(Protocol):
     Attributes
     ----------
     recomputed : bool
-        Whether keys change while jobs wait (they are then computed at every look).
+        Whether keys change while jobs wait (they are then computed in every scheduling pass).
     """
 
     recomputed: bool

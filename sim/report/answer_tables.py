@@ -9,6 +9,7 @@ import pandas as pd
 from sim.report.answers import Curve, Difference, differences, load_curves, regrets
 from sim.report.samples import Group
 from sim.report.tables import number
+from sim.results.rows import POINTS
 from sim.statistics.intervals import Interval
 
 IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
@@ -17,7 +18,7 @@ SHOWN = 40
 """Rows that the terminal shows of a table; the page and the file have all."""
 
 
-def percent(interval: Interval) -> str:
+def percent(interval: Interval, unit: str = "%") -> str:
     """Return an interval of shares as text.
 
     Examples
@@ -27,12 +28,17 @@ def percent(interval: Interval) -> str:
     """
     if not math.isfinite(interval.mean):
         return "–"
-    text = f"{100 * interval.mean:.1f} %"
+    text = f"{100 * interval.mean:.1f} {unit}"
     if math.isinf(interval.low):
         return f"{text} [unbounded]"
     if math.isnan(interval.low):
         return text
     return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def _changed(one: Difference, interval: Interval) -> str:
+    """Return a change of a difference's figure as text."""
+    return percent(interval, POINTS if one.is_share else "%")
 
 
 def span(interval: Interval) -> str:
@@ -59,8 +65,9 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
                 "runs": one.group.label,
                 "against": one.reference.label,
                 "pairs": str(one.pairs),
-                "change": percent(compared.change),
-                "by policy alone": "–" if one.alone is None else percent(one.alone),
+                "change": _changed(one, one.change),
+                "worst pair": "–" if math.isnan(one.worst) else f"{one.worst:.2f}",
+                "by policy alone": "–" if one.alone is None else _changed(one, one.alone),
                 "difference": number(compared.difference.mean),
                 "t interval": span(compared.difference),
                 "bootstrap": span(compared.bootstrap),
@@ -73,7 +80,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
 
 def _rank(found: Sequence[Difference], place: int) -> tuple[int, float]:
     references = list(dict.fromkeys(id(one.reference) for one in found))
-    change = found[place].comparison.change.mean
+    change = found[place].change.mean
     return references.index(id(found[place].reference)), math.inf if change != change else change
 
 
@@ -85,7 +92,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
         row: dict[str, object] = {**one.group.setting, "role": one.group.role}
         row |= {"reference": one.reference.label, "pairs": one.pairs}
         for name, interval in (
-            ("change", compared.change),
+            ("change", one.change),
             ("difference", compared.difference),
             ("bootstrap", compared.bootstrap),
             ("gain_kept", one.kept),
@@ -94,6 +101,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
             if interval is not None:
                 row |= {name: interval.mean, f"{name}_low": interval.low}
                 row[f"{name}_high"] = interval.high
+        row["worst"] = one.worst
         row |= {"p_value": compared.p_value, "p_corrected": one.corrected}
         row["identical"] = compared.identical
         rows.append(row)
@@ -172,7 +180,7 @@ def answers(groups: Sequence[Group], figure: str, against: str | None, detail: i
 
 
 def _by_policy(best: Difference) -> str:
-    return "" if best.alone is None else f" ({percent(best.alone)} by the policy alone)"
+    return "" if best.alone is None else f" ({_changed(best, best.alone)} by the policy alone)"
 
 
 def _sureness(best: Difference, found: Sequence[Difference]) -> str:
@@ -191,11 +199,11 @@ def verdict(found: Sequence[Difference]) -> list[str]:
     honest = [one for one in runs if "oracle" not in one.group.predictor]
     lines = []
     for kind, among in (("", honest), (" with foresight", [o for o in runs if o not in honest])):
-        known = [one for one in among if math.isfinite(one.comparison.change.mean)]
+        known = [one for one in among if math.isfinite(one.change.mean)]
         if known:
-            best = min(known, key=lambda one: one.comparison.change.mean)
+            best = min(known, key=lambda one: one.change.mean)
             lines.append(
-                f"Best{kind}: {best.group.label}, {percent(best.comparison.change)} against "
+                f"Best{kind}: {best.group.label}, {_changed(best, best.change)} against "
                 f"{best.reference.label}{_by_policy(best)}, {_sureness(best, found)}."
             )
     kept = [one for one in honest if one.kept is not None and math.isfinite(one.kept.mean)]

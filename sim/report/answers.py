@@ -1,25 +1,118 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
-from sim.errors import SimError, StatisticsError
-from sim.report.samples import Group, Sample
-from sim.statistics.intervals import Interval
-from sim.statistics.load_curves import LoadCurve, load_curve
+from sim.errors import StatisticsError
+from sim.report.regret import regret_by, regret_of_jobs
+from sim.report.samples import Group, Sample, oracle_of, references, step_among
+from sim.results.rows import SHARES
+from sim.statistics.intervals import LEVEL, Interval, t_interval
 from sim.statistics.paired import Comparison, compare_paired, holm, share_of_gain
-from sim.statistics.regret import regret_by, regret_of_jobs
+
+SATURATED_SHARE = 0.5
+"""A load is beyond saturation if more than this share of its replications saturate."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A load below saturation.
+
+    Attributes
+    ----------
+    load : float
+        Offered.
+    interval : Interval
+        Of the figure over replications.
+    saturated : float
+        Share of replications whose queue kept growing.
+    """
+
+    load: float
+    interval: Interval
+    saturated: float
+
+
+@dataclass(frozen=True)
+class LoadCurve:
+    """A figure over load.
+
+    Attributes
+    ----------
+    points : tuple of Point
+        In order of load, all below saturation.
+    saturates_at : float or None
+        The first load at which most replications saturate; the curve stops
+        before it. None if none of the loads does.
+    """
+
+    points: tuple[Point, ...]
+    saturates_at: float | None
+
+    def says(self) -> str:
+        """Return in words where the curve stops.
+
+        Examples
+        --------
+        >>> LoadCurve((), 0.9).says()
+        'saturated from load 0.9 on'
+        """
+        if self.saturates_at is not None:
+            return f"saturated from load {self.saturates_at:g} on"
+        last = f" up to load {self.points[-1].load:g}" if self.points else ""
+        return f"not saturated{last}"
+
+
+Samples = Sequence[tuple[float, bool]]
+"""A figure and whether the queue kept growing, for each replication."""
+
+
+def load_curve(
+    simulate: Callable[[float], Samples], loads: Sequence[float], level: float = LEVEL
+) -> LoadCurve:
+    """Carry out simulations by rising load until they saturate.
+
+    Parameters
+    ----------
+    simulate : callable
+        From an offered load to figure and saturation of each replication; it is
+        not called for loads beyond the first that saturates.
+    loads : sequence of float
+        In any order.
+    level : float
+
+    Raises
+    ------
+    StatisticsError
+        If a load repeats or has no replication.
+
+    Examples
+    --------
+    >>> curve = load_curve(lambda load: [(1 / (1 - load), load > 0.8)] * 2, [0.9, 0.5, 0.7])
+    >>> [point.load for point in curve.points], curve.says()
+    ([0.5, 0.7], 'saturated from load 0.9 on')
+    """
+    rising = sorted(loads)
+    if len(set(rising)) < len(rising):
+        raise StatisticsError(f"loads must differ, got {rising}")
+    points: list[Point] = []
+    for load in rising:
+        found = simulate(load)
+        if not found:
+            raise StatisticsError(f"load {load:g} has no replication")
+        share = float(np.mean([saturated for _, saturated in found]))
+        if share > SATURATED_SHARE:
+            return LoadCurve(tuple(points), load)
+        points.append(Point(load, t_interval([value for value, _ in found], level), share))
+    return LoadCurve(tuple(points), None)
+
 
 FIGURE = "mean_response_time"
-RIGID = ("easy", "conservative", "fcfs")
-"""Policies that count as the reference, the first that there is."""
 LOAD = "workload.load"
-UNLIKE = ("policy", "predictor")
-"""Keys in which what is compared on the same jobs may differ."""
 CERTAIN = 0.05
 
 Identity = tuple[object, int]
@@ -44,6 +137,11 @@ class Difference:
     alone : Interval or None
         Change against the reference's policy with this group's predictor, that is by
         the policy alone; None where one of them is the same, or that was not played.
+    is_share : bool
+        Whether the figure is a share, whose changes are plain differences.
+    worst : float
+        The largest ratio to the reference among the pairs; NaN of a share, and where
+        a value of the reference is 0.
     """
 
     group: Group
@@ -53,6 +151,13 @@ class Difference:
     corrected: float
     kept: Interval | None
     alone: Interval | None = None
+    is_share: bool = False
+    worst: float = np.nan
+
+    @property
+    def change(self) -> Interval:
+        """The relative change, or the difference of shares."""
+        return _change(self.comparison, self.is_share)
 
     @property
     def certain(self) -> bool:
@@ -60,13 +165,8 @@ class Difference:
         return bool(self.corrected <= CERTAIN)
 
 
-def _is_unlike(key: str) -> bool:
-    return key.replace("/", ".").partition(".")[0] in UNLIKE
-
-
-def jobs_of(group: Group) -> str:
-    """Return what identifies the jobs that a group replays, apart from random numbers."""
-    return repr({key: value for key, value in group.setting.items() if not _is_unlike(key)})
+def _change(comparison: Comparison, is_share: bool) -> Interval:
+    return comparison.difference if is_share else comparison.change
 
 
 def identified(group: Group) -> Drawn:
@@ -91,57 +191,6 @@ def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
     return list(np.array(rows, np.float64).reshape(-1, len(groups)).T)
 
 
-def reference_among(groups: Sequence[Group], named: str | None = None) -> Group | None:
-    """Return the group that others are compared with, of those on the same jobs.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-        On the same jobs.
-    named : str, optional
-        A label; without it a baseline, else rigid jobs by users' estimates, else
-        rigid jobs. None if there is none of these.
-    """
-    if named is not None:
-        return next((group for group in groups if group.label == named), None)
-    for group in groups:
-        if group.role == "baseline":
-            return group
-    for predictor in ("user_estimate", None):
-        for policy in RIGID:
-            for group in groups:
-                asked = predictor is None or group.predictor in ("", predictor)
-                if group.policy == policy and asked:
-                    return group
-    return None
-
-
-def oracle_of(group: Group, groups: Sequence[Group]) -> Group | None:
-    """Return the group of the oracle with the same policy on the same jobs."""
-    own = {key: value for key, value in group.setting.items() if not key.startswith("predictor")}
-    for other in groups:
-        theirs = {k: v for k, v in other.setting.items() if not k.startswith("predictor")}
-        if other.predictor == "oracle" and theirs == own and other.role == group.role:
-            return other
-    return None
-
-
-def _same_keys(group: Group, other: Group, part: str) -> bool:
-    """Return whether two groups have the same policy, or predictor, with all its parameters."""
-    keys = [k for k in group.setting | other.setting if k.replace("/", ".").startswith(part)]
-    return all(group.setting.get(key) == other.setting.get(key) for key in keys)
-
-
-def step_among(group: Group, reference: Group, groups: Sequence[Group]) -> Group | None:
-    """Return the reference's policy with a group's predictor, where both differ between them."""
-    if any(_same_keys(group, reference, part) for part in UNLIKE):
-        return None
-    for other in groups:
-        if _same_keys(other, reference, "policy") and _same_keys(other, group, "predictor"):
-            return other
-    return None
-
-
 def differences(
     groups: Sequence[Group], figure: str = FIGURE, against: str | None = None
 ) -> list[Difference]:
@@ -153,25 +202,14 @@ def differences(
     figure : str
         Key of the summary, of which less is better.
     against : str, optional
-        Label of the reference; see `reference_among`.
+        See `sim.report.samples.references`.
 
     Raises
     ------
     SimError
-        If no group has the label `against`.
+        If no group has the label or the values.
     """
-    if against is not None and all(group.label != against for group in groups):
-        labels = "; ".join(group.label for group in groups[:8])
-        raise SimError(f"--against {against}: there is no such group; there are {labels}")
-    alike: dict[str, list[Group]] = {}
-    for group in groups:
-        alike.setdefault(jobs_of(group), []).append(group)
-    found = []
-    for same in alike.values():
-        reference = reference_among(same, against)
-        if reference is not None:
-            others = [group for group in same if group is not reference]
-            found += [_difference(group, reference, same, figure) for group in others]
+    found = [_difference(*one, figure) for one in references(groups, against)]
     found = [one for one in found if one.pairs > 0]
     corrected = holm([one.comparison.p_value for one in found])
     return [replace(d, corrected=float(p)) for d, p in zip(found, corrected, strict=True)]
@@ -184,11 +222,14 @@ def _difference(group: Group, reference: Group, same: Sequence[Group], figure: s
     if oracle is not None and oracle is not group:
         mine, best, theirs = paired_values([group, oracle, reference], figure)
         kept = share_of_gain(mine, best, theirs) if len(mine) else None
-    alone, step = None, step_among(group, reference, same)
+    alone, step, is_share = None, step_among(group, reference, same), figure in SHARES
     if step is not None:
         mine, like = paired_values([group, step], figure)
-        alone = compare_paired(mine, like).change if len(mine) else None
-    return Difference(group, reference, len(own), compare_paired(own, base), np.nan, kept, alone)
+        alone = _change(compare_paired(mine, like), is_share) if len(mine) else None
+    defined = len(own) and not is_share and (base > 0).all()
+    worst = float((own / base).max()) if defined else np.nan
+    compared = compare_paired(own, base)
+    return Difference(group, reference, len(own), compared, np.nan, kept, alone, is_share, worst)
 
 
 @dataclass(frozen=True)
@@ -235,7 +276,7 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
     -------
     dict of str to dict of str to pandas.DataFrame
         By label and by ``class``, ``count``; means over the simulations read, as
-        `sim.statistics.regret.regret_by` has them.
+        `sim.report.regret.regret_by` has them.
     """
     found: dict[str, dict[str, pd.DataFrame]] = {}
     for group in groups:

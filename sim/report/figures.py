@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.plots import COLOURS, PALE
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
+from sim.results.plots.schedule import COLOURS, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
@@ -24,7 +25,25 @@ NAMING = ("runs", "against", "jobs", "")
 """Columns of answers that hold words, not numbers."""
 
 
+@dataclass(frozen=True)
+class Report:
+    """What a report wrote and found.
+
+    Attributes
+    ----------
+    written : list of pathlib.Path
+    answers : Answers
+    said : list of str
+        Sentences that belong to every table of it.
+    """
+
+    written: list[Path]
+    answers: Answers
+    said: list[str]
+
+
 def page(
+    report: Report,
     title: str,
     groups: Sequence[Group],
     plots: Sequence[tuple[Plot, str]],
@@ -32,13 +51,13 @@ def page(
     table: pd.DataFrame,
     common: Mapping[str, object],
     gantt: Sequence[str] = (),
-    answers: Answers | None = None,
-    said: Sequence[str] = (),
 ) -> str:
     """Return the page.
 
     Parameters
     ----------
+    report : Report
+        Its answers, and the sentences below the key table.
     title : str
     groups : sequence of Group
     plots : sequence of (Plot, str)
@@ -46,14 +65,11 @@ def page(
     found : mapping of str to Details
         By the groups' labels.
     table : pandas.DataFrame
-        All runs, as `sim.compare.gather` returns them.
+        All runs, as `sim.report.gathering.gather` returns them.
     common : mapping
         The configuration that all runs share, by dotted key.
     gantt : sequence of str
         Folders of runs whose schedules are shown; without it, the first of each group.
-    answers : Answers, optional
-    said : sequence of str
-        Sentences below the key table: names, and what predictors were given.
     """
     keys = list(dict.fromkeys(key for group in groups for key in group.setting))
     samples = sum(len(group.samples) for group in groups)
@@ -64,8 +80,8 @@ def page(
         subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
         selects=_selects(groups, keys),
         table=_key_table(groups, keys),
-        said="".join(f"<p>{escape(sentence)}</p>" for sentence in said),
-        answers=_answers(answers),
+        said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
+        answers=_answers(report.answers),
         figures="".join(_figure(plot, svg, groups, found) for plot, svg in plots),
         gantt=_gantt(groups, gantt),
         runs=_runs(table),

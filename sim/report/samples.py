@@ -1,17 +1,27 @@
 """Groups of comparable runs, and what their repetitions say about each figure."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from sim.artefacts import BASELINE, STEP, is_finished, read_summary, same_schedule
-from sim.job_metrics import Figures
+from sim.errors import SimError
+from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, same_schedule
+from sim.results.job_metrics import Figures
+from sim.results.sentences import is_recorded
 from sim.statistics.intervals import t_interval
+from sim.sweeps.configurations import group_of
 
 SUFFIXES = {BASELINE: "baseline", STEP: "baseline's policy"}
+RIGID = ("easy", "conservative", "fcfs")
+"""Policies that count as the reference, the first that there is."""
+UNLIKE = ("policy", "predictor")
+"""Keys in which what is compared on the same jobs may differ."""
+NEXT = re.compile(r",\s*(?=[\w./@]+=)")
+"""Between two ``KEY=VALUE``."""
 REPEATED = ("seed",)
 """Keys that tell repetitions of one group apart."""
 
@@ -54,7 +64,8 @@ class Group:
     @property
     def label(self) -> str:
         """Name the group by its values."""
-        values = [_text(key, value) for key, value in self.setting.items()]
+        own = [key for key in self.setting if not self.is_recorded or group_of(key) != "predictor"]
+        values = [_text(key, self.setting[key]) for key in own]
         name = ", ".join(values) if values else self.role
         kind = SUFFIXES.get(self.role)
         return f"{name} ({kind})" if kind is not None and values else name
@@ -66,8 +77,18 @@ class Group:
 
     @property
     def predictor(self) -> str:
-        """Name the group's predictor; empty where all have one."""
-        return str(self.setting.get("predictor", ""))
+        """Name the group's predictor; empty where all have one, and where nobody was asked."""
+        return "" if self.is_recorded else str(self.setting.get("predictor", ""))
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is the log's own schedule."""
+        return any(is_recorded(sample.summary) for sample in self.samples)
+
+    @property
+    def in_windows(self) -> bool:
+        """Whether its simulations are replications, which on a log are windows of it."""
+        return any("replication=" in sample.name for sample in self.samples)
 
     @property
     def menu(self) -> str:
@@ -161,3 +182,117 @@ def _samples(root: Path, run: str, role: str) -> list[Sample]:
         for place in below
         if is_finished(place)
     ]
+
+
+def jobs_of(group: Group) -> str:
+    """Return what identifies the jobs that a group replays, apart from random numbers."""
+    return repr({key: value for key, value in group.setting.items() if group_of(key) not in UNLIKE})
+
+
+def references(
+    groups: Sequence[Group], against: str | None = None
+) -> Iterator[tuple[Group, Group, list[Group]]]:
+    """Yield each group with its reference and all groups on the same jobs.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+    against : str, optional
+        The label of the reference (see `reference_among`), or ``KEY=VALUE[,KEY=VALUE]``:
+        the reference of a group is then the one that differs from it in these (see
+        `twin_of`), and may differ in more than policy and predictor.
+
+    Raises
+    ------
+    SimError
+        If no group has the label or the values.
+    """
+    alike: dict[str, list[Group]] = {}
+    for group in groups:
+        alike.setdefault(jobs_of(group), []).append(group)
+    values = {}
+    if against is not None and all(group.label != against for group in groups):
+        values = dict(one.partition("=")[::2] for one in NEXT.split(against))
+        if not any(_has(group, values) for group in groups):
+            labels = "; ".join(group.label for group in groups[:8])
+            raise SimError(f"--against {against}: there is no such group; there are {labels}")
+    for same in alike.values():
+        common = None if values else reference_among(same, against)
+        for group in same:
+            reference = twin_of(group, groups, values) if values else common
+            if reference is not None and reference is not group:
+                yield group, reference, same
+
+
+def reference_among(groups: Sequence[Group], named: str | None = None) -> Group | None:
+    """Return the group that others are compared with, of those on the same jobs.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        On the same jobs.
+    named : str, optional
+        A label; without it a baseline, else rigid jobs by users' estimates, else
+        rigid jobs. None if there is none of these.
+    """
+    if named is not None:
+        return next((group for group in groups if group.label == named), None)
+    for group in groups:
+        if group.role == "baseline":
+            return group
+    for predictor in ("user_estimate", None):
+        for policy in RIGID:
+            for group in groups:
+                asked = predictor is None or group.predictor in ("", predictor)
+                if group.policy == policy and asked:
+                    return group
+    return None
+
+
+def oracle_of(group: Group, groups: Sequence[Group]) -> Group | None:
+    """Return the group of the oracle with the same policy on the same jobs."""
+    own = {key: value for key, value in group.setting.items() if not key.startswith("predictor")}
+    for other in groups:
+        theirs = {k: v for k, v in other.setting.items() if not k.startswith("predictor")}
+        if other.predictor == "oracle" and theirs == own and other.role == group.role:
+            return other
+    return None
+
+
+def _same_keys(group: Group, other: Group, part: str) -> bool:
+    """Return whether two groups have the same policy, or predictor, with all its parameters."""
+    keys = [key for key in group.setting | other.setting if group_of(key) == part]
+    return all(group.setting.get(key) == other.setting.get(key) for key in keys)
+
+
+def step_among(group: Group, reference: Group, groups: Sequence[Group]) -> Group | None:
+    """Return the reference's policy with a group's predictor, where both differ between them."""
+    if any(_same_keys(group, reference, part) for part in UNLIKE):
+        return None
+    for other in groups:
+        if _same_keys(other, reference, "policy") and _same_keys(other, group, "predictor"):
+            return other
+    return None
+
+
+def _has(group: Group, values: Mapping[str, str]) -> bool:
+    found = {key: str(group.setting.get(key)) for key in values}
+    return all(found[key].lower() == value.lower() for key, value in values.items())
+
+
+def twin_of(group: Group, groups: Sequence[Group], values: Mapping[str, str]) -> Group | None:
+    """Return the group that has these values by key and is otherwise set as another group.
+
+    Keys below a named one, as those of a policy, are the other group's own.
+    """
+
+    def rest(one: Group) -> dict[str, object]:
+        below = tuple(f"{key}{mark}" for key in values for mark in "./")
+        return {
+            key: value
+            for key, value in one.setting.items()
+            if key not in values and not key.startswith(below)
+        }
+
+    alike = (one for one in groups if one.role == group.role and rest(one) == rest(group))
+    return next((one for one in alike if _has(one, values)), None)

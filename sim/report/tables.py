@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.artefacts import mean_summary
-from sim.console import BEYOND, MOST_ERROR
-from sim.given import given_lines
-from sim.job_metrics import Figures
 from sim.report.samples import Estimate, Group, estimate
+from sim.results.artefacts import mean_summary
+from sim.results.job_metrics import Figures
+from sim.results.rows import BEYOND, MOST_ERROR
+from sim.results.sentences import given_lines, recorded_sentences
 
 REPETITION = ("applications", "sizes_per_application")
 """Keys of the summary that say how much repeats."""
@@ -30,7 +30,7 @@ class Column:
         One unit, in the summary's units.
     is_error : bool
         Whether it is a relative error, of which nothing beyond
-        `sim.console.MOST_ERROR` is shown.
+        `sim.results.rows.MOST_ERROR` is shown.
     """
 
     key: str
@@ -92,12 +92,20 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
 
     Of several simulations the means are told.
     """
-    known = [g for g in groups if g.samples]
+    known = [g for g in groups if g.samples and not g.is_recorded]
     lines = given_lines([_mean_given(group) for group in known])
     return [
         f"Given to {_listed([known[place].label for place in places], len(known))}: {line}."
         for line, places in lines.items()
     ]
+
+
+def schedule_sentences(groups: Sequence[Group]) -> list[str]:
+    """Return what sets a log's own schedule apart from simulated ones, where it is a group."""
+    shown = [group for group in groups if group.is_recorded]
+    windows = any(group.in_windows for group in shown)
+    schedules = [sample.summary for group in shown for sample in group.samples]
+    return recorded_sentences(schedules, windows)
 
 
 def _mean_given(group: Group) -> Figures:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("sim", "predictors", "workloads", "conf")
-HYDRA_DOORS = {"sim.app", "sim.config", "sim.sweep"}
-SIMPY_DOORS = {"sim.engine", "sim.clock"}
+HYDRA_DOORS = {"sim.app", "sim.config", "sim.sweeps.callback"}
+SIMPY_DOORS = {"sim.engine.engine", "sim.engine.clock"}
 
 
 def module_name(path):

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from sim.artefacts import FILES
+from sim.results.artefacts import FILES
 
 TINY = ("workload.jobs=30", "baseline=null", "hydra.run.dir=run")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from scripts.composing import axes, composed
+from scripts.composing import COMMA, axes, composed
 from sim.config import CONFIG_FOLDER
-from sim.metrics import summarise
-from sim.run import play, set_scene
+from sim.results.metrics import summarise
+from sim.simulation.scene import play, set_scene
 
 EXPERIMENTS = sorted(path.stem for path in (CONFIG_FOLDER / "experiment").glob("*.yaml"))
 ASKED = {
@@ -52,9 +52,54 @@ def test_the_experiments_sweep_what_they_are_named_for(name):
     assert ASKED[name] <= set(axes(name))
 
 
-def test_the_impact_preset_has_every_predictor_that_needs_no_evolving_jobs():
+def test_the_impact_preset_has_oracles_users_and_every_learned_predictor_of_ours():
+    swept = set(axes("predictor_impact")["predictor"])
     options = {path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml")}
-    assert set(axes("predictor_impact")["predictor"]) == options - {"dynamic", "repaired"}
+    assert swept <= options
+    assert {"user_estimate", "oracle", "noisy_oracle", "adept", "consensus", "regression"} < swept
+    assert {"focused", "rational", "amdahl", "universal_scalability"} < swept
+
+
+def test_commas_within_a_value_separate_nothing():
+    assert COMMA.split("[1,4],[1,16],null") == ["[1,4]", "[1,16]", "null"]
+    assert COMMA.split("easy,sa") == ["easy", "sa"]
+    assert COMMA.split("interval(0.1,0.9)") == ["interval(0.1,0.9)"]
+
+
+def told(config):
+    """Return all that a run's predictors are told before the start."""
+    runs = (config["predictor"].get("calibration"), config["predictor"].get("charge"))
+    workload = config["workload"]
+    return runs, *(workload[key] for key in ("applications", "size", "size_noise", "estimates"))
+
+
+LEARNED = {
+    path.stem
+    for path in (CONFIG_FOLDER / "predictor").glob("*.yaml")
+    if "\ncharge:" in path.read_text(encoding="utf-8")
+}
+WITH_LEARNED = [
+    name
+    for name in EXPERIMENTS
+    if name != "as_before"
+    and (
+        "charge" in composed(f"experiment={name}")["predictor"]
+        or LEARNED & set(axes(name).get("predictor", ()))
+    )
+]
+
+
+@pytest.mark.parametrize("name", WITH_LEARNED)
+def test_a_preset_names_all_that_learned_predictors_are_told(name, tmp_path):
+    preset = f"experiment={name}"
+    log = ("workload=swf", f"workload.path={tmp_path / 'log.swf'}")
+    assert told(composed(preset)) == told(composed(preset, *log))
+    assert told(composed(preset)) == ((3, True), 50, "known", 0.1, "tsafrir")
+    curves = composed(preset, "moldability=amdahl"), composed(preset)
+    assert [c["moldability"]["_target_"].rpartition(".")[2] for c in curves] == ["Amdahl", "Downey"]
+    assert "override /moldability" in (CONFIG_FOLDER / f"experiment/{name}.yaml").read_text()
+    assert told(composed(preset, *log, "given=recorded")) == told(composed(*log, "given=recorded"))
+    assert told(composed(*log, "given=recorded")) == ((0, True), "log", "hidden", 0.1, "recorded")
 
 
 def test_one_command_runs_a_preset_and_answers(command, tmp_path):

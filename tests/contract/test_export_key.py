@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from workloads.swf import read_swf
+from workloads.logs.swf import read_swf
 
 TINY = ("workload.jobs=60", "cluster.processors=64", "hydra.run.dir=run", "baseline=null")
 

@@ -2,8 +2,8 @@
 
 import json
 
-from sim.given import given_line
-from sim.run import step_between
+from sim.results.sentences import given_line
+from sim.simulation.replay import step_between
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
 

@@ -2,7 +2,7 @@
 
 import json
 
-from sim.artefacts import FAILURE, FILES
+from sim.results.artefacts import FAILURE, FILES
 
 TINY = ("-m", "workload.jobs=40", "hydra.sweep.dir=sweep")
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -49,7 +49,7 @@ def test_a_failed_run_is_marked_and_the_others_go_on(command, tmp_path):
 
 
 def test_a_bug_in_one_run_stops_no_other(command, tmp_path, monkeypatch):
-    from sim import run
+    from sim.simulation import replay as run
 
     play = run.play
 

@@ -17,15 +17,15 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from swf_samples import job_line
 
-from predictors.oracle import NeedsTruth
+from predictors.in_loop.oracle import NeedsTruth
 from sim.app import prepare
-from sim.build import build
 from sim.config import CONFIG_FOLDER
-from sim.engine import Engine
+from sim.engine.engine import Engine
 from sim.errors import PolicyError
-from sim.machine import Dedicated
-from sim.run import play, set_scene
-from sim.view import Run
+from sim.machine.base import Dedicated
+from sim.simulation.build import build
+from sim.simulation.scene import play, set_scene
+from sim.state.view import Run
 from workloads.base import Trace
 
 prepare()
@@ -91,7 +91,7 @@ class Passes:
 def replayed(config, scene, monkeypatch):
     """Return the passes of a run, its start and end times, and its predictions."""
     passes = Passes()
-    monkeypatch.setattr("sim.run.watchers", lambda config, progress: (passes,))
+    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress: (passes,))
     return passes.noted, play(config, config, scene).outcome
 
 
@@ -225,6 +225,8 @@ def test_an_oracle_is_found_out(policy, predictor, log, monkeypatch):
 class Prying:
     """A policy that tries to read true efficiencies, and starts jobs first come, first served."""
 
+    sensor_noise = noise = 0.0
+
     def __init__(self, inner):
         self.inner = inner
         self.measured = {}
@@ -259,7 +261,7 @@ def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
             policies.append(made)
         return made
 
-    monkeypatch.setattr("sim.run.build", pry)
+    monkeypatch.setattr("sim.simulation.scene.build", pry)
     outcome = play(config, config, set_scene(config, 0)).outcome
     measured, truth = policies[0].measured, outcome.truth
     counts = outcome.trace.jobs["requested_processors"].to_numpy()
@@ -277,8 +279,6 @@ def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
 class Forging(Prying):
     """Writes runs of its own into the view, and other counts into those that are there."""
 
-    sensor_noise = 0.0
-
     def look(self):
         view = self.view
         waiting = [job for job in range(len(view.submit_time)) if job not in view.running]
@@ -295,7 +295,8 @@ class Forging(Prying):
 
 
 def test_what_a_policy_writes_into_its_view_opens_no_other_count(log, monkeypatch):
-    config = composed(f"workload.path={log()}", "policy=fcfs", "predictor=user_estimate")
+    exactly = ("policy=fcfs", "predictor=user_estimate", "sensor_noise=0")
+    config = composed(f"workload.path={log()}", *exactly)
     policies = []
 
     def forge(node, key, **more):
@@ -305,7 +306,7 @@ def test_what_a_policy_writes_into_its_view_opens_no_other_count(log, monkeypatc
             policies.append(made)
         return made
 
-    monkeypatch.setattr("sim.run.build", forge)
+    monkeypatch.setattr("sim.simulation.scene.build", forge)
     outcome = play(config, config, set_scene(config, 0)).outcome
     jobs = outcome.trace.jobs
     exact = outcome.truth.serial_time / (jobs["requested_processors"] * jobs["reference_runtime"])
@@ -357,6 +358,6 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
                 )
             super().looked(engine, decisions)
 
-    monkeypatch.setattr("sim.run.watchers", lambda config, progress: (Wanderer(),))
+    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress: (Wanderer(),))
     play(config, config, set_scene(config, 0))
     assert not paths

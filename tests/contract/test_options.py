@@ -11,11 +11,11 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sim.app import prepare
-from sim.build import build
 from sim.config import CONFIG_FOLDER
 from sim.help import options, page
-from sim.run import REPETITION
-from workloads.truth import TRUTH_KEYS
+from sim.simulation.build import build
+from sim.simulation.scene import REPETITION
+from workloads.truth.options import TRUTH_KEYS
 
 prepare()
 GROUPS = {

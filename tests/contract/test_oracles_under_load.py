@@ -7,7 +7,7 @@ import pytest
 
 import conf
 from scripts.composing import composed
-from sim.run import play, set_scene
+from sim.simulation.scene import play, set_scene
 
 GROUPS = Path(conf.__file__).parent / "cluster"
 KINDS = {

@@ -9,8 +9,8 @@ from omegaconf import OmegaConf
 
 from sim.app import prepare
 from sim.config import CONFIG_FOLDER
-from sim.metrics import summarise
-from sim.run import play, set_scene
+from sim.results.metrics import summarise
+from sim.simulation.scene import play, set_scene
 
 prepare()
 POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})

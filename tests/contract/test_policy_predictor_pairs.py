@@ -9,11 +9,11 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sim.app import prepare
-from sim.build import build
 from sim.config import CONFIG_FOLDER
-from sim.metrics import summarise
 from sim.policies.base import OpenAllocation
-from sim.run import play, set_scene
+from sim.results.metrics import summarise
+from sim.simulation.build import build
+from sim.simulation.scene import play, set_scene
 
 prepare()
 POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})
@@ -22,6 +22,15 @@ ALLOCATIONS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/allocation")
 BACKFILLS = sorted(path.stem for path in (CONFIG_FOLDER / "policy/backfill").glob("*.yaml"))
 SHARES = (0.0, 0.5, 1.0)
 TOY = ["workload.jobs=15", "cluster.processors=32", "sim.check=true", "workload.load=1.0"]
+
+
+def pairs():
+    """Return all pairs; each policy and each predictor is among the fast ones."""
+    fast = {(policy, PREDICTORS[k % len(PREDICTORS)]) for k, policy in enumerate(POLICIES)}
+    return [
+        pytest.param(*pair, marks=[pytest.mark.fast] if pair in fast else [])
+        for pair in product(POLICIES, PREDICTORS)
+    ]
 
 
 @cache
@@ -51,7 +60,7 @@ def check(outcome):
     assert np.isfinite(outcome.records.end_time).all()
 
 
-@pytest.mark.parametrize(("policy", "predictor"), list(product(POLICIES, PREDICTORS)))
+@pytest.mark.parametrize(("policy", "predictor"), pairs())
 def test_every_policy_with_every_predictor(policy, predictor):
     pair = POLICIES.index(policy) + PREDICTORS.index(predictor)
     parts = {

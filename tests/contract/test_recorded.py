@@ -106,6 +106,48 @@ def test_the_recorded_schedule_is_a_baseline_as_any(command, log):
     assert jobs["start_time"].tolist() == [0, 10, 60]
 
 
+def test_a_comparison_has_the_recorded_schedule_once_whatever_the_predictors(command, log, capsys):
+    from sim.compare import main
+
+    swept = ("-m", "policy=recorded,easy", "predictor=user_estimate,oracle", SKIP)
+    more = ("workload=swf", f"workload.path={log}", "hydra.sweep.dir=all")
+    assert command(*swept, *more).status == 0
+    capsys.readouterr()
+    assert main(["all", "--table", "--markdown"]) == 0
+    table = pd.read_csv(log.parent / "all/comparison.csv")
+    rows = table[["policy", "predictor", "mean_wait_time"]].fillna("–").to_numpy().tolist()
+    assert sorted(rows) == [
+        ["easy", "oracle", pytest.approx(40 / 3)],
+        ["easy", "user_estimate", pytest.approx(40 / 3)],
+        ["recorded", "–", pytest.approx(95 / 3)],
+    ]
+    said = (log.parent / "all/comparison.md").read_text()
+    assert said.count("| recorded |") == 1
+    assert "start on an empty machine" not in said + capsys.readouterr().out  # nothing came before
+
+
+def test_a_comparison_says_that_windows_start_on_an_empty_machine(command, tmp_path, capsys):
+    from sim.compare import main
+
+    lines = [
+        job_line(job_number=i, submit_time=10 * i, wait_time=5, run_time=20, requested_time=30,
+                 allocated_processors=6)
+        for i in range(1, 31)
+    ]  # fmt: skip
+    log = write_log(tmp_path, "; MaxProcs: 8", *lines)
+    swept = ("-m", "policy=recorded,easy", "predictor=user_estimate", "replications=2")
+    more = ("workload.jobs=10", "hydra.sweep.dir=all")
+    assert command(*swept, "workload=swf", f"workload.path={log}", *more).status == 0
+    capsys.readouterr()
+    assert main(["all", "--markdown"]) == 0
+    said = "Simulated windows of the log start on an empty machine; the recorded waits in them hold"
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (tmp_path / "all/comparison.md").read_text()
+    assert said in (tmp_path / "all/comparison.html").read_text()
+    excess = "The recorded schedule holds up to 4 processors more than cluster.processors=8."
+    assert excess in (tmp_path / "all/comparison.md").read_text()
+
+
 def test_a_machine_that_is_too_small_is_said_with_the_largest_excess(command, tmp_path):
     lines = [
         job_line(job_number=i, submit_time=i, wait_time=10 - i, allocated_processors=4)

@@ -23,7 +23,7 @@ def test_a_script_finds_its_modules_from_the_top(name, monkeypatch):
 
 
 def test_commands_in_texts_name_scripts_that_need_no_installation():
-    texts = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", *(ROOT / "scripts").glob("*.py")]
+    texts = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *(ROOT / "scripts").glob("*.py")]
     for text in texts:
         for name in re.findall(r"python scripts/(\w+)\.py", text.read_text(encoding="utf-8")):
             script = (ROOT / "scripts" / f"{name}.py").read_text(encoding="utf-8")
@@ -31,3 +31,9 @@ def test_commands_in_texts_name_scripts_that_need_no_installation():
                 r"^(?:from|import) (?:predictors|scripts|sim|workloads)\b", script, re.M
             )
             assert own == [], f"{text.name}: python -m scripts.{name}"
+
+
+def test_scripts_stay_small():
+    """Studies are presets; what is left checks, measures and records."""
+    files = (path for path in (ROOT / "scripts").iterdir() if path.is_file())
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 1000

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sim.artefacts import FILES
+from sim.results.artefacts import FILES
 
 POLICIES = ["fcfs", "easy_fastest", "easy_patient", "sa_usual", "sa_easy_usual", "load_aware"]
 SMALL = ("cluster=shared", "cluster.processors=16", "workload.jobs=30", "workload.load=0.2",

@@ -10,8 +10,8 @@ import yaml
 
 from sim.app import _objective
 from sim.errors import ConfigError
-from sim.replication import Objective
-from sim.run_folder import read_results
+from sim.results.run_folder import read_results
+from sim.simulation.replication import Objective
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ("workload.jobs=40", "predictor=oracle")

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from predictors.base import Inquisitive, Selective
-from predictors.load_aware import NeedsLoad
-from predictors.oracle import NeedsTruth
-from predictors.wrapper import Wrapper, layers, provider, setting
+from predictors.in_loop.oracle import NeedsTruth
+from predictors.in_loop.wrapper import Wrapper, layers, provider, setting
+from predictors.under_load.load_aware import NeedsLoad
 from scripts.composing import composed
-from sim.build import build
 from sim.config import CONFIG_FOLDER
-from sim.run import play, set_scene
+from sim.simulation.build import build
+from sim.simulation.scene import play, set_scene
 
 WRAPPERS = ("dynamic", "repaired")
 WRAPPED = sorted({path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml")} - {*WRAPPERS})

@@ -3,17 +3,19 @@
 import re
 from pathlib import Path
 
+import adept_figure_4
 import numpy as np
 import pytest
+import sage_errors
 
-from predictors.checkpointing import young_interval
-from predictors.messages import ALPHASERVER, ITANIUM2
-from scripts import study_cycles, study_papers
-from workloads.evolving import DECKS
+from predictors.cycles.checkpointing import young_interval
+from predictors.cycles.messages import ALPHASERVER, ITANIUM2
+from workloads.evolving.phases import DECKS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "results" / "papers.md").read_text(encoding="utf-8")
 WORDS = {"alphaserver": "the AlphaServer's correlate by", "itanium2": "the Itanium's by"}
-METHODS = [name for name in study_papers.METHODS if "exact search" not in name]
+METHODS = [name for name in adept_figure_4.METHODS if "exact search" not in name]
 
 
 def sage_tables():
@@ -21,18 +23,18 @@ def sage_tables():
     rows = re.findall(r"^\| (?:1|2|4|8|16) \| (.*) \|$", PAGE, re.M)
     cells = [[pair.split(" / ") for pair in row.split(" | ")] for row in rows]
     both = np.array(cells, float)  # machine and count, column, printed or ours
-    return dict(zip(study_cycles.PRINTED, (both[:5], both[5:]), strict=True))
+    return dict(zip(sage_errors.PRINTED, (both[:5], both[5:]), strict=True))
 
 
-@pytest.mark.parametrize("machine", study_cycles.PRINTED)
+@pytest.mark.parametrize("machine", sage_errors.PRINTED)
 def test_the_printed_errors_are_those_of_the_study(machine):
     printed, ours = np.moveaxis(sage_tables()[machine], 2, 0)
-    np.testing.assert_allclose(printed, study_cycles.PRINTED[machine])
+    np.testing.assert_allclose(printed, sage_errors.PRINTED[machine])
     said = re.search(rf"{WORDS[machine]} (\d\.\d\d)", PAGE)
     assert said is not None
     correlation = np.corrcoef(ours.ravel(), printed.ravel())[0, 1]
     assert correlation == pytest.approx(float(said[1]), abs=0.02)  # of rounded errors
-    few = study_cycles.error_figures(machine, runs=4)
+    few = sage_errors.error_figures(machine, runs=4)
     assert np.abs(few - ours).max() < 1.2  # four of the fifty runs
 
 
@@ -54,8 +56,8 @@ def row(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_on_the_curves_of_figure_4(method):
-    for errors, name in zip(row(method), study_papers.SETS, strict=True):
-        found, _ = study_papers.largest_errors(name, study_papers.METHODS[method])
+    for errors, name in zip(row(method), adept_figure_4.SETS, strict=True):
+        found, _ = adept_figure_4.largest_errors(name, adept_figure_4.METHODS[method])
         assert 100 * found == pytest.approx(errors, rel=0.1, abs=0.006)
 
 

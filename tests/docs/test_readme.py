@@ -50,6 +50,26 @@ def test_the_commands_run(command, folder):
     assert ended.stdout.strip()
 
 
+def printed() -> dict[str, list[str]]:
+    """Return what the README shows that commands print."""
+    found: dict[str, list[str]] = {}
+    for text in (text for kind, text in BLOCKS if kind == "console"):
+        for line in text.splitlines():
+            if line.startswith("$ "):
+                shown = found.setdefault(line.removeprefix("$ "), [])
+            else:
+                shown.append(line)
+    return {command: lines for command, lines in found.items() if lines}
+
+
+def test_what_is_shown_is_what_is_printed(folder):
+    assert printed()
+    for command, lines in printed().items():
+        told = run(shlex.split(command)[1:], folder).stdout.splitlines()
+        told = [line.rstrip() for line in told]
+        assert [line for line in lines if line not in told] == []
+
+
 def test_the_programs_run(folder):
     example = ["-m", "sim", "workload.jobs=50", "hydra.run.dir=outputs/example", "baseline=null"]
     assert run(example, folder).returncode == 0
@@ -74,7 +94,7 @@ def test_the_page_is_short_and_its_files_exist():
     assert [path for path in linked if not (ROOT / path).is_file()] == []
     named = re.findall(r"`([\w./]+\.(?:md|cff|py))`", README)
     missing = {name for name in named if not (ROOT / name).is_file()}
-    assert missing <= {"sim/policies/allocation/half.py"}
+    assert missing <= {"sim/policies/allocation/half.py", "tests/unit/test_half.py"}
 
 
 def test_versions_are_pinned_without_any_place_to_get_them_from():

@@ -8,11 +8,12 @@ from predictors.adept.anomalies import paper_metric
 from predictors.adept.envelope import (
     envelope_boxes,
     free_boxes,
-    serial_pair,
     serial_sigma,
     unit_boxes,
 )
 from predictors.adept.weights import anomaly_factor, distance_weights
+
+pytestmark = pytest.mark.fast
 
 
 def instance(rng: np.random.Generator) -> tuple[float, float]:
@@ -78,6 +79,19 @@ def test_a3_flat_pairs_bound_a_and_leave_it_free():
 def test_a3_one_observation_gives_sigma_when_the_serial_time_is_known(piece, A, sigma, n):
     inverse_efficiency = 1.0 / downey.efficiency(n, A, sigma)
     assert serial_sigma(piece, n, float(inverse_efficiency), A) == pytest.approx(sigma, rel=1e-9)
+
+
+def serial_pair(n_i: float, u_i: float, n_j: float, u_j: float) -> tuple[float, float]:
+    """Return A and sigma from two observations in L2 when T(1) is known.
+
+    With u = n T(n)/T(1), p = (u_j - u_i)/(n_j - n_i), r = u_i - p n_i and
+    b = 2 + p - r, A is the larger root of 2 p A^2 - b A + 1 = 0 and
+    sigma = 2(1 - p A).
+    """
+    p = (u_j - u_i) / (n_j - n_i)
+    b = 2.0 + p - (u_i - p * n_i)
+    A = (b + float(np.sqrt(max(b * b - 8.0 * p, 0.0)))) / (4.0 * p)
+    return A, 2.0 * (1.0 - p * A)
 
 
 def test_a3_the_quadratic_for_two_observations_and_a_known_serial_time():

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from predictors.consensus import Consensus
-from predictors.evaluation import cases, read_curves, source_weights, weighted_quantile
+from benchmarks.measured_curves import cases, read_curves, source_weights, weighted_quantile
+from predictors.consensus.combination import Consensus
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
 from sim.policies.reallocation.hesrpt import HeSrpt, thetas
+
+pytestmark = pytest.mark.fast
 
 SIZES = np.array([7.0, 5.0, 2.0, 1.5, 1.0])
 SCALE = 10**6
@@ -66,12 +68,14 @@ def test_flows_in_the_engine(rule: str, p: float) -> None:
     rules = {"hesrpt": HeSrpt(exponent=p), "equi": Equipartition()}
     policy = Policy(FirstComeFirstServed(), Easy(), Request(), rules[rule])
     records = simulate(
-        trace_of(rows),
-        truth,
-        policy,
-        ToyOracle(truth),
-        Dedicated(processors),
-        watchers=(Checker(),),
+        Setup(
+            trace_of(rows),
+            truth,
+            policy,
+            ToyOracle(truth),
+            Dedicated(processors),
+            watchers=(Checker(),),
+        )
     )
     flow = float((records.end_time - records.submit_time).sum())
     assert flow == pytest.approx(FLOWS[rule, p], rel=1e-5)

@@ -10,8 +10,8 @@ import pytest
 from moldable_toys import mold, policy, truth_of
 from toys import ToyOracle
 
-from sim.engine import simulate
-from sim.machine import Dedicated
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare
 from sim.policies.allocation.iterative import Iterative, UtilizationBased
@@ -23,7 +23,7 @@ from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
-from sim.policies.load import Load
+from sim.policies.busyness import Load
 from sim.policies.order import FirstComeFirstServed
 
 
@@ -94,7 +94,7 @@ def test_conservative_reservations_change_their_count_when_processors_come_free(
     honest = believed.curve
     believed.curve = lambda job, n: honest(job, n) if job else np.full(len(n), 40.0)
     rule = policy("conservative", BestTurnaround())
-    records = simulate(trace, truth, rule, believed, Dedicated(8))
+    records = simulate(Setup(trace, truth, rule, believed, Dedicated(8)))
     assert outcome(records) == ([6, 2, 4], [0, 1, 5])
 
 
@@ -351,5 +351,5 @@ def test_sa_runs_easy_to_the_drain():
     ):
         rule = SmallestTurnaround(counts="all")
         easy = Policy(FirstComeFirstServed(), Easy(outlook=outlook), rule)
-        records = simulate(trace, truth, easy, ToyOracle(truth), Dedicated(4))
+        records = simulate(Setup(trace, truth, easy, ToyOracle(truth), Dedicated(4)))
         assert outcome(records) == expected

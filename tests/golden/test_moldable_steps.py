@@ -19,7 +19,7 @@ from sim.policies.allocation.local import LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.load import Load
+from sim.policies.busyness import Load
 
 
 def tenfold(n):
@@ -153,10 +153,10 @@ def test_sa_with_adopters_among_rigid_users(adopters, expected):
     # Everybody: at each submit the earliest end is that on all 8 behind all others, 5.5 s later:
     #   8 ends at 11 (4 at 12.5, 2 at 15.5), then at 16.5 (18), 22 and 27.5. All are worse off
     #   than where half adopt.
-    luck = np.array([0.9, 0.1, 0.7, 0.2, 0.6])
+    draws = np.array([0.9, 0.1, 0.7, 0.2, 0.6])
     rows = [(0, 6, 6), (1, 2, 10), (2, 4, 7), (3, 1, 16), (4, 3, 8)]
     rule = SmallestTurnaround(adopters=adopters)
-    records = mold("conservative", rule, rows, [amdahl] * 5, luck=luck)
+    records = mold("conservative", rule, rows, [amdahl] * 5, adopter_draws=draws)
     assert outcome(records) == expected
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth
 
-from sim.decisions import Start
-from sim.engine import simulate
-from sim.machine import Dedicated
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.order import FirstComeFirstServed, Learned, Order, ShortestFirst, Unicep, Wfp3
-from sim.view import View
+from sim.state.decisions import Start
+from sim.state.view import View
 from workloads.base import Trace
-from workloads.logs import SwfWorkload
+from workloads.logs.log import SwfWorkload
 from workloads.streams import Streams
 
 PROCESSORS = 256
@@ -121,7 +121,7 @@ def score(trace: Trace, order: Order, backfill: bool) -> tuple[list[float], list
         window = Trace(jobs=jobs, processors=PROCESSORS, source=trace.source)
         policy = ChosenOnce(order, backfill)
         truth = rigid_truth(window)
-        records = simulate(window, truth, policy, ToyEstimate(), Dedicated(PROCESSORS))
+        records = simulate(Setup(window, truth, policy, ToyEstimate(), Dedicated(PROCESSORS)))
         runtime = jobs["reference_runtime"].to_numpy()
         wait = records.start_time - records.submit_time
         slowdowns.append(float(np.maximum(1, (wait + runtime) / np.maximum(runtime, 10)).mean()))

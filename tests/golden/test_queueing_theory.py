@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, replay, rigid, trace_of
 
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import NoBackfill
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
 
@@ -66,7 +66,7 @@ def test_equal_shares_of_linear_jobs_are_processor_sharing() -> None:
     whole = np.full(number, processors)
     truth = ToyTruth(lambda job, n: serial[job] / n, whole, whole)
     policy = Policy(FirstComeFirstServed(), NoBackfill(), Request(), Equipartition())
-    records = simulate(trace, truth, policy, ToyOracle(truth), Dedicated(processors))
+    records = simulate(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(processors)))
     response = (records.end_time - records.submit_time)[number // 10 :]
     mean, half = batch_interval(response)
     assert abs(mean - service.mean() / (1 - load)) < half < 0.6

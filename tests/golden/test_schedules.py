@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, ToyOracle, ToyTruth, replay, rigid, rigid_truth, trace_of
 
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
 from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
-from sim.policies.base import Allocation
+from sim.policies.base import Allocation, Policy
 from sim.policies.order import FirstComeFirstServed, ShortestFirst, SmallestFirst
+
+pytestmark = pytest.mark.fast
 
 BLOCKED = [(0, 3, 10), (1, 4, 5), (2, 1, 4), (3, 1, 20)]
 # 4 processors; job 2 needs them all and waits for job 1, which ends at 10.
@@ -122,7 +123,7 @@ def molded(allocation: Allocation, rows: list, backfill: object = None, allowed=
     truth.min_processors = np.where(rigid_jobs, reference, 1)
     policy = Policy(FirstComeFirstServed(), backfill or Easy(), allocation)
     oracle = ToyOracle(truth)
-    return simulate(trace, truth, policy, oracle, Dedicated(8), watchers=(Checker(),))
+    return simulate(Setup(trace, truth, policy, oracle, Dedicated(8), watchers=(Checker(),)))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +156,8 @@ def test_the_maximum_takes_no_processors_that_shorten_nothing(ripple: float) -> 
 
     truth = ToyTruth(bounded, np.array([2]), np.array([8]))
     policy = Policy(FirstComeFirstServed(), Easy(), Maximum())
-    assert simulate(trace, truth, policy, ToyOracle(truth), Dedicated(8)).allocated == [5]
-    assert simulate(trace, truth, policy, ToyEstimate(), Dedicated(8)).allocated == [8]
+    assert simulate(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(8))).allocated == [5]
+    assert simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(8))).allocated == [8]
 
 
 def test_allocation_respects_the_allowed_counts() -> None:
@@ -181,7 +182,9 @@ def test_sa_keeps_the_request_of_those_who_do_not_adopt_it() -> None:
     truth = ToyTruth(amdahl, reference, np.full(3, 8))
     policy = Policy(FirstComeFirstServed(), Conservative(), SmallestTurnaround(adopters=0.5))
     luck = np.array([0.9, 0.2, 0.5])
-    records = simulate(trace, truth, policy, ToyOracle(truth), Dedicated(8), luck=luck)
+    records = simulate(
+        Setup(trace, truth, policy, ToyOracle(truth), Dedicated(8), adopter_draws=luck)
+    )
     assert records.allocated.tolist() == [2, 4, 2]
 
 
@@ -191,13 +194,13 @@ def test_without_a_curve_the_request_stands() -> None:
     truth = ToyTruth(amdahl, reference, np.array([8]))
     for allocation in (AverageParallelism(), Knee(), EfficiencyAtLeast(), SmallestTurnaround()):
         policy = Policy(FirstComeFirstServed(), Easy(), allocation)
-        records = simulate(trace, truth, policy, ToyEstimate(), Dedicated(8))
+        records = simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(8)))
         assert records.allocated.tolist() == [2]
 
 
 def test_feedback_lets_a_job_arrive_its_think_time_after_its_predecessor() -> None:
     trace = trace_of([(0, 1, 10), (3, 1, 5), (4, 1, 1)], feedback=True)
     trace.jobs.loc[1, ["preceding_job", "think_time"]] = [1, 7]
-    records = simulate(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4))
+    records = simulate(Setup(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4)))
     assert records.submit_time.tolist() == [0, 17, 4]
     assert records.start_time.tolist() == [0, 17, 4]

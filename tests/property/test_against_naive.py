@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from naive import NaiveScheduler
 from toys import replay, rigid
 
-from sim.checks import Checker
+from sim.engine.invariants import Checker
 
 MACHINE = 6
 

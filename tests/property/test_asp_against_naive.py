@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from moldable_toys import policy, truth_of
 from toys import ToyOracle
 
-from sim.decisions import Start
-from sim.engine import simulate
-from sim.machine import Dedicated
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveStatic
+from sim.state.decisions import Start
 
 MACHINE = 12
 
@@ -82,4 +82,4 @@ def test_nobody_starts_but_those_there_is_room_for(jobs, allowed):
     truth.allowed = counts
     rule = policy("none", AdaptiveStatic(counts="all"))
     watchers = (Watched(menus),)
-    simulate(trace, truth, rule, ToyOracle(truth), Dedicated(MACHINE), watchers=watchers)
+    simulate(Setup(trace, truth, rule, ToyOracle(truth), Dedicated(MACHINE), watchers=watchers))

@@ -8,12 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import feasible_counts, make_trace, moldable_truth, random_run
 
-from sim.bounds import Least, least_costs, makespan_bound, preemptive_sums, response_bounds
-from sim.metrics import summarise
-from sim.outcome import outcome
-from workloads.shapes import Downey
+from sim.results.lower_bounds import (
+    Least,
+    least_costs,
+    makespan_bound,
+    preemptive_sums,
+    response_bounds,
+)
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 MACHINE = 3
 
@@ -167,7 +173,7 @@ def test_compiled_sweep_gives_the_same_bits(monkeypatch):
     for by_remaining in (True, False):
         slow = preemptive_sums(release, size, by_remaining=by_remaining)
         with monkeypatch.context() as patch:
-            patch.setattr("sim.bounds.COMPILED_JOBS", 1)
+            patch.setattr("sim.results.lower_bounds.COMPILED_JOBS", 1)
             assert preemptive_sums(release, size, by_remaining=by_remaining) == slow
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy, ManyReservations
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed, Order, ShortestFirst
 
 
@@ -30,7 +30,7 @@ def test_both_ways_agree_on_a_backlog(seed: int, order: Order) -> None:
     truth = rigid_truth(trace)
     starts = [
         simulate(
-            trace, truth, Policy(order, backfill, Request()), ToyEstimate(), Dedicated(40)
+            Setup(trace, truth, Policy(order, backfill, Request()), ToyEstimate(), Dedicated(40))
         ).start_time.tolist()
         for backfill in (Easy(), OnProfile())
     ]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.policies.molding.iteration import iterate
-from sim.profile import Profile
+from sim.policies.allocation.iterative import iterate
+from sim.state.availability import Profile
 
 MACHINE = 8
 
@@ -78,17 +78,15 @@ def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     profile.lay(5.0, ends)
     sizes = np.array([len(counts) for counts, _, _ in menus])
     low = np.cumsum(sizes) - sizes
-    dish = np.zeros(len(menus), np.int64)
-    iterate(
+    spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
+    dish, _ = iterate(
         profile.times,
         profile.free,
         profile.span,
         np.concatenate([counts for counts, _, _ in menus]),
         np.concatenate([times for _, times, _ in menus]),
+        spans,
         np.array([serial for *_, serial in menus]),
-        low,
-        low + sizes,
-        dish,
         by_time,
     )
     assert (dish - low).tolist() == stepwise(ends, menus, by_time)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.load import BackgroundLoad
-from sim.load_models import BurstyLoad, PeriodicLoad, RoundLoad
+from sim.background.background import BackgroundLoad
+from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
 from workloads.streams import Streams
 
 NODES = 6

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from random_schedules import random_run
 
 from predictors.base import Observation
-from sim.metrics import summarise
-from sim.outcome import outcome
-from sim.trimming import Trim
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from sim.results.steady_state import Trim
 
 runs = st.tuples(st.integers(0, 10**6), st.integers(1, 14), st.integers(1, 9))
 

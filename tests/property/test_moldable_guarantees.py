@@ -225,7 +225,7 @@ def test_the_dual_step_rejects_only_what_is_shorter_than_the_optimum(data):
         return
     assert sorted(slot.job for slot in slots) == list(range(len(times)))
     placed = [
-        (slot.start, slot.start + times[slot.job][slot.dish], int(counts[slot.dish]))
+        (slot.start, slot.start + times[slot.job][slot.pick], int(counts[slot.pick]))
         for slot in slots
     ]
     assert max(end for _, end, _ in placed) <= 1.5 * deadline * (1 + 1e-6)

@@ -9,13 +9,13 @@ from naive import NaiveScheduler
 from test_against_naive import traces
 from toys import ToyEstimate, ToyOracle, replay
 
-from sim.bounds import least_costs, makespan_bound, response_bounds
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
 from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.allocation.turnaround import BestTurnaround
+from sim.results.lower_bounds import least_costs, makespan_bound, response_bounds
 
 MACHINE = 6
 
@@ -41,7 +41,9 @@ def play(name, rows, curves, predictor=None):
     return (
         trace,
         truth,
-        simulate(trace, truth, named(name), believed, Dedicated(MACHINE), watchers=(Checker(),)),
+        simulate(
+            Setup(trace, truth, named(name), believed, Dedicated(MACHINE), watchers=(Checker(),))
+        ),
     )
 
 
@@ -63,7 +65,7 @@ def test_no_rule_beats_the_lower_bounds(name, jobs, factor):
     trace, truth = truth_of(rows, curves, MACHINE)
     oracle = ToyOracle(truth, factor)
     rule = policy("easy", STATIC[name]) if name in STATIC else named(name)
-    records = simulate(trace, truth, rule, oracle, Dedicated(MACHINE), watchers=(Checker(),))
+    records = simulate(Setup(trace, truth, rule, oracle, Dedicated(MACHINE), watchers=(Checker(),)))
     least = least_costs(trace, truth, MACHINE)
     submit = records.submit_time
     length = records.end_time.max() - submit[0]
@@ -99,7 +101,7 @@ def test_no_moldable_rule_foresees_an_end(name, rows, data):
             for seconds, row in zip(runtimes, rows, strict=True)
         ]
         trace, truth = truth_of(rows, curves, MACHINE)
-        return simulate(trace, truth, named(name), Believer(), Dedicated(MACHINE))
+        return simulate(Setup(trace, truth, named(name), Believer(), Dedicated(MACHINE)))
 
     runtimes = [row[2] for row in rows]
     one = run(runtimes)
@@ -117,6 +119,39 @@ def test_without_a_curve_every_request_stands(name):
     curves = [lambda n: 20 / n, lambda n: 20 / n, lambda n: 7 / n, lambda n: 12 / n]
     _, _, records = play(name, rows, curves, ToyEstimate())
     assert records.allocated.tolist() == [2, 4, 1, 6]
+
+
+IN_SECONDS = {"a_plus_smoothed", "queue_time_median", "queue_time_mean", "scojo_p"}
+"""Rules with parameters in seconds: a smoothing time, a longest lifetime, a time slice."""
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES.keys() - IN_SECONDS))
+def test_times_in_other_units_give_the_same_schedule(name):
+    rng = np.random.default_rng(7)
+    drawn = [
+        (float(rng.choice([0, 0, 50, 300])), int(rng.integers(1, MACHINE + 1)),
+         float(rng.integers(1, 40)) * 30, float(rng.integers(0, 6)) / 10)
+        for _ in range(60)
+    ]  # fmt: skip
+    submits = np.cumsum([one[0] for one in drawn])
+
+    def schedule(unit):
+        curves = [
+            lambda n, work=work, serial=serial: unit * work * (serial + (1 - serial) / n)
+            for _, _, work, serial in drawn
+        ]
+        rows = [
+            (unit * at, one[1], curve(one[1]))
+            for at, one, curve in zip(submits, drawn, curves, strict=True)
+        ]
+        records = play(name, rows, curves)[2]
+        return records.start_time / unit, records.allocated.tolist()
+
+    start, counts = schedule(1.0)
+    for unit in (7.0, 3600.0):
+        other, same = schedule(unit)
+        assert same == counts
+        np.testing.assert_allclose(other, start, rtol=1e-9, atol=1e-9)
 
 
 class Wild(ToyOracle):
@@ -138,5 +173,7 @@ def test_beliefs_beyond_reason_harm_no_schedule(name, submit):
         curves.append((lambda n, work=work: work / n) if rng.random() < 0.7 else None)
     trace, truth = truth_of(rows, curves, MACHINE)
     machine = Dedicated(MACHINE)
-    records = simulate(trace, truth, named(name), Wild(truth), machine, watchers=(Checker(),))
+    records = simulate(
+        Setup(trace, truth, named(name), Wild(truth), machine, watchers=(Checker(),))
+    )
     assert (records.end_time > records.start_time).all()

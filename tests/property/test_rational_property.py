@@ -5,9 +5,9 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.analytical import AnalyticalModel
-from predictors.load_comparators import RatioPolynomial, SizePolynomial
-from predictors.rational import RationalPolynomial
+from benchmarks.load_comparators import RatioPolynomial, SizePolynomial
+from benchmarks.scalapack_model import AnalyticalModel
+from predictors.under_load.rational import RationalPolynomial
 
 fractions = st.floats(0.01, 1.0)
 row = st.tuples(

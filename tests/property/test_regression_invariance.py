@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.focused import FocusedRegression
-from predictors.regression import LogLogRegression
+from predictors.regression.barnes import LogLogRegression
+from predictors.regression.garren import FocusedRegression
 
 factors = st.floats(1e-6, 1e6)
 seeds = st.integers(0, 10_000)

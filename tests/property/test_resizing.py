@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.checks import Checker
-from sim.decisions import Decision, Resize, Start, WakeAt
-from sim.engine import Engine, simulate
+from sim.engine.engine import Engine, Setup, simulate
+from sim.engine.invariants import Checker
 from sim.errors import PolicyError
-from sim.machine import Dedicated
-from sim.records import Records
-from sim.view import View
+from sim.machine.base import Dedicated
+from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.records import Records
+from sim.state.view import View
 
 P = 16
 Change = tuple[float, int, int, float]
@@ -66,7 +66,14 @@ def play(
     truth = truth_of(work, power)
     rows = [(0.0, 2, truth.runtime(job, 2)) for job in range(len(work))]
     records = simulate(
-        trace_of(rows), truth, script, ToyOracle(truth), Dedicated(P), watchers=(Checker(),) * check
+        Setup(
+            trace_of(rows),
+            truth,
+            script,
+            ToyOracle(truth),
+            Dedicated(P),
+            watchers=(Checker(),) * check,
+        )
     )
     return records, truth
 
@@ -175,7 +182,7 @@ def test_runs_that_changed_are_observed_by_segments() -> None:
     rows = [(0.0, 2, truth.runtime(job, 2)) for job in range(2)]
     learner = Learner(truth)
     script = Script([(10.0, 0, 4, 3.0), (20.0, 0, 9, 0.0), (21.0, 0, 4, 2.0)])
-    records = simulate(trace_of(rows), truth, script, learner, Dedicated(P))
+    records = simulate(Setup(trace_of(rows), truth, script, learner, Dedicated(P)))
     by_job = {1: [(2, truth.runtime(1, 2), None)]}
     whole = learner.seen
     assert (2, pytest.approx(by_job[1][0][1]), None) in whole
@@ -211,7 +218,7 @@ def test_a_run_can_shrink_off_lost_processors(lost: tuple, left: int | None) -> 
 
     policy = Failing([])
     rows = [(0.0, 6, 20.0)]
-    engine = Engine(trace_of(rows), truth, policy, ToyOracle(truth), Dedicated(P))
+    engine = Engine(Setup(trace_of(rows), truth, policy, ToyOracle(truth), Dedicated(P)))
     policy.engine = engine
     records = engine.run()
     assert outcome == [left is not None]
@@ -234,12 +241,14 @@ def test_a_limit_is_used_up_stretch_by_stretch() -> None:
     truth = truth_of([work], 1.0)
     script = Script([(25.0, 0, 4, 0.0)])
     records = simulate(
-        trace_of([(0.0, 2, 60.0, 50.0)]),
-        truth,
-        script,
-        ToyOracle(truth),
-        Dedicated(P),
-        overrun="kill",
+        Setup(
+            trace_of([(0.0, 2, 60.0, 50.0)]),
+            truth,
+            script,
+            ToyOracle(truth),
+            Dedicated(P),
+            overrun="kill",
+        )
     )
     assert records.status == ["killed"]
     assert records.end_time[0] == pytest.approx(25.0 + 12.5)

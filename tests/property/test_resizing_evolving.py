@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from test_resizing import Script, truth_of
 from toys import ToyOracle, trace_of
 
-from predictors.checkpointing import FixedRule, NoCheckpoints
-from sim.checks import Checker
-from sim.evolving import Evolving
-from sim.failing import Failing
-from sim.recoveries import RecoveringEngine
-from workloads.cycle_costs import CYCLE_MACHINES
-from workloads.evolving import EvolvingApplication
+from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
+from sim.engine.engine import Setup
+from sim.engine.invariants import Checker
+from sim.evolving.engine_with_failures import RecoveringEngine
+from sim.evolving.settings import Evolving
+from sim.machine.failing import Failing
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams
 
 P = 16
@@ -34,7 +35,7 @@ def play(work, changes, mtbf, rule, cost):
     scene = replace(scene, runs=replace(scene.runs, applications=(STEADY,) * 3, machine=NOISELESS))
     script = Script(changes)
     engine = RecoveringEngine(
-        trace, truth, script, ToyOracle(truth), machine, watchers=(Checker(),), evolving=scene
+        Setup(trace, truth, script, ToyOracle(truth), machine, watchers=(Checker(),)), scene
     )
     return engine.run(), script
 

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.conservative import Conservative
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 
 MACHINE = 8
@@ -63,12 +63,14 @@ def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere):
     )
     sa = SmallestTurnaround(counts="all" if everywhere else "powers_of_two")
     records = simulate(
-        trace_of(rows),
-        truth,
-        Policy(FirstComeFirstServed(), Conservative(), sa),
-        ToyOracle(truth),
-        Dedicated(MACHINE),
-        watchers=(Checker(),),
+        Setup(
+            trace_of(rows),
+            truth,
+            Policy(FirstComeFirstServed(), Conservative(), sa),
+            ToyOracle(truth),
+            Dedicated(MACHINE),
+            watchers=(Checker(),),
+        )
     )
     got = zip(records.start_time.tolist(), records.allocated.tolist(), strict=True)
     assert list(got) == naive(jobs, everywhere)

@@ -10,15 +10,14 @@ from moldable_toys import ALL_BACKFILLS, POLICIES, policy, truth_of
 from test_moldable_invariants import MACHINE, moldable_traces
 from toys import ToyOracle
 
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, efficient, knee
 from sim.policies.allocation.equal_share import AdaptiveEqual, Available
 from sim.policies.allocation.local import fair_place
-from sim.policies.allocation.queue_time import QueueTimeAware
-from sim.policies.allocation.queue_time_kernels import believed_best, predicted_best
+from sim.policies.allocation.queue_time import QueueTimeAware, believed_best, predicted_best
 
 SETTLING = {
     **{name: rule for name, (_, rule) in POLICIES.items() if name in {"asp", "a_plus", "fair"}},
@@ -37,10 +36,10 @@ class Unsettled:
         self.rule = rule
 
     def open(self, view):
-        molder = self.rule.open(view)
-        assert molder.settles
-        molder.settles = False
-        return molder
+        candidates = self.rule.open(view)
+        assert candidates.settles
+        candidates.settles = False
+        return candidates
 
 
 @pytest.mark.parametrize("backfill", ["none", "skip", "easy", "easy2", "replan"])
@@ -53,12 +52,14 @@ def test_schedules_are_those_of_the_whole_profile(name, backfill, jobs, factor):
 
     def schedule(rule):
         records = simulate(
-            trace,
-            truth,
-            policy(backfill, rule),
-            ToyOracle(truth, factor),
-            Dedicated(MACHINE),
-            watchers=(Checker(),),
+            Setup(
+                trace,
+                truth,
+                policy(backfill, rule),
+                ToyOracle(truth, factor),
+                Dedicated(MACHINE),
+                watchers=(Checker(),),
+            )
         )
         return list(zip(records.start_time.tolist(), records.allocated.tolist(), strict=True))
 

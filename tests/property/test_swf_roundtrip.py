@@ -2,7 +2,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.swf import FIELDS, Comment, SwfLog, read_swf, write_swf
+from workloads.logs.swf import Comment, SwfLog, read_swf, write_swf
+from workloads.logs.swf_text import FIELDS
 
 whole = st.integers(-1, 2**62)
 fraction = st.floats(-1e15, 1e15, allow_nan=False)

@@ -1,17 +1,20 @@
 """What holds for the jobs of any log, however odd, and for any estimates and loads."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from swf_samples import clean
 
+from workloads.arrivals import offered_load, scale_load
 from workloads.base import check_jobs
-from workloads.cleaning import clean
-from workloads.load import offered_load, scale_load
-from workloads.logs import LogReplay
+from workloads.logs.log import LogWorkload
+from workloads.logs.swf import SwfLog
+from workloads.logs.swf_text import FIELDS
+from workloads.models.tsafrir import generate_histogram, tsafrir_estimates
 from workloads.streams import Streams
-from workloads.swf import FIELDS, SwfLog
-from workloads.tsafrir import generate_histogram, tsafrir_estimates
 
 RANGES = {
     "job_number": st.integers(1, 12),
@@ -53,12 +56,20 @@ def test_no_record_is_lost_and_all_that_stay_can_run(log, machine, limit):
         assert job == -1 or place[job] < row
 
 
+@dataclass
+class Given(LogWorkload):
+    log: SwfLog
+
+    def read(self):
+        return self.log
+
+
 @given(log=odd_logs(), jobs=st.sampled_from([None, 1, 2]), replication=st.integers(0, 3))
 @settings(max_examples=100, deadline=None)
 def test_every_replication_of_an_odd_log_is_a_table_of_jobs(log, jobs, replication):
     usable = len(clean(log).jobs)
     assume(usable)
-    trace = LogReplay(jobs=jobs).apply(log, Streams(1, replication), None)
+    trace = Given(log, jobs=jobs).trace(Streams(1, replication))
     assert len(trace.jobs) == min(usable, jobs or usable)
     assert (trace.jobs["requested_time"] > 0).all()
     assert trace.jobs["job_id"].is_unique

@@ -9,6 +9,8 @@ from predictors.adept.selection import EXACT, RUNNER_UP, select
 from predictors.adept.weights import distance_weights
 from predictors.remarks import worst_grade
 
+pytestmark = pytest.mark.fast
+
 TARGETS = np.array([3.0, 20.0, 64.0, 128.0, 700.0])
 
 

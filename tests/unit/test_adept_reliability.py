@@ -3,6 +3,8 @@ import pytest
 
 from predictors import Adept, UndeterminedError, downey
 
+pytestmark = pytest.mark.fast
+
 N = np.array([4.0, 8, 16, 32])
 
 

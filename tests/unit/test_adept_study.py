@@ -1,12 +1,41 @@
-"""A toy of the study: the same code on a few curves, with the targets of the full one."""
+"""How accurate ADEPT is on curves that are known, and the table of accuracy on measured ones."""
 
 import numpy as np
 import pytest
 
-from predictors import Adept
+from benchmarks.measured_curves import cases, read_curves, source_weights, weighted_quantile
+from predictors import Adept, Amdahl
 from predictors.downey import normalised_time
-from predictors.evaluation import cases, read_curves, source_weights, weighted_quantile
-from scripts.study_adept import METHODS, graded, noise_errors, noisy_curves, random_layout, study
+from scripts.accuracy import METHODS, table
+
+
+def random_layout(rng):
+    """Draw A, sigma and four counts: two well before the first breakpoint, two beyond it."""
+    A, sigma = float(np.exp(rng.uniform(np.log(4), np.log(256)))), float(rng.uniform(0, 2))
+    breakpoint = A if sigma <= 1 else A + A * sigma - sigma
+    while True:
+        before = np.sort(rng.uniform(1, 0.85 * breakpoint, 2))
+        beyond = np.sort(rng.uniform(1.15 * breakpoint, 2 * breakpoint, 2))
+        if before[1] > 1.1 * before[0] and beyond[1] > 1.05 * beyond[0]:
+            return A, sigma, np.concatenate([before, beyond])
+
+
+def noisy_curves(count, seed, noise=0.05):
+    rng = np.random.default_rng(seed)
+    n = np.array([4.0, 16, 32, 64])
+    for _ in range(count):
+        A, sigma = float(np.exp(rng.uniform(np.log(8), np.log(256)))), float(rng.uniform(0, 2))
+        yield n, normalised_time(n, A, sigma) * np.exp(noise * rng.standard_normal(4)), A, sigma
+
+
+def noise_errors(make, count, seed):
+    """Return relative errors at 128 and 256 under 5 % noise, shape (count, 2)."""
+    found = []
+    for n, t, A, sigma in noisy_curves(count, seed):
+        at = np.array([128.0, 256.0])
+        fitted = make().fit_arrays(n, t)
+        found.append(np.abs(fitted.predict(at) / normalised_time(at, A, sigma) - 1))
+    return np.array(found)
 
 
 def test_noiseless_curves_are_recovered_or_warned_of():
@@ -28,7 +57,7 @@ def test_noiseless_curves_are_recovered_or_warned_of():
 
 
 def test_five_percent_noise_and_half_of_amdahls_error():
-    adept, amdahl = (noise_errors(METHODS[name], 400, seed=2) for name in ("ADEPT", "Amdahl"))
+    adept, amdahl = (noise_errors(make, 400, seed=2) for make in (Adept, Amdahl))
     near, far = np.median(adept, axis=0)
     assert near <= 0.07
     assert far <= 0.10
@@ -43,13 +72,29 @@ def test_noisy_curves_are_never_taken_as_noiseless():
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_of_the_study_interpolates_a_power_law(name):
     n = np.array([4.0, 8, 32])
-    assert METHODS[name](n, 64 / n, 16.0) == pytest.approx(4, rel=0.05)
+    fitted = METHODS[name]().fit_arrays(n, 64 / n)
+    assert fitted.predict(np.array([16.0])) == pytest.approx(4, rel=0.05)
 
 
-def test_the_study_runs_without_measured_curves():
-    text = study(quick=True, folder=None)
-    assert "## Noiseless curves" in text
-    assert "| ADEPT |" in text
+def test_the_table_has_a_row_for_each_method_and_distance(tmp_path):
+    rows = "".join(f"CG,{n},{64 / n}\n" for n in (1, 2, 4, 8, 16, 32, 64))
+    (tmp_path / "one.csv").write_text("problem,nprocs,runtime_s\n" + rows)
+    shown = table(cases(read_curves(tmp_path), 3), ["Amdahl", "ADEPT"]).splitlines()
+    assert [line.split(" | ")[:2] for line in shown[2:]] == [
+        [f"| {name}", distance]
+        for name in ("Amdahl", "ADEPT") for distance in ("inside", "near", "far")
+    ]  # fmt: skip
+    assert all("0.0 % [0.0, 0.0]" in line for line in shown[2:5])
+
+
+def graded(asked):
+    """Return ADEPT's errors, and whether it warned."""
+    errors, warned = [], []
+    for case in asked:
+        fitted = Adept().fit_arrays(case.nprocs, case.runtime)
+        errors.append(abs(fitted.predict(case.target).item() / case.actual - 1))
+        warned.append(any(r.grade != "note" for r in fitted.reliability(case.target)))
+    return np.array(errors), np.array(warned)
 
 
 @pytest.mark.parametrize("distance", ["near", "far"])
@@ -57,7 +102,7 @@ def test_grades_separate_on_measured_curves(scaling, distance):
     """Where a rising end is warned of, the answer follows what was measured there."""
     curves = read_curves(scaling)
     asked = [case for k in (3, 4) for case in cases(curves, k) if case.distance == distance]
-    errors, warned, _ = graded(asked)
+    errors, warned = graded(asked)
     weights = source_weights([case.source for case in asked])
     assert weights[~warned].sum() >= 0.5
     without, warning = (

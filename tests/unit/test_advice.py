@@ -8,16 +8,16 @@ from moldable_toys import truth_of
 from toys import rigid
 
 from predictors.base import Explanation
-from sim.engine import Engine
-from sim.feasible_counts import FeasibleCounts
-from sim.machine import Dedicated
+from sim.engine.engine import Engine, Setup
+from sim.machine.base import Dedicated
 from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batches import Batches, BatchScheduler
-from sim.policies.load import Load
+from sim.policies.backfill.batch import Batches, BatchScheduler
+from sim.policies.busyness import Load
 from sim.policies.order import FirstComeFirstServed
+from sim.state.feasible_counts import FeasibleCounts
 
 
 class Fitted:
@@ -48,7 +48,7 @@ def view_of(curve, learns=True, seen=(1, 2, 4)):
     trace, truth = truth_of([(0, 3, 10)], [curve], 16)
     predictor = Fitted(curve)
     predictor.learns = learns
-    view = Engine(trace, truth, rigid("easy"), predictor, Dedicated(16)).view
+    view = Engine(Setup(trace, truth, rigid("easy"), predictor, Dedicated(16))).view
     for count in seen:
         view.note(0, count)
     return view, predictor
@@ -101,10 +101,10 @@ def test_rules_that_need_areas_that_do_not_fall_raise_them_under_an_oracle_too()
     lean = LocalAllocation("roofline", "topc24")  # largest count with the least area
     assert lean.choose(0, view, None) == 7  # ceil(0.38 * 16); 5 as long as the area may fall
     assert view.belief(0, 7) == superlinear(7)
-    molder = Fair().open(view)
-    menu = molder.menu(0)
+    candidates = Fair().open(view)
+    menu = candidates.of(0)
     assert menu.runtimes.tolist() == [superlinear(n) for n in range(1, 17)]
-    assert molder.ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
+    assert candidates.ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
 
 
 def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
@@ -113,7 +113,7 @@ def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
     def look_at(curves, *rest):
         planned.extend(curves)
 
-    monkeypatch.setattr("sim.policies.backfill.batches.two_shelves", look_at)
+    monkeypatch.setattr("sim.policies.backfill.batch.two_shelves", look_at)
     view, _ = view_of(superlinear, learns=False, seen=())
     rule = Batches("mounie_rapine_trystram")
     scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)

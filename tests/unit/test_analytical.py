@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.analytical import AnalyticalModel
+from benchmarks.scalapack_model import AnalyticalModel
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+
+pytestmark = pytest.mark.fast
 
 TIMES = (1e-6, 1e-5, 1e-3)
 ONE = pd.DataFrame(
@@ -97,7 +99,7 @@ def test_unknown_arguments_are_refused(keywords, said):
     [
         ({"latency": 0.0}, "latency must be finite and positive, got 0"),
         ({"latency": [1.0, np.nan, 1.0]}, "got nan"),
-        ({"latency": [1.0, 1.0]}, "do not fit"),
+        ({"latency": [1.0, 1.0]}, "do not go together"),
         ({"delay": 1.0}, "unknown inputs delay"),
     ],
 )

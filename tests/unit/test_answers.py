@@ -1,16 +1,21 @@
 """Differences on the same jobs, shares of the oracle's gain, load curves and regret of runs."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from test_compare import fabricate, figures
 from test_report import FIGURES, tables
 
-from sim.compare import gather, main
-from sim.report.answer_tables import answers, verdict
+from sim.compare import main
+from sim.report.answer_tables import answers, difference_figures, verdict
 from sim.report.answers import differences, load_curves, regrets
+from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.statistics.paired import compare_paired, holm, share_of_gain
+
+pytestmark = pytest.mark.fast
 
 TIMES = {
     ("easy", "user_estimate"): (100.0, 130.0, 90.0, 160.0),
@@ -95,6 +100,50 @@ def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(st
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
     assert row["by policy alone"].startswith(f"{100 * right.mean:.1f} % [")
     assert "by the policy alone)" in verdict(list(found.values()))[1]
+
+
+def drawn(times, **setting):
+    samples = [Sample(None, f"seed={k}", {"seed": k, "mean_response_time": float(one)})
+               for k, one in enumerate(times)]  # fmt: skip
+    return Group({key.replace("_", "."): value for key, value in setting.items()}, "run", samples)
+
+
+def test_a_reference_is_told_by_what_differs_from_it():
+    blind, aware = ((policy, belief) for policy, belief in (("easy", "mean"), ("sa", "last")))
+    every = [
+        drawn((factor * base, factor * 2 * base), policy=policy, cluster_belief=belief, load=base)
+        for base in (100, 200)
+        for (policy, belief), factor in ((blind, 1.0), (aware, 0.5), (("sa", "mean"), 2.0))
+    ]
+    assert all(one.reference.setting["cluster.belief"] == one.group.setting["cluster.belief"]
+               for one in differences(every))  # fmt: skip
+    found = differences(every, against="policy=easy, cluster.belief=mean")
+    changes = {(*one.group.setting.values(),): round(one.change.mean, 3) for one in found}
+    assert changes == {
+        ("sa", "last", 100): -0.5, ("sa", "mean", 100): 1.0,
+        ("sa", "last", 200): -0.5, ("sa", "mean", 200): 1.0,
+    }  # fmt: skip
+    with pytest.raises(Exception, match=r"--against cluster.belief=oracle: there is no such group"):
+        differences(every, against="cluster.belief=oracle")
+
+
+def test_the_twin_keeps_what_it_does_not_share_with_the_reference():
+    easy = drawn((10, 10), policy="easy", policy_react="–", load=1)
+    careful = drawn((8, 5), policy="careful", policy_react="avoid", load=1)
+    (one,) = differences([easy, careful], against="policy=easy")
+    assert (one.group, one.reference, one.worst) == (careful, easy, 0.8)
+
+
+def test_shares_change_by_percentage_points(study):
+    for run in study.rglob("summary.json"):
+        figures = json.loads(run.read_text())
+        share = 0.08 if "easy" in str(run) else 0.75
+        run.write_text(json.dumps(figures | {"prediction_within_20": share}))
+    found = answers(groups(study), "prediction_within_20", None, 1)
+    table = found.tables()["Differences on the same jobs"].set_index("runs")
+    assert table.loc["sa, adept", "change"] == "67.0 pp"
+    assert difference_figures(found.differences)["change"].max() == pytest.approx(0.67)
+    assert "67.0 pp against" in " ".join(verdict(found.differences))
 
 
 def test_identical_runs_have_no_p_value_and_do_not_count(study):

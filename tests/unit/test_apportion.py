@@ -1,11 +1,13 @@
 """Whole shares within limits."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.policies.reallocation.apportion import apportion, fill_level, snap
-from sim.policies.reallocation.moves import hand_out, level, make_room
+from sim.policies.reallocation.shares import apportion, fill_level, hand_out, level, make_room, snap
+
+pytestmark = pytest.mark.fast
 
 limits = st.lists(
     st.tuples(st.floats(0.01, 10.0), st.integers(1, 5), st.integers(0, 20)), min_size=1, max_size=8

@@ -8,9 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from swf_samples import job_line
 
-from workloads.archive import BASE_URL, LOGS, ArchiveLog, ArchiveWorkload, fetch_log, find_log
 from workloads.errors import WorkloadError
-from workloads.fetching import Expected, cache_folder, fetch
+from workloads.logs.archive import (
+    BASE_URL,
+    LOGS,
+    ArchiveLog,
+    cache_folder,
+    fetch_log,
+    find_log,
+)
+from workloads.logs.log import ArchiveWorkload
 from workloads.streams import Streams
 
 TEXT = "; MaxProcs: 8\n" + "".join(
@@ -183,17 +190,6 @@ def test_a_page_in_place_of_the_log_is_not_stored(server, tmp_path):
     assert names(tmp_path) == []
 
 
-def test_size_and_checksum_are_checked_where_known(server, tmp_path):
-    url = f"{server.url}/x.gz"
-    digest = hashlib.sha256(CONTENT).hexdigest()
-    fetch(url, tmp_path / "good.gz", Expected(len(CONTENT), digest))
-    with pytest.raises(WorkloadError, match=f"{len(CONTENT)} bytes arrived, 9 were expected"):
-        fetch(url, tmp_path / "size.gz", Expected(size=9))
-    with pytest.raises(WorkloadError, match=f"its SHA-256 is {digest}, 00 was expected"):
-        fetch(url, tmp_path / "sum.gz", Expected(sha256="00"))
-    assert names(tmp_path) == ["good.gz"]
-
-
 def test_offline_is_one_line_that_names_the_page(server, tmp_path, monkeypatch):
     monkeypatch.setenv("MOLDSIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MOLDSIM_ARCHIVE_URL", "http://127.0.0.1:1/")
@@ -236,5 +232,7 @@ def test_the_cache_is_the_named_folder_else_the_users(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path
     monkeypatch.delenv("MOLDSIM_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setattr("workloads.fetching.os.uname", lambda: type("U", (), {"sysname": "Linux"}))
+    monkeypatch.setattr(
+        "workloads.logs.archive.os.uname", lambda: type("U", (), {"sysname": "Linux"})
+    )
     assert cache_folder() == tmp_path / "xdg" / "moldsim"

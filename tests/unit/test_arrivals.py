@@ -3,6 +3,8 @@ import pytest
 
 from workloads.arrivals import DAY, arrivals_in_cycle
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_flat_cycle_passes_evenly():
     points = np.array([0.0, 1.0, 3.0, 4.0, 9.0])

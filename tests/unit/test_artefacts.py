@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 from random_schedules import random_run
 
-from sim import artefacts
-from sim.artefacts import (
+from sim.results import artefacts
+from sim.results.artefacts import (
     Artefacts,
     is_finished,
     mean_summary,
@@ -16,10 +16,10 @@ from sim.artefacts import (
     write_means,
     write_run,
 )
-from sim.manifest import manifest
-from sim.metrics import summarise
-from sim.outcome import outcome
-from sim.plots import schedule_figure
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from sim.results.plots.schedule import schedule_figure
+from sim.results.run_folder import manifest
 
 NAMES = {
     "jobs.parquet",

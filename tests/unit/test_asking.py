@@ -4,23 +4,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from asking_toys import CYCLES, STEADY, play
-from toys import ToyEstimate, ToyTruth
+from toys import ToyEstimate, ToyOracle, ToyTruth
 
-from sim.asking_metrics import asking_figures, requests_frame
-from sim.asks import Asks
-from sim.decisions import Refuse
+from predictors.in_loop.dynamic import Dynamic
+from sim.background.models import ConstantLoad
 from sim.errors import ConfigError, PolicyError
-from sim.evolving import Evolving
-from sim.load_models import ConstantLoad
-from sim.policies import Policy
+from sim.evolving.settings import Asks, Evolving
+from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
 from sim.policies.grants import Grants, NoGrants
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant
 from sim.policies.reallocation.equi import Equipartition
-from sim.shared import Shared
+from sim.results.request_metrics import asking_figures, requests_frame
+from sim.state.decisions import Refuse
 from workloads.base import Trace
+
+pytestmark = pytest.mark.fast
 
 TIME = {"walltime": True}
 MEMORY = {"memory": True}
@@ -174,6 +176,8 @@ class TestMemory:
         [asked] = [a for a in records.requests.asked if a.job == 0]
         assert (asked.time, asked.answered) == (close(120.0), close(150.0))
         assert asked.denied_time == close(5 / 6 * 30.0)
+        figures = asking_figures(records)
+        assert (figures["requests_granted"], figures["requests_deferred"]) == (1, 1)
 
     def test_a_refusal_is_final_where_the_policy_does_not_wait(self):
         rows = [(0.0, 2, 1000.0), (0.0, 2, 150.0)]
@@ -182,6 +186,8 @@ class TestMemory:
         first, second = (a for a in records.requests.asked if a.job == 0)
         assert (first.outcome, second.outcome) == ("refused", "granted")
         assert second.time == close(240.0)  # the first cycle that ends 100 s later
+        figures = asking_figures(records)
+        assert (figures["requests_refused"], figures["requests_deferred"]) == (1, 0)
 
     def test_a_change_costs_what_the_policy_says(self):
         records = play([(0.0, 2, 1000.0)], MEMORY, Grants(cost=Constant(7.0)), memory=500.0)
@@ -224,6 +230,22 @@ class TestEfficiency:
         records = play([(0.0, 4, 1000.0)], {"efficiency": 0.3}, Grants(), truth=self.TRUTH(),
                        machine=8)  # fmt: skip
         assert records.stretches.processors.tolist() == [4, 5]
+
+    @pytest.mark.parametrize("asked", [0.3, 0.5])
+    def test_predicted_by_cycles_it_asks_whom_these_are_put_around(self, asked):
+        truth, more = self.TRUTH(), {"machine": 8}
+        plain, around = (
+            play([(0.0, 4, 1000.0)], {"efficiency": asked}, Grants(), truth=truth, predictor=one,
+                 **more)
+            for one in (ToyOracle(truth), Dynamic(ToyOracle(truth)))
+        )  # fmt: skip
+        assert outcomes(around) == outcomes(plain) != []
+        assert around.stretches.processors.tolist() == plain.stretches.processors.tolist()
+
+    def test_whoever_knows_no_other_count_asks_nothing(self):
+        records = play([(0.0, 4, 1000.0)], {"efficiency": 0.5}, Grants(), truth=self.TRUTH(),
+                       predictor=Dynamic(ToyEstimate()))  # fmt: skip
+        assert outcomes(records) == []
 
 
 def test_a_job_that_was_resized_has_its_whole_limit_again_after_a_stop():

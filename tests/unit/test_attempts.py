@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.checkpointing import CheckpointCost, FixedRule, NoCheckpoints
-from sim.attempts import Checkpointing
+from predictors.cycles.checkpointing import CheckpointCost, FixedRule, NoCheckpoints
 from sim.errors import ConfigError
-from sim.failures import ConstantRepairs, NodeFailures, WeibullLifetimes
-from workloads.cycle_costs import CYCLE_MACHINES
-from workloads.evolving import DECKS, EvolvingRun
+from sim.evolving.attempts import Checkpointing
+from sim.machine.failures import ConstantRepairs, NodeFailures, WeibullLifetimes
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+from workloads.evolving.phases import DECKS, EvolvingRun
+
+pytestmark = pytest.mark.fast
 
 RUN = EvolvingRun(DECKS["timing_a"], CYCLE_MACHINES["itanium2"], 16, key=3)
 SAVING = Checkpointing(

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from sim.background.background import BackgroundLoad
+from sim.background.load_sensors import LoadSensors
+from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
-from sim.load import BackgroundLoad
-from sim.load_models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
-from sim.load_sensors import LoadSensors
-from sim.shared import Shared
+from sim.machine.shared import Shared
 from workloads.streams import Streams
 
 KINDS = {

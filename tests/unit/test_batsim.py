@@ -2,10 +2,13 @@ import json
 
 import pytest
 
-from workloads.batsim import BatsimWorkload, read_batsim, write_batsim
 from workloads.errors import WorkloadError
-from workloads.lublin import Lublin
+from workloads.logs.batsim import read_batsim, write_batsim
+from workloads.logs.log import BatsimWorkload
+from workloads.models.lublin import Lublin
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 JOB = {"id": "w0!7", "subtime": 10, "walltime": 100.5, "res": 4, "profile": "p"}
 

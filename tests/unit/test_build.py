@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 import pytest
 
-from predictors.oracle import NoisyOracle
-from sim.build import allowed, build, fits
+from predictors.in_loop.oracle import NoisyOracle
 from sim.errors import ConfigError
+from sim.simulation.build import allowed, build, fits
 
-NOISY = {"_target_": "predictors.oracle.NoisyOracle", "bias": 1.0, "spread": 0.2}
+pytestmark = pytest.mark.fast
+
+NOISY = {"_target_": "predictors.in_loop.oracle.NoisyOracle", "bias": 1.0, "spread": 0.2}
 
 
 def test_a_target_becomes_an_object_with_its_arguments():
@@ -36,10 +38,15 @@ def test_inner_parts_are_built_first_and_plain_values_stay():
         ({"_target_": "os.system"}, "must be a class of one of sim, predictors, workloads"),
         ({"_target_": "simple.Thing"}, "must be a class of one of sim, predictors, workloads"),
         ({"_target_": "sim.nowhere.Thing"}, "predictor._target_=sim.nowhere.Thing: there is no"),
-        ({"_target_": "predictors.oracle.Pythia"}, "there is no such class"),
+        ({"_target_": "predictors.in_loop.oracle.Pythia"}, "there is no such class"),
         ({"_target_": "workloads.streams.Streams"}, "predictor.seed: a value is needed"),
         (
-            {"_target_": "sim.policies.Policy", "order": "x", "backfill": NOISY, "allocation": {}},
+            {
+                "_target_": "sim.policies.base.Policy",
+                "order": "x",
+                "backfill": NOISY,
+                "allocation": {},
+            },
             "predictor.order=x: is made of several keys; choose with predictor/order=x",
         ),
     ],
@@ -91,7 +98,7 @@ def test_what_is_allowed_is_said_in_words():
 
 
 def test_what_a_list_holds_is_checked_too():
-    repaired = {"_target_": "predictors.repaired.Repaired", "before": NOISY}
+    repaired = {"_target_": "predictors.in_loop.partial_oracle.PartialOracle", "before": NOISY}
     assert build(repaired | {"counts": [4, 8]}, "predictor").counts == (4, 8)
     for counts in (["a", "b"], [1.5, 4], 8):
         with pytest.raises(ConfigError, match=r"predictor\.counts=.*a list of whole numbers$"):

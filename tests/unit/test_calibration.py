@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 from toys import ToyEstimate, rigid
 
-from sim.calibration import charge, observations, plan_calibration
-from sim.engine import simulate
-from sim.machine import Dedicated
-from workloads.lublin import Lublin
-from workloads.shapes import Downey
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
+from sim.simulation.calibration import charge, observations, plan_calibration
+from workloads.models.lublin import Lublin
+from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
+
+pytestmark = pytest.mark.fast
 
 MACHINE = 64
 
@@ -61,7 +63,7 @@ def test_charged_runs_are_jobs_ahead_of_all_others(scene) -> None:
     number = len(plan)
     assert charged.jobs["job_id"].tolist()[:number] == list(range(-1, -number - 1, -1))
     assert charged.jobs.dtypes.equals(trace.jobs.dtypes)
-    records = simulate(charged, known, rigid("easy"), ToyEstimate(), Dedicated(MACHINE))
+    records = simulate(Setup(charged, known, rigid("easy"), ToyEstimate(), Dedicated(MACHINE)))
     first = trace.jobs["submit_time"][0]
     assert (records.submit_time[:number] == first).all()
     runtime = records.end_time - records.run_start

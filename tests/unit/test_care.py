@@ -4,17 +4,20 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
-from predictors.checkpointing import NoCheckpoints
-from sim.checks import Checker
-from sim.evolving import Evolving
-from sim.failing import FailingMachine
-from sim.machine import Dedicated
+from predictors.cycles.checkpointing import NoCheckpoints
+from sim.engine.engine import Setup
+from sim.engine.invariants import Checker
+from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.settings import Evolving
+from sim.machine.base import Dedicated
+from sim.machine.failing import FailingMachine
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
-from sim.policies.care import Careful
+from sim.policies.node_health import NodeHealthAware
 from sim.policies.order import FirstComeFirstServed
-from sim.recoveries import simulate_recovering
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 PARTS = (FirstComeFirstServed(), Easy(), Request())
 
@@ -41,17 +44,11 @@ def play(care, rows, seed=1, **saving):
     saving = Evolving(**{"node_mtbf": 1e5, "cycles": 400, **saving})
     scene = saving.scene(trace.jobs["requested_processors"].to_numpy(), Streams(seed), machine)
     return simulate_recovering(
-        trace,
-        rigid_truth(trace),
-        care,
-        ToyEstimate(),
-        machine,
-        evolving=scene,
-        watchers=(Checker(),),
+        Setup(trace, rigid_truth(trace), care, ToyEstimate(), machine, watchers=(Checker(),)), scene
     )
 
 
-class Told(Careful):
+class Told(NodeHealthAware):
     """Knows from 5,000 s on that the cycles on node 0 take twice as long."""
 
     def begin(self, view):
@@ -115,7 +112,7 @@ def test_suspected_nodes_are_used_where_nothing_else_is_free():
 
 
 def test_healthy_jobs_are_left_alone():
-    records = play(Careful(*PARTS), [(0.0, 4, 3000.0), (0.0, 4, 3900.0)])
+    records = play(NodeHealthAware(*PARTS), [(0.0, 4, 3000.0), (0.0, 4, 3900.0)])
     assert records.restarts.sum() == 0
 
 
@@ -130,4 +127,4 @@ def test_healthy_jobs_are_left_alone():
 )
 def test_bad_values_are_named(wrong, named):
     with pytest.raises(ValueError, match=named):
-        Careful(*PARTS, **wrong)
+        NodeHealthAware(*PARTS, **wrong)

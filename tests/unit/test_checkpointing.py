@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from predictors.checkpointing import (
+from predictors.cycles.checkpointing import (
     CheckpointCost,
     DalyRule,
     FixedRule,
@@ -16,6 +16,8 @@ from predictors.checkpointing import (
     young_interval,
 )
 from predictors.errors import PredictorError
+
+pytestmark = pytest.mark.fast
 
 CASES = [
     (60.0, 86_400.0, 3180.06, 3180.06, 3219.94),

@@ -1,11 +1,13 @@
 import pandas as pd
 import pytest
-from swf_samples import UNKNOWN
+from swf_samples import UNKNOWN, clean
 
 from workloads.base import COLUMNS
-from workloads.cleaning import RULES, clean, screen
 from workloads.errors import WorkloadError
-from workloads.swf import Comment, SwfLog
+from workloads.logs.cleaning import RULES, screen
+from workloads.logs.swf import Comment, SwfLog
+
+pytestmark = pytest.mark.fast
 
 USUAL = UNKNOWN | {
     "submit_time": 0,

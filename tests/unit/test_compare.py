@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from sim.artefacts import write_failure
-from sim.compare import find_runs, gather, main, print_comparison
+from sim.compare import main, print_comparison
 from sim.errors import SimError
+from sim.report.gathering import find_runs, gather
+from sim.results.artefacts import write_failure
 
 
 def fabricate(folder, overrides, *, summary=None, config=None, choices=None, baseline=None):

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from predictors.complexity import POPULAR, Term, complexity_choices, complexity_terms
 from predictors.errors import PredictorError
+from predictors.under_load.complexity import POPULAR, Term, complexity_choices, complexity_terms
+
+pytestmark = pytest.mark.fast
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ import pytest
 from sim.config import check_values, digest
 from sim.errors import ConfigError
 
+pytestmark = pytest.mark.fast
+
 GOOD = {
     "seed": 1,
     "replications": 1,
     "precision": None,
     "objective_of": "run",
     "most_replications": 100,
+    "sensor_noise": 0.05,
     "overrun": "extend",
     "menu": None,
     "cluster": {"processors": None},
@@ -33,6 +36,7 @@ def test_good_values_pass():
         ({"precision": 0.0}, "precision=0.0: must be a number between 0 and 1, or null"),
         ({"objective_of": "gain"}, "objective_of=gain: must be one of run, change"),
         ({"most_replications": 0}, "most_replications=0: must be a whole number, at least 1"),
+        ({"sensor_noise": -0.1}, "sensor_noise=-0.1: must be a number, at least 0"),
         ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
         ({"menu": "squares"}, "menu=squares: must be powers_of_two, all or null"),
         ({"cluster": {"processors": 0}}, "cluster.processors=0: must be a whole number, at least"),

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.consensus import Consensus
-from predictors.consensus_calibration import RANGES, RULE
-from predictors.consensus_rule import damped_growth, weighted_median
-from predictors.error_memory import ErrorMemory
+from predictors.consensus.combination import RANGES, RULE, Consensus
+from predictors.consensus.weighting import ErrorMemory, damped_growth, weighted_median
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+
+pytestmark = pytest.mark.fast
 
 CURVE = pd.DataFrame({"nprocs": [4, 8, 16, 32], "runtime": [104.0, 55.0, 29.5, 17.6]})
 

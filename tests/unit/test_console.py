@@ -2,13 +2,16 @@ import datetime
 import io
 import re
 
+import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
 from sim.console import Side, print_results
-from sim.metrics import summarise
-from sim.outcome import outcome
-from sim.progress import Progress, simulated_date
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from sim.simulation.progress import Progress, simulated_date
+
+pytestmark = pytest.mark.fast
 
 
 def printed(*sides, folder=None, width=110):
@@ -29,6 +32,19 @@ def test_run_and_baseline_stand_side_by_side_with_difference_and_bound():
     cells = re.split(r"\s{2,}", line(text, "mean response").strip())
     assert cells == ["mean response", "90.0 min", "120.0 min", "-25.0 %", "30.0 min"]
     assert re.search(r"sa\s+baseline easy\s+difference\s+lower bound", text)
+
+
+def test_shares_and_errors_differ_by_percentage_points():
+    run = {"prediction_within_20": 0.75, "utilization": 0.5, "prediction_median_error": 0.09}
+    base = {"prediction_within_20": 0.08, "utilization": 0.625, "prediction_median_error": 2.5}
+    text = printed(Side(run, "sa", "adept"), Side(base, "sa", "user_estimate", is_baseline=True))
+    for label, shown in (
+        ("predicted within 20 %", "+67.0 pp"),
+        ("utilisation", "-12.5 pp"),
+        ("prediction error, median", "-241.0 pp"),
+    ):
+        assert re.split(r"\s{2,}", line(text, label).strip())[3] == shown
+    assert "differ by percentage points (pp)" in text
 
 
 RUN = Side({"mean_response_time": 60.0, "menu": "powers_of_two"}, "sa", "adept")
@@ -54,6 +70,18 @@ def test_unlike_columns_say_what_would_make_them_alike():
     assert "Both differ: baseline_predictor=true plays the step" in printed(RUN, BASE)
     assert "Both differ" not in printed(STEP, BASE)
     assert "Difference: easy by adept against easy by user_estimate." in printed(STEP, BASE)
+
+
+def test_what_jobs_asked_for_and_what_refusals_cost_is_shown_where_they_may_ask():
+    asked = {"requests": 12, "requests_granted": 7, "requests_deferred": 3, "requests_refused": 4,
+             "requests_withdrawn": 1, "denied_time": 7200.0, "denied_wait": 0.0}  # fmt: skip
+    text = printed({"jobs": 3, **asked}, Side({"jobs": 3}, "easy", is_baseline=True))
+    labels = ["requests of running jobs", "granted", "answered later", "refused", "withdrawn"]
+    shown = [re.split(r"\s{2,}", line(text, label).strip())[1:3] for label in labels]
+    assert shown == [[n, "–"] for n in ("12", "7", "3", "4", "1")]
+    assert "120.0 min" in line(text, "time lost on denied processors")
+    assert "0.00 s" in line(text, "waits for denied walltime")
+    assert "requests" not in printed({"jobs": 3})
 
 
 def test_errors_are_capped_and_their_mean_is_not_shown():
@@ -131,7 +159,7 @@ def test_names_are_no_markup():
 
 def progress_text(monkeypatch, seconds, *, terminal):
     clock = iter(seconds)
-    monkeypatch.setattr("sim.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
     with Progress(console, "sa", origin=100.0) as progress:
         for done in range(1, len(seconds)):

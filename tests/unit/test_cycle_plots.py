@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid, rigid_truth
 
-from sim.cycle_plots import chosen_jobs, cycle_series, evolving_figures
-from sim.evolving import Evolving
-from sim.failing import Failing
-from sim.recoveries import simulate_recovering
-from workloads.decks import Decks
+from sim.engine.engine import Setup
+from sim.evolving.cycle_plots import chosen_jobs, cycle_series, evolving_figures
+from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.settings import Evolving
+from sim.machine.failing import Failing
+from workloads.models.decks import Decks
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 
 def drawn(counts, machine, evolving, decks=("timing_a", "timing_b", "timing_c")):
@@ -17,7 +20,7 @@ def drawn(counts, machine, evolving, decks=("timing_a", "timing_b", "timing_c"))
     trace = Decks(decks=decks, counts=counts).trace(streams)
     truth, bound = rigid_truth(trace), machine.bound(streams, 0.0)
     scene = evolving.scene(trace.jobs["requested_processors"].to_numpy(), streams, bound)
-    records = simulate_recovering(trace, truth, rigid("easy"), ToyEstimate(), bound, evolving=scene)
+    records = simulate_recovering(Setup(trace, truth, rigid("easy"), ToyEstimate(), bound), scene)
     jobs = chosen_jobs(records, scene)
     series = [cycle_series(job, records, truth, scene, bound) for job in jobs]
     return series, evolving_figures(records, truth, scene, bound)

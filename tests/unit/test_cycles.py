@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.cycles import OnlineCyclePredictor
+from predictors.cycles.offline import OfflineCyclePredictor
+from predictors.cycles.online import OnlineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
-from predictors.offline_cycles import OfflineCyclePredictor
+
+pytestmark = pytest.mark.fast
 
 DISTURBED = np.where(np.arange(400) < 50, 1.0, 2.0)
 CELLS = np.full(400, 1000.0)

@@ -4,6 +4,8 @@ from test_compare import fabricate, figures
 
 from sim.dataset import main
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def sweep(tmp_path):

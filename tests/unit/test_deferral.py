@@ -1,17 +1,18 @@
 """Jobs whose share rounds to nothing wait (policies.md 4.4, 4.5), against a naive model."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from malleables import beliefs_of, members_of, play, power_truth, stretches_of
 
-from sim.checks import Checker
+from sim.engine.invariants import Checker
 from sim.policies.backfill.conservative import Conservative
-from sim.policies.reallocation.deferral import Deferral
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
+from sim.policies.reallocation.lending import Deferral
 
 WORK = [101.0, 70.0, 55.0, 31.0, 21.0, 13.0, 9.0]
 
@@ -79,7 +80,8 @@ def test_without_reclaiming_nobody_is_kept_back() -> None:
 def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     """θ(3, 0.8)·4 = 0.02, 0.51, 3.47: the largest waits, the others get 1 and 3."""
     beliefs = beliefs_of(power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4), 4)
-    deferral = Deferral(beliefs.view, HeSrpt(exponent=0.8).sharing(beliefs), beliefs.view.extremes)
+    share = partial(HeSrpt(exponent=0.8).share, beliefs)
+    deferral = Deferral(beliefs.view, share, beliefs.view.extremes)
     beliefs.view.arrived = [0, 1, 2]
     nobody = members_of(beliefs, [])
     assert deferral.admit(nobody) == [1, 2]

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
-from sim.disturbed import Disturbed
-from sim.engine import simulate
+from sim.engine.engine import Setup, simulate
 from sim.errors import ConfigError
-from sim.interference import NodeInterference
-from sim.machine import Dedicated
+from sim.machine.base import Dedicated
+from sim.machine.disturbed import Disturbed
+from sim.machine.interference import NodeInterference
 
 
 def machine(processors=8, width=2, **more):
@@ -55,8 +55,10 @@ def test_too_few_nodes_are_named():
 def test_under_the_engine_jobs_take_as_long_as_the_machine_says():
     trace = trace_of([(0.0, 4, 300.0), (10.0, 8, 200.0), (20.0, 2, 50.0)])
     disturbed = machine(key=6)
-    records = simulate(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), disturbed)
+    records = simulate(Setup(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), disturbed))
     first = records.start_time[0]
     assert records.end_time[0] == disturbed.completion(first, 300.0, ((0, 3),))
-    plain = simulate(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(8, 2))
+    plain = simulate(
+        Setup(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(8, 2))
+    )
     assert records.end_time.max() > plain.end_time.max()

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from predictors.downey import relative_time
-from workloads.downey import Downey
+from workloads.arrivals import offered_load
 from workloads.errors import WorkloadError
-from workloads.load import offered_load
+from workloads.models.downey import Downey
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 
 def test_jobs_ask_for_their_applications_rounded_parallelism():

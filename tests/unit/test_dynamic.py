@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from toys import ToyEstimate
 
-from predictors.dynamic import Dynamic
 from predictors.errors import PredictorError
+from predictors.in_loop.dynamic import Dynamic
+
+pytestmark = pytest.mark.fast
 
 
 def test_before_the_start_the_other_predictor_answers():

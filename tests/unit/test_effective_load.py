@@ -5,14 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from predictors.load_aware import Parts
-from sim.load import BackgroundLoad
-from sim.load_ahead import LoadAhead
-from sim.load_beliefs import LoadBeliefs
-from sim.load_models import BurstyLoad, PeriodicLoad, RoundLoad
-from sim.load_outlook import LoadOutlook
-from sim.load_past import LoadPast
-from sim.load_sensors import LoadSensors
+from predictors.under_load.load_aware import Parts
+from sim.background.ahead import LoadAhead
+from sim.background.background import BackgroundLoad
+from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_outlook import LoadOutlook
+from sim.background.load_sensors import LoadSensors
+from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
+from sim.background.past import LoadPast
 from workloads.streams import Streams
 
 KINDS = {

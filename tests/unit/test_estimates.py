@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.estimates import METHODS, Estimates
+from workloads.models.estimates import METHODS, Estimates
+
+pytestmark = pytest.mark.fast
 
 RUNTIMES = np.random.default_rng(5).lognormal(6.0, 2.0, 4000)
 

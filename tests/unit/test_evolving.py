@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from predictors.cycle_plan import place_checkpoints
-from workloads.cycle_costs import CYCLE_MACHINES, CycleMachine, Network
+from predictors.cycles.plan import place_checkpoints
 from workloads.errors import WorkloadError
-from workloads.evolving import BLOCK, DECKS, EvolvingApplication, EvolvingRun
-from workloads.evolving_jobs import EvolvingJobs
+from workloads.evolving.cycle_costs import CYCLE_MACHINES, CycleMachine, Network
+from workloads.evolving.jobs import EvolvingJobs
+from workloads.evolving.phases import BLOCK, DECKS, EvolvingApplication, EvolvingRun
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 ITANIUM2 = CYCLE_MACHINES["itanium2"]
 TIMING_A = DECKS["timing_a"]
@@ -103,10 +105,10 @@ def test_messages_by_hand():
     far = eight * (1 + 0.1 * 2)  # four nodes
     assert machine.communication(1000.0, 8) * 1e6 == pytest.approx(far)
     lucky = far * np.exp(-0.2)
-    assert machine.communication(1000.0, 8, luck=-1.0) * 1e6 == pytest.approx(lucky)
+    assert machine.communication(1000.0, 8, deviate=-1.0) * 1e6 == pytest.approx(lucky)
     # On one node there is nothing to be lucky about.
-    assert machine.communication(1000.0, 2, luck=-1.0) * 1e6 == pytest.approx(two)
-    assert machine.communication(1000.0, 1, luck=-1.0) == 0.0
+    assert machine.communication(1000.0, 2, deviate=-1.0) * 1e6 == pytest.approx(two)
+    assert machine.communication(1000.0, 1, deviate=-1.0) == 0.0
 
 
 def test_runs_differ_by_where_they_lie():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.policies import Policy
-from sim.policies.allocation.explore import Explore
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
+from sim.policies.allocation.sa import Explore
 from sim.policies.backfill.conservative import Conservative
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 
 
@@ -32,7 +32,7 @@ def allocated(want: int | None, rows: list, **options: float) -> list[int]:
     oracle = Asking(truth)
     oracle.want = want
     policy = Policy(FirstComeFirstServed(), Conservative(), Explore(**options))
-    return simulate(trace, truth, policy, oracle, Dedicated(8)).allocated.tolist()
+    return simulate(Setup(trace, truth, policy, oracle, Dedicated(8))).allocated.tolist()
 
 
 def test_runs_on_the_count_asked_for_if_the_machine_is_idle() -> None:

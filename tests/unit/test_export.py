@@ -1,10 +1,12 @@
 import numpy as np
+import pytest
 
-from workloads.export import log_of_schedule, log_of_trace
-from workloads.logs import SwfWorkload
-from workloads.lublin import Lublin
+from workloads.logs.log import SwfWorkload
+from workloads.logs.swf import log_of_schedule, log_of_trace, read_swf, write_swf
+from workloads.models.lublin import Lublin
 from workloads.streams import Streams
-from workloads.swf import read_swf, write_swf
+
+pytestmark = pytest.mark.fast
 
 
 def test_a_written_trace_reads_back_as_the_same_jobs(tmp_path):

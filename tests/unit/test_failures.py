@@ -7,13 +7,15 @@ import pytest
 from scipy import stats
 
 from sim.errors import ConfigError
-from sim.failures import (
+from sim.machine.failures import (
     ConstantRepairs,
     ExponentialLifetimes,
     LognormalRepairs,
     NodeFailures,
     WeibullLifetimes,
 )
+
+pytestmark = pytest.mark.fast
 
 FIFTY = ConstantRepairs(50.0)
 LAWS = [ExponentialLifetimes(1000.0), WeibullLifetimes(1000.0, 0.7), WeibullLifetimes(1000.0, 1.5)]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from predictors.errors import PredictorError
-from predictors.focal_training import (
+from predictors.regression.focal_training import (
     Experiment,
     FocalRun,
     PlannedRun,

@@ -5,8 +5,13 @@ import pandas as pd
 import pytest
 
 from predictors.errors import PredictorError, UndeterminedError
-from predictors.focal_region import distance_weights, focal_region, within_bands, within_time
-from predictors.focused import FocusedRegression
+from predictors.regression.focal_kernels import (
+    distance_weights,
+    focal_region,
+    within_bands,
+    within_time,
+)
+from predictors.regression.garren import FocusedRegression
 
 LEVELS = (16, 32, 64, 128, 256)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors.errors import PredictorError
-from predictors.forecast import PRIMARY_NAMES, SELECTOR_NAMES, NwsMixture, postcast
+from predictors.under_load.forecast import PRIMARY_NAMES, SELECTOR_NAMES, NwsMixture, postcast
 
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 SPANS = (None, 1, 5, 10, 20, 30, 50, 100)

@@ -1,6 +1,9 @@
 import pandas as pd
+import pytest
 
-from sim.formats import batsim_table
+from sim.results.formats import batsim_table
+
+pytestmark = pytest.mark.fast
 
 
 def test_a_resized_job_has_a_row_for_each_stretch():

@@ -3,11 +3,13 @@ import pandas as pd
 import pytest
 from random_schedules import make_trace, rigid_truth
 
-from sim.frames import interval_set
-from sim.metrics import summarise
-from sim.outcome import outcome
-from sim.records import Consultations, Records, Stretches
-from sim.trimming import Trim
+from sim.results.frames import interval_set
+from sim.results.metrics import summarise
+from sim.results.outcome import outcome
+from sim.results.steady_state import Trim
+from sim.state.records import Consultations, Records, Stretches
+
+pytestmark = pytest.mark.fast
 
 JOB_COLUMNS = [
     *("job_id", "user", "application", "size", "submit_time", "start_time", "end_time"),

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from swf_samples import job_line, write_log
 
-from predictors.learned import CurvePerApplication
-from predictors.oracle import NeedsTruth
+from predictors.in_loop.learned import CurvePerApplication
+from predictors.in_loop.oracle import NeedsTruth
 from scripts.composing import composed
-from sim.calibration import charge, plan_calibration
 from sim.config import CONFIG_FOLDER, GIVEN
-from sim.given import given_figures, given_line
-from sim.metrics import summarise
-from sim.run import Played, play, set_scene
+from sim.results.metrics import summarise
+from sim.results.sentences import given_line
+from sim.simulation.calibration import charge, plan_calibration
+from sim.simulation.replay import given_figures
+from sim.simulation.scene import Played, play, set_scene
 from workloads.base import Splitting, TellsOneRuntime
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")

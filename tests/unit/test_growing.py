@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.focused import FocusedRegression
-from predictors.regression import LogLogRegression
+from predictors.regression.barnes import LogLogRegression
+from predictors.regression.garren import FocusedRegression
 from sim.errors import ConfigError
-from sim.growing import (
+from sim.simulation.growth import (
     GREW,
     INFEASIBLE,
     NO_FIT,
@@ -19,9 +19,12 @@ from sim.growing import (
     size_figures,
 )
 from workloads.base import Trace
-from workloads.shapes import Downey, NoMoldability, PowerLaw
+from workloads.shapes.analytic import Downey, PowerLaw
+from workloads.shapes.family import NoMoldability
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
+
+pytestmark = pytest.mark.fast
 
 PROCESSORS = 64
 TOTAL = LogLogRegression(form="linear", split="total")

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workloads.cleaning import screen
 from workloads.errors import WorkloadError
-from workloads.identity import (
+from workloads.logs.cleaning import screen
+from workloads.logs.identity import (
     IDENTITIES,
     KEYS,
     counts_before,
@@ -15,7 +15,9 @@ from workloads.identity import (
     offered,
     request_classes,
 )
-from workloads.reading import read_log
+from workloads.logs.log import FORMATS, guess_format
+
+pytestmark = pytest.mark.fast
 
 
 def jobs_of(number=24, **columns):
@@ -106,4 +108,5 @@ def test_requested_times_are_rounded_to_popular_ones():
     ],
 )
 def test_what_repeats_in_real_logs(traces, name, identity):
-    assert identify(screen(read_log(traces / name)).said(), "auto", name)[0] == identity
+    log = FORMATS[guess_format(traces / name)](traces / name).read()
+    assert identify(screen(log).recorded(), "auto", name)[0] == identity

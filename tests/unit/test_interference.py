@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.errors import PredictorError
-from predictors.interference import (
+from predictors.cycles.interference import (
     MedianDetector,
     SequentialDetector,
     cusum_threshold,
     learned_spread,
     run_length,
 )
+from predictors.errors import PredictorError
+
+pytestmark = pytest.mark.fast
 
 FIGURE5 = np.where(np.arange(200) < 50, 1.0, 2.0)
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from predictors.adept import Adept
-from predictors.amdahl import Amdahl
+from predictors.adept.model import Adept
 from predictors.base import Explanation, Observation, VisibleJobs
+from predictors.curves.amdahl import Amdahl
+from predictors.curves.usl import UniversalScalability
 from predictors.errors import PredictorError
-from predictors.learned import CurvePerApplication
-from predictors.usl import UniversalScalability
+from predictors.in_loop.learned import CurvePerApplication
+
+pytestmark = pytest.mark.fast
 
 
 class CountedFits(Amdahl):

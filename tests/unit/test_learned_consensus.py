@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from predictors.base import Observation, VisibleJobs
-from predictors.consensus import Consensus
-from predictors.learned_consensus import ConsensusPerApplication
+from predictors.consensus.combination import Consensus
+from predictors.in_loop.learned_consensus import ConsensusPerApplication
+
+pytestmark = pytest.mark.fast
 
 
 def visible(applications: int) -> VisibleJobs:

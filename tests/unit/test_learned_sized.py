@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from toys import rigid, trace_of
 
-from predictors import learned_sized
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.focal_kernels import focal_fit
-from predictors.focused import FocusedRegression
-from predictors.learned_sized import RegressionPerApplication
-from predictors.regression import LogLogRegression
+from predictors.in_loop import learned_sized
+from predictors.in_loop.learned_sized import RegressionPerApplication
+from predictors.in_loop.residuals import SizedRatios
+from predictors.regression.barnes import LogLogRegression
+from predictors.regression.focal_kernels import focal_fit
+from predictors.regression.garren import FocusedRegression
 from predictors.remarks import worst_grade
-from predictors.sized_residuals import SizedRatios
-from sim.engine import simulate
-from sim.machine import Dedicated
-from workloads.shapes import General
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
+from workloads.shapes.analytic import General
 from workloads.streams import Streams
-from workloads.truth import build_truth
+from workloads.truth.build import build_truth
 
 
 def visible(sizes, classes=None) -> VisibleJobs:
@@ -108,7 +108,7 @@ def test_the_engine_splits_times_for_who_asks(regression) -> None:
     truth = build_truth(trace, family, streams, 16, applications=1)
     told = []
     regression.observe = lambda observation: told.append(observation) or False
-    simulate(trace, truth, rigid("easy"), regression, Dedicated(16))
+    simulate(Setup(trace, truth, rigid("easy"), regression, Dedicated(16)))
     for observation in told:
         parts = observation.more["computation"], observation.more["communication"]
         assert sum(parts) == pytest.approx(observation.runtime)
@@ -186,10 +186,10 @@ def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: 
     predictor.attach(visible(np.exp(np.linspace(0.5, 6.5, 12))))
     nprocs, runtime, sizes = (part[-400:] for part in told(predictor, runs))
     for job in range(12):
-        size = float(predictor._pools.size[job])
+        size = float(predictor._size[job])
         expected = [answer(model, nprocs, runtime, sizes, n, size) for n in target.tolist()]
         predictor.curve(job, target)
-        said = predictor._pools.of(job).predict(target, size)
+        said = predictor._history(job).predict(target, size)
         np.testing.assert_allclose(said, expected, rtol=1e-9)
 
 
@@ -200,7 +200,7 @@ def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> N
     fits = []
     monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: fits.append(a) or focal_fit(*a))
     target = np.array([8])
-    history, far = predictor._pools.of(0), law(8, 1000.0)
+    history, far = predictor._history(0), law(8, 1000.0)
     plain = history.predict(target, 50.0)[0]
     assert len(fits) == 1
     assert predictor.observe(seen(8, far, 1000.0))
@@ -289,7 +289,7 @@ def test_each_count_has_a_focus_of_its_own() -> None:
     for size in np.exp(rng.uniform(4.0, 9.0, 60)).tolist():
         for nprocs in (1, 4, 16):
             focused.observe(seen(nprocs, size / min(nprocs, 8), size))
-    history = focused._pools.of(0)
+    history = focused._history(0)
     history.predict(np.array([1, 4, 16]), 600.0)
     assert len(history._foci) == 3
     history.predict(np.array([1]), 600.0)

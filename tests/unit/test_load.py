@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from workloads.arrivals import offered_load, scale_load
 from workloads.errors import WorkloadError
-from workloads.load import offered_load, scale_load
+
+pytestmark = pytest.mark.fast
 
 
 def table(submit, sizes=(2, 3, 1), runtimes=(10.0, 20.0, 30.0)):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from predictors.load_aware import ROUNDS, Parts, runtime_under
+from predictors.under_load.load_aware import ROUNDS, Parts, runtime_under
+
+pytestmark = pytest.mark.fast
 
 
 def passing(until, before, asked):

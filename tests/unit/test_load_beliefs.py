@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 
-from predictors.forecast import NwsMixture
+from predictors.under_load.forecast import NwsMixture
+from sim.background.background import BackgroundLoad
+from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_sensors import LoadSensors
+from sim.background.models import RoundLoad
 from sim.errors import ConfigError
-from sim.load import BackgroundLoad
-from sim.load_beliefs import LoadBeliefs
-from sim.load_models import RoundLoad
-from sim.load_sensors import LoadSensors
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 
 def sensors(nodes=8, per="processor", per_node=1):

@@ -2,10 +2,12 @@
 
 import pytest
 
+from sim.background.background import BackgroundLoad
+from sim.background.recorded import LoadFileError, RecordedLoad
 from sim.errors import ConfigError
-from sim.load import BackgroundLoad
-from sim.load_recorded import LoadFileError, RecordedLoad
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 CPU = """start_time,end_time,node,available_cpu
 1000,1100,0,0.5

@@ -2,23 +2,23 @@
 
 import numpy as np
 import pytest
+from hydra.utils import instantiate
 
-from predictors.load_aware import Parts
-from predictors.oracle import NoisyOracle
+from predictors.in_loop.oracle import NoisyOracle
+from predictors.under_load.load_aware import Parts
 from scripts.composing import composed
-from sim.checks import Checker
-from sim.engine import Engine
+from sim.background.background import BackgroundLoad
+from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_outlook import LoadOutlook
+from sim.background.load_sensors import LoadSensors
+from sim.background.models import RoundLoad
+from sim.background.recorded import RecordedLoad
+from sim.engine.engine import Engine, Setup
+from sim.engine.invariants import Checker
 from sim.errors import ConfigError
-from sim.load import BackgroundLoad
-from sim.load_beliefs import LoadBeliefs
-from sim.load_models import RoundLoad
-from sim.load_outlook import LoadOutlook
-from sim.load_recorded import RecordedLoad
-from sim.load_sensors import LoadSensors
-from sim.load_truth import OracleUnderLoad
-from sim.run import play, set_scene
-from sim.shared import Shared
-from tests.toys import rigid, rigid_truth, trace_of
+from sim.machine.shared import OracleUnderLoad, Shared
+from sim.simulation.scene import play, set_scene
+from tests.toys import ToyTruth, rigid, rigid_truth, trace_of
 from workloads.streams import Streams
 
 
@@ -73,13 +73,23 @@ def slowed(tmp_path):
     return machine
 
 
+def known(truth):
+    """Return a predictor that knows the times on an idle machine."""
+    oracle = NoisyOracle(spread=0.0)
+    oracle.bind_truth(truth.runtimes, 0)
+    return OracleUnderLoad(oracle, truth)
+
+
+def chosen(policy):
+    """Return a policy by the name of its preset."""
+    return instantiate(composed(f"policy={policy}")["policy"])
+
+
 def believed_ends(machine, instants):
     """Run one job of 1,500 s; return what is believed of its end whenever another arrives."""
     trace = trace_of([(0.0, 1, 1500.0), *((at, 1, 1.0) for at in instants)])
     truth = rigid_truth(trace)
     truth.share = 0.0
-    oracle = NoisyOracle(spread=0.0)
-    oracle.bind_truth(truth.runtimes, 0)
     seen = {}
 
     class Watching(Checker):
@@ -89,8 +99,7 @@ def believed_ends(machine, instants):
             if run is not None:
                 seen[engine.view.now] = run.believed_end
 
-    predictor = OracleUnderLoad(oracle, truth)
-    Engine(trace, truth, rigid("easy"), predictor, machine, watchers=(Watching(),)).run()
+    Engine(Setup(trace, truth, rigid("easy"), known(truth), machine, watchers=(Watching(),))).run()
     return seen
 
 
@@ -106,6 +115,33 @@ def test_a_job_is_predicted_again_at_its_period_and_when_its_belief_expires(slow
     at_expiry = believed_ends(slowed(1e6), [1200.0])
     assert at_expiry[1200.0] == 1500.0
     assert at_expiry[1500.0] == pytest.approx(5653.846, rel=1e-6)
+
+
+MOLDING = ("sa", "sa_easy", "load_aware", "iterative", "fair_share", "utilization", "queue_time")
+
+
+@pytest.mark.parametrize("policy", MOLDING)
+def test_molding_rules_count_on_renewed_ends(policy, tmp_path):
+    # Of the first job, 1,300 of 1,500 s are left when processor 0 is fast again, at 1,100 s. At
+    # 1,200 s, by the belief at its start, it ends at 1,500 s and the second on both processors at
+    # 1,900 s; by the renewed one near 2,400 and 2,800 s, later than on one processor at 2,300 s.
+    (tmp_path / "load.csv").write_text(
+        "start_time,end_time,node,available_cpu\n0,100,0,1.0\n100,1100,0,0.1\n1100,1e6,0,1.0\n"
+    )
+    trace = trace_of([(0.0, 1, 1500.0), (1200.0, 2, 400.0)])
+    times = [{1: 1500.0, 2: 1500.0}, {1: 1100.0, 2: 400.0}]
+    started = []
+    for renew in (None, 150.0):
+        counts = np.array([1, 2])
+        truth = ToyTruth(lambda job, n: times[job][n], counts, counts, share=0.0)
+        truth.moldable = np.array([False, True])
+        cpu = RecordedLoad(str(tmp_path / "load.csv"))
+        machine = Shared(2, cpu=cpu, network=None, belief="last", history=0.0, renew=renew)
+        records = Engine(Setup(trace, truth, chosen(policy), known(truth), machine)).run()
+        assert records.end_time[0] == pytest.approx(2400.0)
+        started.append((records.start_time[1], records.stretches.processors[-1]))
+    assert started[0][0] >= 1500.0
+    assert started[1] == (1200.0, 1)
 
 
 @pytest.mark.parametrize("policy", ["easy_fastest", "conservative", "load_aware", "easy_patient"])

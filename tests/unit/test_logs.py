@@ -3,10 +3,12 @@ import logging
 import pytest
 from swf_samples import job_line, write_log
 
+from workloads.arrivals import offered_load
 from workloads.errors import WorkloadError
-from workloads.load import offered_load
-from workloads.logs import SwfWorkload
+from workloads.logs.log import SwfWorkload
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 STREAMS = Streams(seed=1)
 
@@ -206,6 +208,17 @@ def test_feedback_is_carried_and_refuses_a_load(path):
     assert trace.jobs["think_time"].tolist() == [-1, 5, -1]
     with pytest.raises(WorkloadError, match=r"workload.load=0.8: refused with workload.feedback"):
         SwfWorkload(path, load=0.8, feedback=True)
+
+
+def test_a_log_that_says_no_machine_has_one_as_wide_as_its_widest_job(tmp_path, caplog):
+    lines = [job_line(job_number=n, submit_time=n, allocated_processors=n) for n in (2, 5)]
+    said = "no size of its machine, which is taken to be its widest job, 5 processors"
+    for header, asked, warned in (("; Note: x", None, True), ("; Note: x", 9, False),
+                                  ("; MaxProcs: 8", None, False)):  # fmt: skip
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            SwfWorkload(write_log(tmp_path, header, *lines)).trace(STREAMS, asked)
+        assert (said in caplog.text) is warned
 
 
 def test_more_jobs_than_there_are_is_said(path, caplog):

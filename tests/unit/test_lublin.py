@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
+from workloads.arrivals import offered_load
 from workloads.base import COLUMNS
 from workloads.errors import WorkloadError
-from workloads.load import offered_load
-from workloads.lublin import (
+from workloads.models.lublin import (
     ALL,
     BATCH,
     INTERACTIVE,
@@ -20,6 +20,8 @@ from workloads.lublin import (
     draw_submits,
 )
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 DRAWS = 400_000
 # Published reference moments, each from 400,000 draws on 128 processors:

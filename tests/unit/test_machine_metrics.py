@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from sim.errors import ConfigError
-from sim.machine_metrics import slope, stability
-from sim.steps import NOBODY, Steps, least_over
-from sim.trimming import Trim
+from sim.results.metrics import slope, stability
+from sim.results.steady_state import Trim
+from sim.results.steps import NOBODY, Steps, least_over
+
+pytestmark = pytest.mark.fast
 
 
 def queue(work, times):

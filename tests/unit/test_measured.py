@@ -12,8 +12,8 @@ from predictors import (
     LogLogRegression,
     UniversalScalability,
 )
+from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.errors import UndeterminedError
-from predictors.measured import Evidence, decline_start, scatter_reach
 from predictors.observations import merge_repeats, merged_curve, observed_curve
 from predictors.remarks import worst_grade
 
@@ -38,7 +38,14 @@ def test_runs_merged_one_by_one_say_the_same():
         n: merge_repeats(t for m, t in zip(counts, times, strict=True) if m == n) for n in counts
     }
     merged = merged_curve(parts)
-    for name in ("nprocs", "runtime", "shortest", "longest", "log_scatter", "scatter_freedom"):
+    for name in (
+        "nprocs",
+        "runtime",
+        "shortest",
+        "longest",
+        "log_scatter",
+        "scatter_degrees_of_freedom",
+    ):
         np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12)
 
 

@@ -1,6 +1,8 @@
 import pytest
 
-from predictors.measurements import read_measurements
+from predictors.cli.measurements import read_measurements
+
+pytestmark = pytest.mark.fast
 
 
 def written(folder, text):

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange, MessageCosts
 from predictors.errors import PredictorError
-from predictors.messages import ALPHASERVER, ITANIUM2, Exchange, MessageCosts
-from sim.evolving import exchange_of
-from workloads.cycle_costs import CYCLE_MACHINES
+from sim.evolving.settings import exchange_of
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+
+pytestmark = pytest.mark.fast
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_the_benchmarked_exchange_misses_what_more_nodes_cost(name):
     nodes = 16 / inside
     missed = machine.communication(cells, 16) / model.seconds(16, cells)
     assert missed == pytest.approx(1 + machine.distance * np.log2(nodes))
-    assert (machine.communication(cells, 16, luck=2.0) > machine.communication(cells, 16)).all()
+    assert (machine.communication(cells, 16, deviate=2.0) > machine.communication(cells, 16)).all()
 
 
 def test_exchange_by_hand():

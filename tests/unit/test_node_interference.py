@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.errors import ConfigError
-from sim.interference import NodeInterference, Slowdown
+from sim.machine.interference import NodeInterference, Slowdown
+
+pytestmark = pytest.mark.fast
 
 
 def test_work_and_wall_by_hand():

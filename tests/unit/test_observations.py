@@ -3,6 +3,8 @@ import pytest
 
 from predictors.observations import observed_curve
 
+pytestmark = pytest.mark.fast
+
 
 def test_outliers_among_three_or_more_are_dropped_and_the_rest_averaged():
     curve = observed_curve([8, 4, 4, 4, 4], [30, 50, 51, 49, 500])
@@ -11,7 +13,7 @@ def test_outliers_among_three_or_more_are_dropped_and_the_rest_averaged():
     assert curve.repeats.tolist() == [3, 1]
     assert curve.dropped == ((4, 500),)
     assert curve.scatter == pytest.approx(np.sqrt(2 * 0.02**2 / 2))
-    assert curve.scatter_freedom == 2
+    assert curve.scatter_degrees_of_freedom == 2
 
 
 def test_two_runs_are_averaged_however_far_apart():

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from predictors.cycles.messages import ITANIUM2, Exchange
+from predictors.cycles.offline import OfflineCyclePredictor, choose_knots, knot_values
 from predictors.errors import NotFittedError, PredictorError
-from predictors.messages import ITANIUM2, Exchange
-from predictors.offline_cycles import OfflineCyclePredictor
-from predictors.piecewise import choose_knots, knot_values
 
 CELLS = np.geomspace(1e3, 1e5, 31)
 KNOTS = CELLS[[0, 9, 20, 30]]

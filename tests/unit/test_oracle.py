@@ -6,8 +6,10 @@ from scipy import stats
 
 from predictors.base import VisibleJobs
 from predictors.errors import NotFittedError, PredictorError
-from predictors.oracle import NeedsTruth, NoisyOracle, Oracle, normal_draws
-from predictors.user_estimate import UserEstimate
+from predictors.in_loop.oracle import NeedsTruth, NoisyOracle, Oracle, normal_draws
+from predictors.in_loop.user_estimate import UserEstimate
+
+pytestmark = pytest.mark.fast
 
 COUNTS = np.array([1, 2, 4, 8, 16])
 

@@ -3,8 +3,16 @@ import pandas as pd
 import pytest
 
 from sim.errors import SimError
-from sim.oracle import TINY, check_files, crowded_rows, main, rigid_trace, schedule, write_pack
-from sim.referee import RULES, RigidJob, check_schedule
+from sim.schedule_check.command import (
+    TINY,
+    check_files,
+    crowded_rows,
+    main,
+    rigid_trace,
+    schedule,
+    write_pack,
+)
+from sim.schedule_check.rules import RULES, RigidJob, check_schedule
 
 
 def rigid_jobs(trace):
@@ -44,9 +52,9 @@ def test_the_rules_differ(pack):
     for own in RULES:
         for other in RULES:
             found = [
-                breach
+                violation
                 for number in range(1, 6)
-                for breach in check_files(
+                for violation in check_files(
                     pack / f"crowded-{number}.swf", pack / f"crowded-{number}.{own}.csv", other
                 )
             ]
@@ -68,6 +76,7 @@ def test_a_job_started_later_is_named(rule):
         assert (row + 1, start, "idle") in [(b.job_id, b.time, b.rule) for b in found]
 
 
+@pytest.mark.fast
 def test_each_rule_is_named():
     rows = [(0, 3, 10, 10), (1, 4, 5, 5), (2, 1, 20, 20), (3, 1, 4, 4)]
     right = {1: (0, 10), 2: (10, 15), 3: (15, 35), 4: (3, 7)}
@@ -84,6 +93,7 @@ def test_each_rule_is_named():
     assert (2, 9.0, "capacity") in full
 
 
+@pytest.mark.fast
 def test_tiny_example_by_hand():
     # 4 processors: job 1 holds 3 until 10; 3 may end by 12, when 2 was to start; 4 may not pass
     starts = schedule(rigid_trace(TINY, 4, "tiny"), "easy").tables.jobs["start_time"].tolist()
@@ -133,10 +143,10 @@ def test_files_that_are_no_schedule_are_named(pack, tmp_path, capsys, name, text
         (tmp_path / name).write_text(text)
     files = ["--workload", f"{pack}/tiny.swf", "--schedule", f"{tmp_path}/{name}"]
     assert main(["check", "--rule", "easy", *files]) == 2
-    said = capsys.readouterr().err
-    assert f"{tmp_path}/{name}" in said
-    assert problem in said
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert f"{tmp_path}/{name}" in error
+    assert problem in error
+    assert error.count("\n") == 1
 
 
 def test_a_machine_without_processors_is_refused(pack, capsys):

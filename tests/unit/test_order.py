@@ -20,6 +20,8 @@ from sim.policies.order import (
     Wfp3,
 )
 
+pytestmark = pytest.mark.fast
+
 NOW = 100.0
 SUBMIT = np.array([40.0, 90.0])
 PROCESSORS = np.array([4, 8])

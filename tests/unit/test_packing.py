@@ -3,7 +3,9 @@ from types import SimpleNamespace
 import pytest
 
 from sim.errors import ConfigError
-from sim.packing import packed
+from sim.sweeps.packing import packed
+
+pytestmark = pytest.mark.fast
 
 
 class ArrayLauncher:

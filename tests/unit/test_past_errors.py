@@ -3,14 +3,14 @@ import pytest
 from moldable_toys import POLICIES, policy, truth_of
 from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
 
-from sim.engine import simulate
+from sim.engine.engine import Setup, simulate
 from sim.errors import ConfigError
-from sim.machine import Dedicated
-from sim.past_errors import PastErrors
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
+from sim.state.prediction_correction import PastErrors
 
 
 def easy(quantile):
@@ -21,7 +21,7 @@ def one_application(rows, policy, processors=4):
     trace = trace_of(rows)
     truth = rigid_truth(trace)
     truth.application = np.zeros(len(rows), np.int64)
-    return simulate(trace, truth, policy, ToyEstimate(), Dedicated(processors))
+    return simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(processors)))
 
 
 def test_the_quantile_of_past_ratios_and_never_below_one():
@@ -72,6 +72,10 @@ class Planned:
         self.inner = inner
         self.seconds = {}
 
+    def preferences(self):
+        """Return those of the policy."""
+        return self.inner.preferences()
+
     def begin(self, view):
         """Begin a run."""
         self.view, self.scheduler = view, self.inner.begin(view)
@@ -92,7 +96,7 @@ def test_every_moldable_rule_plans_with_stretched_beliefs(name):
     trace, truth = truth_of(rows, [None, None, None, lambda n: 200 / n, None, None, None], 4)
     for quantile, factor in ((None, 1.0), (1.0, 2.0)):
         rule = Planned(policy(*POLICIES[name], quantile))
-        records = simulate(trace, truth, rule, ToyOracle(truth, 0.5), Dedicated(4))
+        records = simulate(Setup(trace, truth, rule, ToyOracle(truth, 0.5), Dedicated(4)))
         half = 0.5 * (records.end_time - records.start_time)
         assert rule.seconds[3] == pytest.approx(factor * half[3])
         assert rule.seconds[5] == pytest.approx(factor * half[5])

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from predictors.oracle import Oracle
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.load_recorded import RecordedLoad
-from sim.load_truth import OracleUnderLoad
-from sim.policies import Policy
+from predictors.in_loop.oracle import Oracle
+from sim.background.recorded import RecordedLoad
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.shared import OracleUnderLoad, Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.patient import Patient
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.placement import Fastest
-from sim.shared import Shared
+from sim.policies.placement import Fastest, Patient
 from tests.toys import rigid_truth, trace_of
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def play(tmp_path):
         oracle.bind_truth(truth.runtimes, 0)
         policy = Policy(FirstComeFirstServed(), rule, Request(), placement=Fastest())
         predictor = OracleUnderLoad(oracle, truth)
-        records = simulate(trace, truth, policy, predictor, machine, watchers=(Checker(),))
+        records = simulate(Setup(trace, truth, policy, predictor, machine, watchers=(Checker(),)))
         nodes = dict(zip(records.stretches.job.tolist(), records.stretches.nodes, strict=True))
         return records, [nodes[job] for job in range(len(rows))]
 

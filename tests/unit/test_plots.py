@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from random_schedules import random_run
 
-from sim.outcome import outcome
-from sim.plots import clock, resample, schedule_figure
-from sim.raster import Rectangles, coverage, rectangles
+from sim.results.outcome import outcome
+from sim.results.plots.raster import Rectangles, coverage, rectangles
+from sim.results.plots.schedule import clock, resample, schedule_figure
 
 
 def drawn(jobs, processors=8, title=""):
@@ -27,7 +27,7 @@ def test_axes_have_units_and_title():
 
 
 def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
-    monkeypatch.setattr("sim.plots.DRAWN_RECTANGLES", 50)
+    monkeypatch.setattr("sim.results.plots.schedule.DRAWN_RECTANGLES", 50)
     assert len(drawn(60).axes[0].images) == 1
     monkeypatch.undo()
     assert len(drawn(60).axes[0].images) == 0

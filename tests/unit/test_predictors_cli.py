@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
-from predictors.cli import METHODS, main
+from predictors.cli.command import METHODS, main
+
+pytestmark = pytest.mark.fast
 
 CSV = "Cores,Seconds\n1,100\n2,52\n4,28\n4,28.5\n8,17\n16,12\n"
 

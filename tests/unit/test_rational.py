@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.load_comparators import RatioPolynomial, SizePolynomial
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
-from predictors.load_comparators import RatioPolynomial, SizePolynomial
-from predictors.load_observations import available
-from predictors.rational import RationalPolynomial
+from predictors.under_load.observed_load import available
+from predictors.under_load.rational import RationalPolynomial
 
 TRUE = np.array([3.0, 0.0, 2.0, 5.0, 40.0, 6.0, 0.0, 1.0, 12.0, 3.0, 0.5])
 
@@ -284,6 +284,60 @@ def test_predictions_need_a_fit_a_size_and_known_inputs():
         model.predict([8, 8], size=[1.0, 2.0, 3.0])
 
 
+def with_latency(rows=80, seconds=4.0):
+    """Return runs of which so many seconds at the largest size wait for latency, as n grows."""
+    table = runs(rows=rows)
+    latency = np.random.default_rng(7).uniform(1.0, 20.0, rows)
+    more = seconds * table["size"] / 7000.0 * latency
+    return table.assign(latency=latency, runtime=table.runtime + more)
+
+
+@pytest.mark.parametrize("method", ["nnls", "ols"])
+def test_messages_wait_for_the_largest_latency(method):
+    table = with_latency()
+    model = RationalPolynomial(3, 3, 2, method=method, messages=["n"]).fit(table)
+    assert model.rank_ == len(model.coefficients_) == 12
+    last = model.coefficients_.iloc[-1]
+    assert (last.part, last.term) == ("messages", "n")
+    assert last.value == pytest.approx(4.0, rel=1e-6)
+    asked = {"size": 14000.0, "available_cpu": 0.5, "available_bandwidth": 0.5}
+    idle, slow = model.predict(8, strict=True, **asked, latency=[1.0, 11.0])
+    assert idle == pytest.approx(truth(14000.0, 0.5, 0.5)[0] + 8.0, rel=1e-6)
+    assert slow - idle == pytest.approx(80.0, rel=1e-6)
+    assert model.predict(8, **asked) == pytest.approx(idle)  # an idle machine where not given
+    init, computation, communication = model.predict_parts(np.array([8]), 14000.0)
+    assert init + computation / 0.5 + communication / 0.5 == pytest.approx(idle)
+
+
+def test_samples_of_latency_count_by_the_slowest_link():
+    seen = np.array([[1.0, 3.0], [9.0, 5.0]])
+    cells = [seen * (1 + k % 3) for k in range(80)]
+    table = with_latency().assign(latency=cells)
+    for form, most in (("effective", 6.0), ("min_avg_avail", 5.0), ("min_avail", 3.0)):
+        model = RationalPolynomial(3, 3, 2, load=form, messages=1).fit(table)
+        assert model.runs_.latency[:3] == pytest.approx([most, 2 * most, 3 * most])
+
+
+def test_latency_that_never_varied_answers_at_that_latency_alone():
+    model = RationalPolynomial(3, 3, 2, messages=1).fit(with_latency().assign(latency=2.0))
+    asked = {"size": 7000.0, "available_cpu": 0.5, "available_bandwidth": 0.5}
+    assert model.predict(8, strict=True, **asked, latency=2.0) > 0
+    with pytest.raises(UndeterminedError, match="latency was 2 in every run"):
+        model.predict(8, strict=True, **asked, latency=3.0)
+
+
+def test_latency_is_needed_by_messages_and_by_nothing_else():
+    with pytest.raises(PredictorError, match="observations lack the columns latency"):
+        RationalPolynomial(3, 3, 2, messages=1).fit(runs())
+    with pytest.raises(PredictorError, match="latency must be finite and positive, got 0 in row"):
+        RationalPolynomial(3, 3, 2, messages=1).fit(with_latency().assign(latency=0.0))
+    plain = RationalPolynomial(3, 3, 2).fit(with_latency())
+    with pytest.raises(PredictorError, match="unknown inputs latency"):
+        plain.predict(8, size=7000.0, latency=2.0)
+    remarks = plain.reliability(8, size=7000.0, available_cpu=0.5, available_bandwidth=0.5)
+    assert "columns not used: latency" in [remark.text for remark in remarks]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_one_to_three_runs_are_answered_and_flagged(rows):
     table = runs(rows=rows)
@@ -297,7 +351,14 @@ def test_one_to_three_runs_are_answered_and_flagged(rows):
 
 @pytest.mark.parametrize(
     "keywords",
-    [{"method": "ridge"}, {"weights": "log"}, {"load": "max"}, {"growth": "n^2"}, {"init": "m"}],
+    [
+        {"method": "ridge"},
+        {"weights": "log"},
+        {"load": "max"},
+        {"growth": "n^2"},
+        {"init": "m"},
+        {"messages": "m"},
+    ],
 )
 def test_unknown_arguments_are_refused(keywords):
     with pytest.raises(PredictorError):

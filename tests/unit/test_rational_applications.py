@@ -5,7 +5,9 @@ import pytest
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.rational_learned import RationalPerApplication, measured_load
+from predictors.in_loop.learned_rational import RationalPerApplication, measured_load
+
+pytestmark = pytest.mark.fast
 
 
 def taught(**settings):

@@ -4,19 +4,21 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import Observation, VisibleJobs
-from predictors.rational_learned import RationalPerApplication
+from predictors.in_loop.learned_rational import RationalPerApplication
 from scripts.composing import composed
-from scripts.study_shared import GIVEN, load
-from sim.run import play, set_scene
+from sim.simulation.scene import play, set_scene
 
 
 def test_warned_predictions_err_at_least_one_and_a_half_times_as_much():
-    """The rule was chosen on seeds 21 and 22 of the same jobs, Lublin's model as published."""
+    """The rule was chosen on seeds 21 and 22 of the same jobs: model and policy as published."""
     told = []
     for seed in (31, 32):
         config = composed(
-            "experiment=shared_load", "policy=sa_easy", "cluster.belief=oracle", *GIVEN,
-            *load("rounds", "medium"), f"seed={seed}", "workload.types=all",
+            "experiment=shared_load", "policy=sa_easy", "cluster.belief=oracle",
+            "predictor.calibration=3", "predictor.charge=false", "cluster.cpu.at_once=[1,16]",
+            "cluster.network.at_once=[0,3]", f"seed={seed}", "workload.types=all",
+            "policy.backfill.anew=null", "policy.allocation.margin=0",
+            "policy.allocation.without_curve=request",
         )  # fmt: skip
         table = play(config, config, set_scene(config, 0)).outcome.tables.predictions
         told.append(table[table["method"] == "rational"])

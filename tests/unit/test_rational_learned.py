@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from predictors.base import Observation, VisibleJobs
-from predictors.load_aware import Parts
-from predictors.rational_learned import RationalPerApplication
+from predictors.in_loop.learned_rational import RationalPerApplication
+from predictors.under_load.load_aware import Parts
 
 SERIAL, STEP = 64.0, 0.6
 COUNTS = np.array([1, 2, 4, 8, 16, 32])

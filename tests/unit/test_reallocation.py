@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from malleables import play, power_truth, stretches_of
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
 
-from predictors.amdahl import Amdahl
-from predictors.learned import CurvePerApplication
-from sim.checks import Checker
+from predictors.curves.amdahl import Amdahl
+from predictors.in_loop.learned import CurvePerApplication
+from sim.engine.invariants import Checker
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.reallocation.base import ReallocatingScheduler
-from sim.policies.reallocation.costs import Constant, Phases, Redistribution
-from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
-from sim.policies.reallocation.expand import GreedyExpansion
+from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
 from sim.policies.reallocation.pools import Pools
+from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.sensors import SensorNoise
 
 RULES = {
     "equi": Equipartition,
@@ -32,7 +32,7 @@ RULES = {
     "marginal": MarginalEfficiency,
     "pdpa": PerformanceDriven,
 }
-COSTS = [None, Constant(2.0), Phases(1.0, 2.0, 3.0), Redistribution(0.5, 8.0, 1.0)]
+COSTS = [FREE, Constant(2.0), Phases(1.0, 2.0, 3.0), Redistribution(0.5, 8.0, 1.0)]
 
 
 def mixed_truth(rows: list, largest: int, allowed: np.ndarray | None) -> ToyTruth:
@@ -103,7 +103,7 @@ def test_mixed_jobs_go_with_every_rule(
         assert set(held.processors[truth.moldable[held.job]]) <= {1, 2, 4, 8}
     seconds = held.end_time - held.start_time
     share = np.bincount(held.job, seconds / truth.runtimes_at(held.job, held.processors), len(jobs))
-    if cost is None:
+    if cost is FREE:
         np.testing.assert_allclose(share, 1.0, rtol=1e-9)
     else:
         assert (share >= 1 - 1e-9).all()
@@ -387,6 +387,9 @@ def test_learned_curves_stay_right_under_reallocation() -> None:
     np.testing.assert_allclose(learned.curve(0, counts), truth.runtimes(0, counts), rtol=1e-6)
 
 
+EXACT = SensorNoise(spread=0.0)
+
+
 def test_pdpa_searches_the_efficient_count() -> None:
     """E(n) = 1/(1 + (n - 1)/20) is 0.7 at 9.57: from 4 it grows to 8, tries 12, undoes that."""
     truth = ToyTruth(
@@ -394,8 +397,10 @@ def test_pdpa_searches_the_efficient_count() -> None:
         np.array([4]),
         np.array([32]),
     )
-    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4)
-    records = play(rule, [(0, 4, truth.runtime(0, 4))], truth, 32, watchers=(Checker(),))
+    rule = PerformanceDriven(interval=10.0, step=4)
+    records = play(
+        rule, [(0, 4, truth.runtime(0, 4))], truth, 32, sensor_noise=EXACT, watchers=(Checker(),)
+    )
     assert stretches_of(records, 0) == [(0.0, 4), (10.0, 8), (20.0, 12), (30.0, 8)]
 
 
@@ -404,9 +409,11 @@ def test_pdpa_shrinks_the_inefficient_and_lets_others_in_when_stable() -> None:
     truth = ToyTruth(
         lambda job, n: 1000.0 * (1 + (n - 1) / 8) / n, np.array([16, 4]), np.full(2, 16)
     )
-    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4, stable_interval=1e6)
+    rule = PerformanceDriven(interval=10.0, step=4, stable_interval=1e6)
     jobs = [(0, 16, truth.runtime(0, 16)), (5, 4, truth.runtime(0, 4))]
-    records = play(rule, jobs, truth, 16, BACKFILLS["none"], watchers=(Checker(),))
+    records = play(
+        rule, jobs, truth, 16, BACKFILLS["none"], sensor_noise=EXACT, watchers=(Checker(),)
+    )
     assert stretches_of(records, 0)[:3] == [(0.0, 16), (10.0, 12), (20.0, 8)]
     assert records.start_time[1] == 20.0  # on what the first, performing badly, gave up at 10
 
@@ -420,15 +427,15 @@ def test_pdpa_grows_as_soon_as_there_is_room() -> None:
     )
     truth.moldable = truth.malleable = np.array([True, False, False])
     truth.min_processors = np.array([1, 4, 8])
-    rule = PerformanceDriven(noise=0.0, interval=10.0, step=4, reclaim=True)
+    rule = PerformanceDriven(interval=10.0, step=4, reclaim=True)
     jobs = [(0, 4, 250.0), (0, 4, 95.0), (20, 8, 95.0)]
-    records = play(rule, jobs, truth, 8, watchers=(Checker(),))
+    records = play(rule, jobs, truth, 8, sensor_noise=EXACT, watchers=(Checker(),))
     assert stretches_of(records, 0) == [(0.0, 4), (95.0, 8)]
     assert records.start_time.tolist() == [0.0, 0.0, 172.5]
 
 
 @pytest.mark.parametrize(
-    "options", [{"low_efficiency": 0.9}, {"step": 0}, {"interval": 0.0}, {"noise": -1.0}]
+    "options", [{"low_efficiency": 0.9}, {"step": 0}, {"interval": 0.0}, {"tolerance": -1.0}]
 )
 def test_bad_values_of_pdpa_are_named(options: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):

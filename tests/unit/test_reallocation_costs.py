@@ -11,6 +11,8 @@ from sim.policies.reallocation.costs import (
     Redistribution,
 )
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("model", "grow", "shrink"),

@@ -5,9 +5,8 @@ import pytest
 from malleables import beliefs_of, members_of, play, power_truth, stretches_of
 from toys import ToyEstimate, ToyTruth
 
-from sim.checks import Checker
-from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
-from sim.policies.reallocation.expand import GreedyExpansion
+from sim.engine.invariants import Checker
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency, concave_gains
@@ -17,13 +16,13 @@ from sim.policies.reallocation.pools import Pools
 def share(rule, work, powers, held, total, largest=16, least=1):
     beliefs = beliefs_of(power_truth(work, powers, largest), 64)
     members = members_of(beliefs, held, least)
-    return rule.sharing(beliefs).share(members, total).tolist()
+    return rule.share(beliefs, members, total).tolist()
 
 
 def test_equi_fills_small_jobs_first() -> None:
     truth = ToyTruth(lambda job, n: 100.0 / n, np.ones(3, np.int64), np.array([2, 16, 16]))
     beliefs = beliefs_of(truth, 16)
-    assert Equipartition().sharing(beliefs).share(members_of(beliefs, [1, 1, 0]), 13).tolist() == [
+    assert Equipartition().share(beliefs, members_of(beliefs, [1, 1, 0]), 13).tolist() == [
         2,
         6,
         5,
@@ -38,7 +37,7 @@ def test_deq_stops_at_the_believed_parallelism() -> None:
     beliefs = beliefs_of(truth, 16)
     for parallelism in ("average", "useful"):
         rule = DynamicEquipartition(parallelism=parallelism)
-        assert rule.sharing(beliefs).share(members_of(beliefs, [1, 1]), 16).tolist() == [4, 12]
+        assert rule.share(beliefs, members_of(beliefs, [1, 1]), 16).tolist() == [4, 12]
 
 
 def test_hesrpt_reads_its_exponent_off_the_curves() -> None:
@@ -97,10 +96,10 @@ def amdahl(number: int) -> ToyTruth:
 
 def pool(strategy: str, held: list[int], total: int) -> list[int]:
     beliefs = beliefs_of(amdahl(len(held)), 256)
-    sharing = Pools(strategy=strategy).sharing(beliefs)
-    assert sharing.counts(0) == (6, 25, 100)
-    assert sharing.queue_count(0) == 6
-    return sharing.share(members_of(beliefs, held, least=6), total).tolist()
+    rule = Pools(strategy=strategy)
+    assert rule.counts(beliefs, 0) == (6, 25, 100)
+    assert rule.queue_count(beliefs, 0) == 6
+    return rule.share(beliefs, members_of(beliefs, held, least=6), total).tolist()
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
-from predictors.checkpointing import FixedRule, NoCheckpoints, daly_interval, expected_walltime
-from predictors.cycles import OnlineCyclePredictor
-from predictors.dynamic import Dynamic
-from sim.checks import Checker
+from benchmarks.single_job_recovery import recover
+from predictors.cycles.checkpointing import (
+    FixedRule,
+    NoCheckpoints,
+    daly_interval,
+    expected_walltime,
+)
+from predictors.cycles.online import OnlineCyclePredictor
+from predictors.in_loop.dynamic import Dynamic
+from sim.engine.engine import Setup
+from sim.engine.invariants import Checker
 from sim.errors import ConfigError, PolicyError
-from sim.evolving import Evolving
-from sim.failing import Failing
-from sim.machine_metrics import machine_figures
-from sim.recoveries import simulate_recovering
-from sim.recovery import recover
-from sim.steps import Demand, steps
-from workloads.cycle_costs import CYCLE_MACHINES
-from workloads.evolving import EvolvingApplication
+from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.settings import Evolving
+from sim.machine.failing import Failing
+from sim.results.metrics import machine_figures
+from sim.results.steps import Demand, steps
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+from workloads.evolving.phases import EvolvingApplication
 from workloads.streams import Streams
 
 
@@ -32,14 +38,16 @@ def play(rows, machine, rule="easy", evolving=None, seed=1, predictor=None, **mo
     counts = trace.jobs["requested_processors"].to_numpy()
     scene = None if evolving is None else evolving.scene(counts, streams, bound)
     records = simulate_recovering(
-        trace,
-        rigid_truth(trace),
-        rigid(rule),
-        ToyEstimate() if predictor is None else predictor,
-        bound,
-        evolving=scene,
-        watchers=(Checker(),),
-        **more,
+        Setup(
+            trace,
+            rigid_truth(trace),
+            rigid(rule),
+            ToyEstimate() if predictor is None else predictor,
+            bound,
+            watchers=(Checker(),),
+            **more,
+        ),
+        scene,
     )
     return records, bound
 
@@ -157,11 +165,13 @@ class TestFailures:
         trace = trace_of([(0.0, 1, 1.0)])
         with pytest.raises(PolicyError, match="left 1 jobs waiting"):
             simulate_recovering(
-                trace,
-                rigid_truth(trace),
-                Idle(),
-                ToyEstimate(),
-                Failing(2, mtbf=10.0).bound(Streams(1), 0.0),
+                Setup(
+                    trace,
+                    rigid_truth(trace),
+                    Idle(),
+                    ToyEstimate(),
+                    Failing(2, mtbf=10.0).bound(Streams(1), 0.0),
+                )
             )
 
 
@@ -311,7 +321,7 @@ def engine_wastes(interval, cost, mtbf, work, jobs, seed=1):
     scene = steady.scene(np.full(jobs, 2), streams, bound)
     scene = replace(scene, runs=replace(scene.runs, applications=(STEADY,) * 3, machine=NOISELESS))
     records = simulate_recovering(
-        trace, rigid_truth(trace), rigid("none"), ToyEstimate(), bound, evolving=scene
+        Setup(trace, rigid_truth(trace), rigid("none"), ToyEstimate(), bound), scene
     )
     held = np.bincount(
         records.stretches.job, records.stretches.end_time - records.stretches.start_time
@@ -406,13 +416,15 @@ class TestRenewedBeliefs:
         bound = Failing(8, mtbf=None).bound(streams, 0.0)
         scene = Evolving(share=1.0).scene(np.full(41, 4), streams, bound)
         simulate_recovering(
-            trace,
-            rigid_truth(trace),
-            rigid(rule),
-            Dynamic(ToyEstimate(), renew_every=200.0),
-            bound,
-            evolving=scene,
-            watchers=(Checker(), Eavesdropper()),
+            Setup(
+                trace,
+                rigid_truth(trace),
+                rigid(rule),
+                Dynamic(ToyEstimate(), renew_every=200.0),
+                bound,
+                watchers=(Checker(), Eavesdropper()),
+            ),
+            scene,
         )
         assert moved[0][1] == 40_000.0
         late = [end for now, end in moved if now > 3000.0]

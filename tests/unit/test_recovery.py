@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.checkpointing import (
+from benchmarks.single_job_recovery import recover
+from predictors.cycles.checkpointing import (
     best_interval,
     daly_interval,
     expected_walltime,
     young_interval,
 )
 from sim.errors import SimError
-from sim.failures import ConstantRepairs, ExponentialLifetimes, NodeFailures
-from sim.recovery import recover
+from sim.machine.failures import ConstantRepairs, ExponentialLifetimes, NodeFailures
 
 
 def test_failure_by_hand():

@@ -3,6 +3,8 @@ import pytest
 
 from predictors import Adept, Amdahl, LevenbergMarquardt, UniversalScalability, downey
 
+pytestmark = pytest.mark.fast
+
 N = np.array([1.0, 2, 4, 8, 16, 32])
 
 

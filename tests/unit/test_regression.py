@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
-from predictors.regression import LogLogRegression
+from predictors.regression.barnes import LogLogRegression
+
+pytestmark = pytest.mark.fast
 
 LEVELS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
 

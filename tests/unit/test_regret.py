@@ -7,11 +7,13 @@ from toys import ToyEstimate
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import NotFittedError, PredictorError
-from predictors.oracle import NoisyOracle
-from predictors.repaired import CLASSES, Repaired
-from predictors.wrapper import setting
+from predictors.in_loop.oracle import NoisyOracle
+from predictors.in_loop.partial_oracle import CLASSES, PartialOracle
+from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
-from sim.statistics.regret import regret_by, regret_of_jobs, shares_of_cause
+from sim.report.regret import regret_by, regret_of_jobs, shares_of_cause
+
+pytestmark = pytest.mark.fast
 
 
 def jobs(waits, runs, counts, believed=None, first=1):
@@ -76,7 +78,7 @@ def visible(requested):
 
 
 def repaired(**options):
-    mended = Repaired(NoisyOracle(bias=2.0, spread=0.0), **options)
+    mended = PartialOracle(NoisyOracle(bias=2.0, spread=0.0), **options)
     mended.bind_truth(lambda job, counts: (job + 1) * 4000.0 / counts, key=1)
     mended.attach(visible([2, 1, 16]))
     return mended
@@ -119,7 +121,7 @@ class Silent(ToyEstimate):
 
 
 def test_the_wrapped_predictor_learns_as_it_would_alone():
-    mended = Repaired(Silent(), counts=[4, 8])
+    mended = PartialOracle(Silent(), counts=[4, 8])
     assert (mended.learns, setting(mended, "calibration", 0)) == (True, 5)
     with pytest.raises(NotFittedError, match="before bind_truth"):
         mended.curve(0, COUNTS)
@@ -141,4 +143,4 @@ def test_the_wrapped_predictor_learns_as_it_would_alone():
 )
 def test_unknown_groups_are_refused(options, message):
     with pytest.raises(PredictorError, match=message):
-        Repaired(ToyEstimate(), **options)
+        PartialOracle(ToyEstimate(), **options)

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from predictors.cycles.offline import OfflineCyclePredictor
+from predictors.cycles.remaining import CellTrend, RemainingTime
 from predictors.errors import NotFittedError, PredictorError
-from predictors.offline_cycles import OfflineCyclePredictor
-from predictors.remaining import CellTrend, RemainingTime
-from workloads.cycle_costs import CYCLE_MACHINES
-from workloads.evolving import DECKS, EvolvingRun
+from workloads.evolving.cycle_costs import CYCLE_MACHINES
+from workloads.evolving.phases import DECKS, EvolvingRun
+
+pytestmark = pytest.mark.fast
 
 
 def offline(levels=(1.0, 3.0)):

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.calibration import choose_counts, spread_powers
 from workloads.errors import WorkloadError
-from workloads.repetition import assign_classes, class_quotas, pick_applications, zipf_shares
+from workloads.truth.calibration import choose_counts, spread_powers
+from workloads.truth.scales import assign_classes, class_quotas, pick_applications, zipf_shares
+
+pytestmark = pytest.mark.fast
 
 
 def test_zipf_shares():

@@ -6,13 +6,16 @@ import pytest
 from matplotlib.figure import Figure
 from test_compare import fabricate, figures
 
-from sim.compare import gather, main
-from sim.report.answer_figures import interval_bars
+from sim.compare import main
 from sim.report.details import COUNT_BINS, details
 from sim.report.figures import in_turn, losses_of, plots_of
+from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
+from sim.report.write import interval_bars
 from sim.statistics.intervals import Interval
+
+pytestmark = pytest.mark.fast
 
 
 def tables(folder, slowdown):

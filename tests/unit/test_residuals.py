@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.residuals import MeasuredCounts, prior_runs
+from predictors.in_loop.residuals import MeasuredCounts, prior_runs
+
+pytestmark = pytest.mark.fast
 
 COUNTS = st.integers(1, 40)
 SECONDS = st.floats(1e-3, 1e5)

@@ -1,8 +1,11 @@
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.sacct import NEEDED, SACCT, SacctWorkload, read_sacct
+from workloads.logs.log import SacctWorkload
+from workloads.logs.sacct import NEEDED, SACCT, read_sacct
 from workloads.streams import Streams
+
+pytestmark = pytest.mark.fast
 
 # ruff: noqa: E501
 HEADER = "JobID|User|Submit|Start|End|Elapsed|Timelimit|ReqCPUS|NCPUS|NNodes|State|JobName"

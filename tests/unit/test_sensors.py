@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from sim.errors import PolicyError
-from sim.sensors import EfficiencySensor
+from sim.state.sensors import EfficiencySensor, SensorNoise
+
+pytestmark = pytest.mark.fast
 
 
 def sensor(noise=0.05, now=None):
@@ -12,7 +14,7 @@ def sensor(noise=0.05, now=None):
     clock = [0.0] if now is None else now
     serial = np.full(5, 120.0)
     instruments = (lambda job, n: 150.0 / n, lambda job: held.get(job, 0), lambda: clock[0])
-    return EfficiencySensor(serial, *instruments, 9, noise), held, clock
+    return EfficiencySensor(serial, *instruments, SensorNoise(9, noise)), held, clock
 
 
 def test_a_running_job_is_measured_on_what_it_holds():

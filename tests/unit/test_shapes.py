@@ -9,18 +9,14 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from workloads.errors import WorkloadError
-from workloads.options import TRUTH_KEYS, TruthOptions
-from workloads.shapes import (
-    Amdahl,
-    Declining,
-    Downey,
-    General,
-    Measured,
-    NoMoldability,
-    PowerLaw,
-    Stepwise,
-)
+from workloads.shapes.analytic import Amdahl, Downey, General, PowerLaw
 from workloads.shapes.counts import allowed_counts
+from workloads.shapes.family import NoMoldability
+from workloads.shapes.irregular import Declining, Stepwise
+from workloads.shapes.measured import Measured
+from workloads.truth.options import TRUTH_KEYS, TruthOptions
+
+pytestmark = pytest.mark.fast
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "moldability"
 MODELS = [Downey, Amdahl, General, PowerLaw, Stepwise, Declining]

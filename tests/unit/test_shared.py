@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from predictors.base import Explanation, Observation, VisibleJobs
-from predictors.rational_learned import RationalPerApplication
-from sim.checks import Checker
-from sim.decisions import Resize, Start, WakeAt
-from sim.engine import Engine, simulate
+from predictors.in_loop.learned_rational import RationalPerApplication
+from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
+from sim.engine.engine import Engine, Setup, simulate
+from sim.engine.invariants import Checker
 from sim.errors import ConfigError
-from sim.load_models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
-from sim.machine import Dedicated
-from sim.policies import Policy
+from sim.machine.base import Dedicated
+from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.patient import Patient
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.policies.placement import Fastest
-from sim.shared import Shared
+from sim.policies.placement import Fastest, Patient
+from sim.state.decisions import Resize, Start, WakeAt
 from tests.toys import BACKFILLS, ToyEstimate, ToyTruth, rigid, rigid_truth, trace_of
 from workloads.streams import Streams
 
@@ -35,7 +34,9 @@ def run_of(rows, machine, policy, predictor=None, share=np.nan, watchers=()):
     trace = trace_of(rows)
     truth = rigid_truth(trace)
     truth.share = share
-    return simulate(trace, truth, policy, predictor or ToyEstimate(), machine, watchers=watchers)
+    return simulate(
+        Setup(trace, truth, policy, predictor or ToyEstimate(), machine, watchers=watchers)
+    )
 
 
 def rows(number=60, processors=8, seed=3):
@@ -107,7 +108,7 @@ def test_resized_runs_do_their_work_under_load(kind):
     trace = trace_of([(0.0, 2, 300.0)])
     truth = ToyTruth(lambda job, n: 600.0 / n, np.array([2]), np.array([8]), share=0.25)
     machine = shared(8, kind)
-    engine = Engine(trace, truth, Doubling(), ToyEstimate(), machine)
+    engine = Engine(Setup(trace, truth, Doubling(), ToyEstimate(), machine))
     records = engine.run()
     pieces = records.stretches
     done, pauses = 0.0, (0.0, 5.0, 5.0)

@@ -9,15 +9,16 @@ from test_reallocation import RULES, mixed_truth
 from test_recoveries import assert_failed_nodes_are_left_alone, outages
 from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 
-from sim.checks import Checker
-from sim.evolving import Evolving
-from sim.failing import Failing
-from sim.policies import Policy
+from sim.engine.engine import Setup
+from sim.engine.invariants import Checker
+from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.settings import Evolving
+from sim.machine.failing import Failing
 from sim.policies.allocation.rigid import Request
+from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.costs import Constant
 from sim.policies.reallocation.equi import Equipartition
-from sim.recoveries import simulate_recovering
 from workloads.streams import Streams
 
 HALVES = {"processors_per_node": 4, "mtbf": 400.0, "repair": 30.0}
@@ -36,7 +37,7 @@ def play(
     watchers = (Checker(),)
     predictor = ToyOracle(truth)
     records = simulate_recovering(
-        trace, truth, policy, predictor, bound, evolving=scene, watchers=watchers
+        Setup(trace, truth, policy, predictor, bound, watchers=watchers), scene
     )
     return records, bound
 

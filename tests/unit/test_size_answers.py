@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.cli import main
+from predictors.cli.command import main
 
 
 @pytest.fixture

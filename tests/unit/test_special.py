@@ -6,13 +6,14 @@ import pytest
 from predictors import Adept
 from predictors.adept.patterns import FAMILIES, Feasible
 from predictors.base import Observation, VisibleJobs
-from predictors.learned import CurvePerApplication
+from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed
 from sim.policies.advice import Advice, tried
-from sim.run import play, set_scene
+from sim.simulation.scene import play, set_scene
+from sim.state.view import Preferences, Support
 from workloads.errors import WorkloadError
-from workloads.shapes import Special
 from workloads.shapes.counts import allowed_counts, is_allowed
+from workloads.shapes.irregular import Special
 
 COUNTS = np.arange(1, 65)
 RULES = ("any", "powers_of_two", "squares", "even", "multiples_of_8", "multiples_of_3")
@@ -85,7 +86,7 @@ def test_a_family_that_adept_found_is_what_the_predictor_offers():
 class FamilyView:
     """As much of a view as reading a curve takes."""
 
-    fitted, past_errors = True, None
+    fitted, preferences = True, Preferences()
     requested_processors = np.array([24])
 
     def __init__(self, predictor):
@@ -108,8 +109,6 @@ class FamilyView:
         return found.reliability, found.code
 
     def support(self, job):
-        from sim.view import Support
-
         return Support(2, 64, 11)
 
 

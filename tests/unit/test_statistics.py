@@ -9,9 +9,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from sim.errors import ConfigError, StatisticsError
-from sim.metrics import batch_figures
-from sim.replication import Objective, Stopping
-from sim.statistics.batches import batch_means
+from sim.results.metrics import batch_figures
+from sim.results.steady_state import batch_means
+from sim.simulation.replication import Objective, Precision, Stopping
 from sim.statistics.intervals import bootstrap_interval, t_interval
 from sim.statistics.paired import (
     compare_paired,
@@ -21,7 +21,8 @@ from sim.statistics.paired import (
     relative_change,
     share_of_gain,
 )
-from sim.statistics.precision import Precision
+
+pytestmark = pytest.mark.fast
 
 RNG = np.random.default_rng(7)
 OWN, REFERENCE = RNG.lognormal(4, 0.3, 12), RNG.lognormal(4.2, 0.3, 12)

@@ -4,6 +4,8 @@ import pytest
 
 from sim import study
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def ran(monkeypatch):
@@ -25,6 +27,15 @@ def test_a_study_runs_a_preset_and_compares_it(ran):
         ["-m", "sim", "-m", "experiment=herd", "seed=2", "hydra.sweep.dir=here"],
         ["-m", "sim.compare", "here"],
     ]
+
+
+def test_presets_are_studied_together(ran):
+    calls, _ = ran
+    assert study.main(["as_before,herd", "hydra.sweep.dir=here"]) == 0
+    assert calls[0] == ["-m", "sim", "-m", "experiment=[as_before,herd]", "hydra.sweep.dir=here"]
+    assert study.main(["as_before,herd"]) == 0
+    assert calls[3][2].startswith("studies/as_before+herd/")
+    assert study.main(["as_before,heard"]) == 2
 
 
 def test_failed_runs_are_compared_too_and_keep_their_status(ran):

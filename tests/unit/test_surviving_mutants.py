@@ -2,17 +2,30 @@
 
 import numpy as np
 import pytest
+from malleables import power_truth
+from moldable_toys import mold
 from scipy.special import ndtr, stdtrit
-from toys import ToyEstimate, rigid, rigid_truth, trace_of
+from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
 
 from predictors import downey
 from predictors.adept.search import Problem, search
-from predictors.relative_fit import PRIOR_ERROR, fit_nonnegative, fit_range
-from predictors.size_folds import simplest_good
-from sim.engine import simulate
-from sim.machine import Dedicated
-from sim.profile import repair
-from sim.statistics.batches import batch_means
+from predictors.adept.weights import distance_weights
+from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
+from predictors.under_load.judgement import simplest_good
+from sim.engine.engine import Setup, simulate
+from sim.machine.base import Dedicated
+from sim.policies.allocation.curve import average, knee
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill.easy import Easy
+from sim.policies.base import Policy
+from sim.policies.order import FirstComeFirstServed
+from sim.policies.reallocation.equi import Equipartition
+from sim.results.steady_state import batch_means
+from sim.state.availability import repair
+from sim.state.prediction_correction import PastErrors
+
+pytestmark = pytest.mark.fast
 
 
 class Listening(ToyEstimate):
@@ -33,7 +46,7 @@ def test_a_killed_run_teaches_nothing():
     predictor = Listening()
     trace = trace_of(rows)
     told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
-    records = simulate(*told, overrun="kill")
+    records = simulate(Setup(*told, overrun="kill"))
     assert records.status == ["completed", "killed", "completed"]
     assert [run.job for run in predictor.observed] == [0, 2]
 
@@ -92,3 +105,67 @@ def test_a_range_rests_on_two_prior_degrees_of_freedom():
     error = np.sqrt(2 * PRIOR_ERROR**2 / 5) * np.sqrt(1 + 1 / 4)
     assert high / 1.5 == pytest.approx(np.exp(stdtrit(5, 0.9) * error))
     assert 1.5 / low == pytest.approx(high / 1.5)
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    """The applications whose runs are compared with what was believed of them."""
+    found = []
+    monkeypatch.setattr(
+        PastErrors, "note", lambda self, application, *run: found.append(application)
+    )
+    return found
+
+
+def corrected(trace, truth, predictor, reallocation=None, **options):
+    truth.application = np.arange(len(trace.jobs))
+    order = FirstComeFirstServed()
+    policy = Policy(order, Easy(), Request(), reallocation, error_quantile=0.9)
+    simulate(Setup(trace, truth, policy, predictor, Dedicated(4), **options))
+
+
+def test_a_killed_run_is_no_error_of_prediction(noted):
+    trace = trace_of([(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0)])
+    corrected(trace, rigid_truth(trace), ToyEstimate(), overrun="kill")
+    assert noted == [0]
+
+
+def test_a_run_on_several_counts_is_compared_with_no_belief(noted):
+    """Linear jobs of 100 and 40: the first has 4 processors, 2 from 10 to 30, then 4 again."""
+    truth = power_truth([100.0, 40.0], [1.0, 1.0], 4)
+    trace = trace_of([(0.0, 1, 100.0), (10.0, 1, 40.0)])
+    corrected(trace, truth, ToyOracle(truth), Equipartition())
+    assert noted == [1]
+
+
+def test_a_draw_that_equals_the_share_of_adopters_does_not_adopt():
+    rows, curves = [(0, 2, 12)], [lambda n: 24 / n]
+    assert mold("easy", SmallestTurnaround(adopters=0.0), rows, curves).allocated.tolist() == [2]
+    assert mold("easy", SmallestTurnaround(adopters=1.0), rows, curves).allocated.tolist() == [8]
+
+
+def test_the_average_parallelism_is_rounded_to_the_nearest_count():
+    assert average(np.arange(1, 6), np.array([36.0, 20.0, 13.0, 10.5, 10.0]), 36.0) == 3
+
+
+def test_the_knee_is_where_n_t_squared_is_least():
+    """n·T²: 64, 50, 36, 50; n·T is least on one processor."""
+    assert knee(np.array([1, 2, 4, 8]), np.array([8.0, 5.0, 3.0, 2.5])) == 2
+
+
+def test_each_target_has_its_own_largest_distance():
+    n, targets = np.array([4.0, 16.0, 64.0]), np.array([128.0, 8.0])
+    found = distance_weights(n, targets, 2.0)
+    assert found.tolist() == [[124.0, 136.0, 184.0], [108.0, 104.0, 56.0]]
+
+
+def test_what_ends_at_the_shadow_time_passes_when_processors_come_free():
+    """Two are free from 5 on; the head waits for all four until 10, when the last one ends."""
+    rows = [(0.0, 2, 5.0), (0.0, 2, 10.0), (1.0, 4, 3.0), (1.0, 2, 5.0), (1.0, 2, 20.0)]
+    assert replay(rows, 4, rigid("easy")).start_time.tolist() == [0.0, 0.0, 10.0, 5.0, 13.0]
+
+
+def test_what_outlasts_the_shadow_time_passes_on_extra_processors_once():
+    """The head leaves one of four over when it starts at 10: one job takes that, not two."""
+    rows = [(0.0, 2, 5.0), (0.0, 2, 10.0), (1.0, 3, 3.0), (1.0, 1, 50.0), (1.0, 1, 50.0)]
+    assert replay(rows, 4, rigid("easy")).start_time.tolist() == [0.0, 0.0, 10.0, 5.0, 13.0]

@@ -1,9 +1,12 @@
 """Names of a multirun's folders."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweep import LONGEST_NAME, folder_name
+from sim.sweeps.callback import LONGEST_NAME, folder_name
+
+pytestmark = pytest.mark.fast
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"))
 

@@ -2,10 +2,18 @@ import re
 
 import pytest
 
-from sim.artefacts import FAILURE, SUMMARY, read_failure, write_failure
-from sim.run_folder import clear_run
-from sim.sweep_progress import State, SweepProgress
-from sim.sweeping import BATCH, Sweep, batch_size, fingerprint, is_marked, mark_finished
+from sim.results.artefacts import FAILURE, SUMMARY, read_failure, write_failure
+from sim.results.run_folder import clear_run
+from sim.sweeps.resume import (
+    BATCH,
+    State,
+    Sweep,
+    SweepProgress,
+    batch_size,
+    fingerprint,
+    is_marked,
+    mark_finished,
+)
 
 HYDRA = {
     "launcher": {"_target_": "basic"},

@@ -7,7 +7,10 @@ import pytest
 from swf_samples import job_line, write_log
 
 from workloads.errors import WorkloadError
-from workloads.swf import FIELDS, Comment, SwfLog, read_swf, write_swf
+from workloads.logs.swf import Comment, SwfLog, read_swf, write_swf
+from workloads.logs.swf_text import FIELDS
+
+pytestmark = pytest.mark.fast
 
 REAL_LOGS = {
     "SDSC-SP2-1998-4.2-cln": (59_715, 48, 128),

@@ -8,21 +8,21 @@ from malleables import beliefs_of, members_of
 from moldable_toys import POLICIES, policy, truth_of
 from toys import ToyOracle, ToyTruth
 
-from predictors.oracle import normal_draw
-from sim.checks import Checker
-from sim.engine import simulate
-from sim.machine import Dedicated
+from predictors.in_loop.oracle import normal_draw
+from sim.engine.engine import Setup, simulate
+from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
-from sim.policies.molding.choice import best_dish
-from sim.policies.molding.iteration import iterate
-from sim.policies.molding.replan import lean_dish
+from sim.policies.allocation.iterative import iterate
+from sim.policies.molding.choice import best_candidate
+from sim.policies.molding.replan import lean_candidate
 from sim.policies.reallocation.equi import DynamicEquipartition
 from sim.policies.reallocation.greedy_curves import Hell, KneeFirst
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pools import Pools
 from sim.policies.ties import TIE, first_least, is_less, is_less_on, ranks
-from sim.profile import Profile
+from sim.state.availability import Profile
 
 FIGURES = st.floats(1e-6, 1e9)
 
@@ -81,7 +81,7 @@ def test_no_choice_of_a_count_is_decided_by_rounding(name):
     def counts(key):
         trace, truth = truth_of(rows, [curve(job, key) for job in range(len(rows))], 8)
         rule, oracle = policy(*CHOICES[name]), ToyOracle(truth)
-        records = simulate(trace, truth, rule, oracle, Dedicated(8), watchers=(Checker(),))
+        records = simulate(Setup(trace, truth, rule, oracle, Dedicated(8), watchers=(Checker(),)))
         return records.allocated.tolist()
 
     assert all(counts(key) == counts(0) for key in range(1, 6))
@@ -106,7 +106,7 @@ def shares(rule, curve, jobs, total, key=0, least=1):
     truth = ToyTruth(runtime, np.ones(jobs, np.int64), np.full(jobs, 16))
     beliefs = beliefs_of(truth, 64)
     members = members_of(beliefs, [1] * jobs, least)
-    return rule.sharing(beliefs).share(members, total).tolist()
+    return rule.share(beliefs, members, total).tolist()
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -141,23 +141,24 @@ def test_equal_curves_share_alike_under_marginal_gains():
         assert shares(MarginalEfficiency(), curve, 3, 16, key) == [6, 5, 5]
 
 
-def planned(counts, runtimes, serial, jobs, processors=8):
+def planned(counts, runtimes, serial, jobs, processors=8, now=7e8):
     """Return what each of several jobs with the same menu takes of it."""
     size = len(counts)
     profile = Profile(processors)
-    profile.lay(7e8, [])
+    profile.lay(now, [])
     low = size * np.arange(jobs)
-    dish = np.zeros(jobs, np.int64)
-    iterate(
+    sizes = np.full(jobs, size)
+    spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
+    dish, _ = iterate(
         profile.times, profile.free, profile.span, np.tile(counts, jobs),
-        np.tile(np.array(runtimes, float), jobs), np.full(jobs, float(serial)),
-        low, low + size, dish, False,
+        np.tile(np.array(runtimes, float), jobs), spans, np.full(jobs, float(serial)), False,
     )  # fmt: skip
     return (dish - low).tolist()
 
 
 def test_iteration_takes_no_step_that_gains_nothing_but_rounding():
-    assert planned([1, 2], [10.0, 10.0 * (1 - 1e-13)], 10.0, 1) == [0]
+    for now in (0.0, 7e8):
+        assert planned([1, 2], [10.0, 10.0 * (1 - 1e-13)], 10.0, 1, now=now) == [0]
     assert planned([1, 2], [10.0, 10.0 * (1 - 1e-6)], 10.0, 1) == [1]
 
 
@@ -173,5 +174,5 @@ def test_of_equal_ends_the_smaller_count_starts():
     profile.lay(7e8, [])
     counts, runtimes = np.array([2, 4]), np.array([10.0 + 1e-12, 10.0])
     arrays = (profile.times, profile.free, profile.span, 7e8, counts, runtimes, 0, 2)
-    assert best_dish(*arrays, np.inf) == (0, 7e8)
-    assert lean_dish(counts, np.array([10.0, 5.0 - 1e-12]), 0, 2, 20.0) == 0
+    assert best_candidate(*arrays, np.inf) == (0, 7e8)
+    assert lean_candidate(counts, np.array([10.0, 5.0 - 1e-12]), 0, 2, 20.0) == 0

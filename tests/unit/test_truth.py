@@ -12,20 +12,17 @@ from hypothesis import strategies as st
 from predictors import downey
 from workloads.base import GroundTruth, Trace
 from workloads.errors import WorkloadError
-from workloads.options import TruthOptions
-from workloads.repetition import class_quotas, zipf_shares
-from workloads.shapes import (
-    Amdahl,
-    Declining,
-    Downey,
-    General,
-    Measured,
-    NoMoldability,
-    PowerLaw,
-    Stepwise,
-)
+from workloads.shapes.analytic import Amdahl, Downey, General, PowerLaw
+from workloads.shapes.family import NoMoldability
+from workloads.shapes.irregular import Declining, Stepwise
+from workloads.shapes.measured import Measured
 from workloads.streams import Streams
-from workloads.truth import Truth, build_truth
+from workloads.truth.build import build_truth
+from workloads.truth.ground_truth import Truth
+from workloads.truth.options import TruthOptions
+from workloads.truth.scales import class_quotas, zipf_shares
+
+pytestmark = pytest.mark.fast
 
 P = 128
 FAMILIES = [Downey(), Amdahl(), General(), PowerLaw(), Stepwise(), Declining()]
@@ -211,7 +208,7 @@ def test_jobs_go_to_the_nearest_class_that_is_free(exponent):
     rng = np.random.default_rng(0)
     predicted = np.array(
         [
-            [truth.calibration_run(a, k, int(n), rng)[0] for a in range(5) for k in range(2)]
+            [truth.calibration.run(a, k, int(n), rng)[0] for a in range(5) for k in range(2)]
             for n in reference
         ]
     )
@@ -242,7 +239,7 @@ def test_class_scales_come_from_jobs():
             members = (truth.application == application) & (truth.size_class == size_class)
             nominal = truth.nominal_scale[members][0]
             assert np.abs(candidates / nominal - 1).min() < 1e-12
-            runtime, size = truth.calibration_run(application, size_class, 1, rng)
+            runtime, size = truth.calibration.run(application, size_class, 1, rng)
             assert runtime == pytest.approx(nominal, rel=0.1)
             assert size == truth.size[members][0]
 
@@ -343,7 +340,7 @@ def test_no_moldability():
     assert np.isnan(other[1])
     assert np.isnan(truth.repetition()["noise_spread"])
     with pytest.raises(WorkloadError, match="moldability=none"):
-        truth.calibration_run(0, -1, 1, np.random.default_rng(1))
+        truth.calibration.run(0, -1, 1, np.random.default_rng(1))
     with pytest.raises(WorkloadError, match=r"workload\.sizes must be null with NoMoldability"):
         build(NoMoldability(), sizes=2)
 
@@ -430,11 +427,11 @@ def test_hidden_sizes_of_a_log_are_classed_by_what_jobs_request(applications):
 def test_runs_of_a_class_by_request_have_the_median_scale_of_its_jobs():
     truth = build(trace=logged_trace(), applications=3, size="hidden", noise=0.0)
     member = (truth.application == 1) & (truth.size_class == 2)
-    runtime, size = truth.calibration_run(1, 2, 1, np.random.default_rng(0))
+    runtime, size = truth.calibration.run(1, 2, 1, np.random.default_rng(0))
     assert runtime == pytest.approx(np.median(truth.nominal_scale[member]))
     assert np.isnan(size)
     with pytest.raises(WorkloadError, match=r"there is no size class 9 with workload\.sizes=null"):
-        truth.calibration_run(1, 9, 1, np.random.default_rng(0))
+        truth.calibration.run(1, 9, 1, np.random.default_rng(0))
 
 
 def test_tens_of_thousands_of_applications_cost_no_more_than_their_jobs():
@@ -473,21 +470,21 @@ def test_a_workload_that_brings_its_speedups_keeps_them():
 def test_calibration_runs():
     truth = build(noise=0.1, size_noise=0.2)
     rng = np.random.default_rng(3)
-    runs = np.array([truth.calibration_run(0, -1, 4, rng) for _ in range(4000)])
+    runs = np.array([truth.calibration.run(0, -1, 4, rng) for _ in range(4000)])
     nominal = np.median(truth.nominal_scale[truth.application == 0])
     job = int(np.flatnonzero(truth.application == 0)[0])
     at_four = truth.runtimes(job, np.array([4]))[0] / truth.serial_time[job] * nominal
     logarithms = np.log(runs / [at_four, nominal])
     np.testing.assert_allclose(logarithms.mean(axis=0), 0, atol=0.015)
     np.testing.assert_allclose(logarithms.std(axis=0), [0.1, 0.2], rtol=0.05)
-    assert np.isnan(build(size="hidden").calibration_run(0, -1, 4, rng)[1])
+    assert np.isnan(build(size="hidden").calibration.run(0, -1, 4, rng)[1])
 
 
 def test_calibration_at_a_size_uses_its_parallelism():
     truth = build(size_exponent=0.5, noise=0.0, size_noise=0.0)
     rng = np.random.default_rng(3)
     counts = np.array([1, 4, 32])
-    runs = [truth.calibration_run(0, -1, int(n), rng)[0] for n in counts]
+    runs = [truth.calibration.run(0, -1, int(n), rng)[0] for n in counts]
     members = truth.application == 0
     nominal = np.median(truth.serial_time[members])
     plain = np.median(build(noise=0.0).serial_time[members])
@@ -499,11 +496,11 @@ def test_calibration_at_a_size_uses_its_parallelism():
 def test_calibration_errors():
     rng = np.random.default_rng(1)
     with pytest.raises(WorkloadError, match=r"workload\.sizes=null"):
-        build().calibration_run(0, 0, 4, rng)
+        build().calibration.run(0, 0, 4, rng)
     with pytest.raises(WorkloadError, match=r"workload\.sizes=2, got 2"):
-        build(sizes=2).calibration_run(0, 2, 4, rng)
+        build(sizes=2).calibration.run(0, 2, 4, rng)
     with pytest.raises(WorkloadError, match="application 77"):
-        build().calibration_counts(77, 3, P)
+        build().calibration.counts(77, 3, P)
 
 
 def test_calibration_counts_of_an_application():
@@ -511,12 +508,12 @@ def test_calibration_counts_of_an_application():
     truth = build(trace=trace)
     reference = trace.jobs["requested_processors"].to_numpy()
     largest = reference[truth.application == 0].max()
-    counts = truth.calibration_counts(0, 3, P)
+    counts = truth.calibration.counts(0, 3, P)
     assert counts[0] == 1
     assert largest / 2 < counts[-1] <= largest
     squares = build(Downey(counts="squares"), trace=trace)
     own = set(reference[squares.application == 1].tolist())
-    for count in squares.calibration_counts(1, 4, P).tolist():
+    for count in squares.calibration.counts(1, 4, P).tolist():
         assert int(count**0.5) ** 2 == count or count in own
 
 
@@ -525,12 +522,12 @@ def test_calibration_counts_reach_beyond_small_references_but_not_below_the_mini
     trace.jobs["requested_processors"] = 2
     family = Downey(parallelism_min=40, parallelism_max=40)
     truth = build(family, trace=trace, applications=1)
-    assert truth.calibration_counts(0, 3, P).tolist() == [1, 4, 8]
-    assert truth.calibration_counts(0, 3, 6).tolist() == [1, 2, 4]
+    assert truth.calibration.counts(0, 3, P).tolist() == [1, 4, 8]
+    assert truth.calibration.counts(0, 3, 6).tolist() == [1, 2, 4]
     narrow = build(Downey(parallelism_max=1), trace=trace, applications=1)
-    assert narrow.calibration_counts(0, 3, P).tolist() == [1, 2]
+    assert narrow.calibration.counts(0, 3, P).tolist() == [1, 2]
     least = build(family, trace=trace, applications=1, min_processors=3)
-    assert least.calibration_counts(0, 3, P).tolist() == [2, 4, 8]
+    assert least.calibration.counts(0, 3, P).tolist() == [2, 4, 8]
 
 
 def test_split_times_sum_to_the_runtime():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.tsafrir import (
+from workloads.models.tsafrir import (
     HOUR,
     bins_for,
     generate_histogram,

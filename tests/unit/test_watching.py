@@ -1,8 +1,11 @@
 """The progress display hears of the engine's state, now and then, and changes nothing."""
 
+import pytest
 from toys import replay, rigid
 
-from sim.watching import LOOKS_BETWEEN, ProgressWatcher
+from sim.simulation.progress import LOOKS_BETWEEN, ProgressWatcher
+
+pytestmark = pytest.mark.fast
 
 ROWS = [(float(k), 1 + k % 3, 50.0 + 7 * k % 40) for k in range(800)]
 

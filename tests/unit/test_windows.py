@@ -1,7 +1,10 @@
 import numpy as np
 import pandas as pd
+import pytest
 
-from workloads.windows import resample, window_of
+from workloads.arrivals import resample, window_of
+
+pytestmark = pytest.mark.fast
 
 WEEK = 604800.0
 

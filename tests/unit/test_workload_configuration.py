@@ -6,7 +6,9 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
 import conf
-from workloads.cleaning import RULES
+from workloads.logs.cleaning import RULES
+
+pytestmark = pytest.mark.fast
 
 FOLDER = Path(conf.__file__).parent / "workload"
 OF_APPLICATIONS = {

@@ -4,10 +4,11 @@ import pandas as pd
 import pytest
 
 from workloads.__main__ import main
-from workloads.description import describe
-from workloads.pictures import draw_pictures
-from workloads.reading import guess_format, read_log
-from workloads.swf import FIELDS, Comment, SwfLog, read_swf
+from workloads.logs.batsim import read_batsim
+from workloads.logs.description import describe, draw_pictures
+from workloads.logs.log import guess_format
+from workloads.logs.swf import Comment, SwfLog, read_swf
+from workloads.logs.swf_text import FIELDS
 
 ROW = dict.fromkeys(FIELDS, -1) | {"status": 1}
 
@@ -107,7 +108,7 @@ def test_generate_convert_and_describe(tmp_path, capsys):
     first, second = read_swf(swf).jobs, read_swf(again).jobs
     same = ["job_number", "submit_time", "run_time", "requested_processors", "requested_time"]
     assert second[same].equals(first[same].iloc[:50])
-    assert read_log(batsim).machine_size() == 64
+    assert read_batsim(batsim).machine_size() == 64
     capsys.readouterr()
     figures, pictures = tmp_path / "a.json.figures", tmp_path / "pictures"
     asked = ["describe", str(swf), "--json", str(figures), "--plots", str(pictures)]

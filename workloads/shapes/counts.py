@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from workloads.base import IntArray
 from workloads.errors import WorkloadError
-
-IntArray = NDArray[np.int64]
 
 _MULTIPLES = re.compile(r"multiples_of_([1-9]\d*)")
 

@@ -13,7 +13,7 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less
-from sim.view import View
+from sim.state.view import View
 
 
 @njit(cache=True)

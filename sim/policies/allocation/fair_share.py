@@ -8,14 +8,14 @@ from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading, last_up_to
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.menus import OpenQueue
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
 from sim.policies.ties import TIE
-from sim.view import View
+from sim.state.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairShare(Menu):
+class FairShare(OpenCounts):
     """Limit each job to its share of the machine, then take the earliest predicted end.
 
     The limit of job j is L_j = max(n_min, ceil(f·P·W_j / Σ W_i)), W = T(1). Which
@@ -62,58 +62,54 @@ class FairShare(Menu):
         if self.when not in ("schedule", "submit"):
             raise ValueError(f"when must be 'schedule' or 'submit', got {self.when!r}")
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
         return ShareLimit(view, self)
 
 
+WEIGHT, LIMIT = range(2)
+"""Columns of a table of jobs: what their shares are reckoned by, and these; NaN where not yet."""
+
+
 @njit(cache=True)
 def cut_at_shares(
-    counts: IntArray,
-    offer: IntArray,
-    size: IntArray,
-    processors: IntArray,
-    job: IntArray,
-    first: int,
-    last: int,
-    weight: FloatArray,
-    running: IntArray,
-    scale: float,
-    limit: FloatArray,
-    keeps: bool,
-    low: IntArray,
-    high: IntArray,
-) -> None:
+    counts: IntArray, spans: IntArray, processors: IntArray, job: IntArray,
+    shares: FloatArray, running: IntArray, scale: float, keeps: bool,
+) -> None:  # fmt: skip
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
     Parameters
     ----------
-    weight : numpy.ndarray of float, by job
+    counts : numpy.ndarray of int
+    spans, processors, job : numpy.ndarray of int, shape (5, n) and (n,)
+        As `OpenQueue` has them, of the places in use.
+    shares : numpy.ndarray of float, shape (jobs, 2)
+        Columns `WEIGHT` and `LIMIT`, which is written here.
     running : numpy.ndarray of int
         The running jobs whose weights count.
     scale : float
         What is shared out, in processors.
-    limit : numpy.ndarray of float, by job
-        The shares, written here; NaN for a job that has none yet.
     keeps : bool
         Whether a share that a job has stands.
     """
     total = 0.0
     for runner in running:
-        total += weight[runner]
-    for k in range(first, last):
+        total += shares[runner, WEIGHT]
+    for k in range(job.size):
         if processors[k] > 0:
-            total += weight[job[k]]
-    for k in range(first, last):
+            total += shares[job[k], WEIGHT]
+    for k in range(job.size):
         if processors[k] == 0:
             continue
-        if not keeps or np.isnan(limit[job[k]]):
-            limit[job[k]] = np.ceil(scale * weight[job[k]] / total * (1 - TIE))
-        low[k] = offer[k]
-        high[k] = last_up_to(counts, offer[k], offer[k] + size[k], limit[job[k]]) + 1
+        own = shares[job[k]]
+        if not keeps or np.isnan(own[LIMIT]):
+            own[LIMIT] = np.ceil(scale * own[WEIGHT] / total * (1 - TIE))
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k] = begin
+        spans[HIGH, k] = last_up_to(counts, begin, end, own[LIMIT]) + 1
 
 
-class ShareLimit(Molder):
+class ShareLimit(Candidates):
     """Remembers the weights of all jobs that wait or run."""
 
     def __init__(self, view: View, rule: FairShare) -> None:
@@ -123,26 +119,25 @@ class ShareLimit(Molder):
         self._rule = rule
         self._keeps = rule.when == "submit"
         self._scale = float(rule.factor * view.processors)
-        self._weight: FloatArray = np.zeros(len(view.submit_time))
-        self._limit: FloatArray = np.full(len(view.submit_time), np.nan)
+        self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
 
-    def menu(self, job: int) -> Reading:
-        """Return the job's menu, and remember what its share is reckoned by."""
-        menu = super().menu(job)
-        weight = menu.serial
+    def of(self, job: int) -> Reading:
+        """Return the job's candidates, and remember what its share is reckoned by."""
+        reading = super().of(job)
+        weight = reading.serial
         if self._rule.efficiency > 0:
-            dish = np.abs(menu.counts - self.view.requested_processors[job]).argmin()
-            used = menu.serial / float(menu.counts[dish] * menu.runtimes[dish])
+            pick = np.abs(reading.counts - self.view.requested_processors[job]).argmin()
+            used = reading.serial / float(reading.counts[pick] * reading.runtimes[pick])
             weight *= used**self._rule.efficiency
-        self._weight[job] = weight
-        return menu
+        self._shares[job, WEIGHT] = weight
+        return reading
 
-    def mold(self, queue: OpenQueue) -> None:
-        """Cut every menu at the job's limit."""
+    def narrow(self, queue: OpenQueue) -> None:
+        """Cut everybody's candidates at the job's limit."""
         counted = self.view.running if self._rule.sum == "queued_and_running" else ()
         running = np.fromiter(counted, np.int64, len(counted))
+        here = queue.here
         cut_at_shares(
-            queue.counts, queue.offer, queue.size, queue.processors, queue.job, queue.first,
-            queue.last, self._weight, running, self._scale, self._limit, self._keeps,
-            queue.low, queue.high,
+            queue.counts, queue.spans[:, here], queue.processors[here], queue.job[here],
+            self._shares, running, self._scale, self._keeps,
         )  # fmt: skip

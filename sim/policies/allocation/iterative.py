@@ -5,19 +5,255 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
-from predictors.base import IntArray
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.iteration import iterate
-from sim.policies.molding.menus import OpenQueue
+from predictors.base import FloatArray, IntArray
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import HELD, HIGH, LOW, OpenQueue
 from sim.policies.molding.replan import fill_idle
-from sim.profile import Profile
-from sim.view import View
+from sim.policies.ties import is_less, is_less_on
+from sim.state.availability import FIRST, LAST, Profile
+from sim.state.view import View
+
+TIMES, FREE = range(2)
+"""Of a plan, by row: instants, seconds from now, and processors that are free from then on."""
+
+COUNT, SECONDS, START = range(3)
+"""Rows of a table of jobs: processors, believed runtime and planned start, seconds from now."""
+
+
+@njit(cache=True)
+def add_job(
+    plans: FloatArray, length: IntArray, row: int, to: int, processors: float, runtime: float
+) -> float:
+    """Write a plan with one more job, in its earliest hole, into another row; return its start.
+
+    Parameters
+    ----------
+    plans : numpy.ndarray of float, shape (rows, 2, room)
+        See `TIMES` and `FREE`.
+    length : numpy.ndarray of int, shape (rows,)
+        Entries in use; at the last, all processors are free for ever.
+    row, to : int
+    processors : float
+    runtime : float, seconds
+    """
+    number = length[row]
+    times, free = plans[row, TIMES], plans[row, FREE]
+    first = i = 0
+    end = times[0] + runtime
+    while i < number and times[i] < end:
+        if free[i] < processors:
+            first = i + 1
+            if first < number:
+                end = times[first] + runtime
+        i += 1
+    plans[to, :, :number] = plans[row, :, :number]
+    length[to] = number
+    if first == number:
+        return np.inf
+    start = times[first]
+    if end > start:
+        new_times, new_free = plans[to, TIMES], plans[to, FREE]
+        for k in range(first, i):
+            new_free[k] -= processors
+        if i == number or times[i] > end:
+            for k in range(number, i, -1):
+                new_times[k] = times[k - 1]
+                new_free[k] = free[k - 1]
+            new_times[i] = end
+            new_free[i] = free[i - 1]
+            length[to] = number + 1
+    return float(start)
+
+
+@njit(cache=True)
+def loss_of_step(
+    counts: IntArray, runtimes: FloatArray, serial: float, pick: int, high: int, by_time: bool
+) -> float:
+    """Return what a job loses by its next step: efficiency, or less than nothing of time.
+
+    Infinite where there is no next step.
+    """
+    if pick + 1 >= high:
+        return np.inf
+    if by_time:
+        return float(runtimes[pick + 1] - runtimes[pick])
+    now = serial / (counts[pick] * runtimes[pick])
+    return float(now - serial / (counts[pick + 1] * runtimes[pick + 1]))
+
+
+@njit(cache=True)
+def scale_of_step(
+    counts: IntArray, runtimes: FloatArray, serial: float, pick: int, by_time: bool
+) -> float:
+    """Return what a job's next step takes its loss from: its efficiency, or its time."""
+    return float(runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick]))
+
+
+@njit(cache=True)
+def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: IntArray) -> int:
+    """Return whose step loses least; of equals the one to the smaller count, then the first.
+
+    Parameters
+    ----------
+    losses, scales : numpy.ndarray of float, shape (n,)
+        See `loss_of_step` and `scale_of_step`.
+    counts : numpy.ndarray of int
+        All candidates.
+    candidate : numpy.ndarray of int, shape (n,)
+
+    Returns
+    -------
+    int
+        -1 if nobody has a next step.
+    """
+    place = -1
+    for k in range(losses.size):
+        if losses[k] == np.inf:
+            continue
+        if place >= 0:
+            scale = max(scales[k], scales[place])
+            if not is_less_on(losses[k], losses[place], scale) and (
+                is_less_on(losses[place], losses[k], scale)
+                or counts[pick[k] + 1] >= counts[pick[place] + 1]
+            ):
+                continue
+        place = k
+    return place
+
+
+@njit(cache=True)
+def try_from(
+    plans: FloatArray, length: IntArray, half: IntArray, first: int, jobs: FloatArray,
+    total: float, best: float,
+) -> float:  # fmt: skip
+    """Place the jobs from `first` on anew, in the rows that are not in force.
+
+    Parameters
+    ----------
+    plans, length
+        As in `add_job`; row i, or i + n + 1, is the plan of the first i jobs.
+    half : numpy.ndarray of int, shape (n + 1,)
+        0 or 1: in which half of the rows each plan in force is.
+    first : int
+    jobs : numpy.ndarray of float, shape (3, n)
+        Rows `COUNT`, `SECONDS` and `START`, which is written from `first` on.
+    total : float
+        Sum of the ends of the jobs before `first`, seconds from now.
+    best : float
+        The sum of all ends to beat, by more than rounding.
+
+    Returns
+    -------
+    float
+        The sum of all ends, seconds from now; infinite where it is not below `best`.
+    """
+    number = jobs.shape[1]
+    left = 0.0
+    row = first + half[first] * half.size
+    for i in range(first, number):
+        left += jobs[SECONDS, i]
+    for i in range(first, number):
+        if not is_less(total + left, best):
+            return np.inf
+        seconds = jobs[SECONDS, i]
+        to = i + 1 + (1 - half[i + 1]) * half.size
+        jobs[START, i] = add_job(plans, length, row, to, jobs[COUNT, i], seconds)
+        total += jobs[START, i] + seconds
+        left -= seconds
+        row = to
+    return total if is_less(total, best) else np.inf
+
+
+@njit(cache=True)
+def first_plan(
+    times: FloatArray, free: IntArray, span: IntArray, jobs: int
+) -> tuple[FloatArray, IntArray]:
+    """Return room for two plans of each number of jobs, that of none filled in, and lengths.
+
+    Parameters
+    ----------
+    times, free, span
+        The profile of the running jobs from now on.
+    jobs : int
+    """
+    number, rows = span[LAST] - span[FIRST], 2 * (jobs + 1)
+    plans, length = np.empty((rows, 2, number + jobs + 1)), np.empty(rows, np.int64)
+    for k in range(number):
+        plans[0, TIMES, k] = times[span[FIRST] + k] - times[span[FIRST]]
+        plans[0, FREE, k] = free[span[FIRST] + k]
+    length[0] = number
+    return plans, length
+
+
+@njit(cache=True)
+def iterate(
+    times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
+    spans: IntArray, serial: FloatArray, by_time: bool,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """Grow counts step by step while the mean turnaround of a conservative plan falls.
+
+    Parameters
+    ----------
+    times, free, span
+        The profile of the running jobs from now on.
+    counts, runtimes : numpy.ndarray
+        All candidates.
+    spans : numpy.ndarray of int, shape (5, n)
+        What each job may choose from, in queue order, as in `OpenQueue.spans`.
+    serial : numpy.ndarray of float, shape (n,)
+        Believed T(1) of each job.
+    by_time : bool
+        Next is the job whose step gains most time, else the one whose step
+        loses least efficiency; of equals the one to the smaller count, then the first.
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (n,)
+        The chosen candidate of each job.
+    int
+        How many plans were made.
+    """
+    pick, high = spans[LOW].copy(), spans[HIGH]
+    plans, length = first_plan(times, free, span, pick.size)
+    half, done = np.zeros(pick.size + 1, np.int64), np.zeros(pick.size + 1)
+    jobs, losses, scales = (
+        np.empty((3, pick.size)),
+        np.empty(pick.size),
+        np.empty(pick.size),
+    )
+    for i in range(pick.size):
+        jobs[COUNT, i], jobs[SECONDS, i] = counts[pick[i]], runtimes[pick[i]]
+        losses[i] = loss_of_step(counts, runtimes, serial[i], pick[i], high[i], by_time)
+        scales[i] = scale_of_step(counts, runtimes, serial[i], pick[i], by_time)
+    grown, total, made = 0, np.inf, 0
+    try_from(plans, length, half, 0, jobs, 0.0, total)
+    while True:
+        made += 1
+        for i in range(grown, pick.size):
+            half[i + 1] = 1 - half[i + 1]
+            done[i + 1] = done[i] + jobs[START, i] + jobs[SECONDS, i]
+        while True:
+            grown = next_step(losses, scales, counts, pick)
+            if grown < 0:
+                return pick, made
+            at = pick[grown] + 1
+            jobs[COUNT, grown], jobs[SECONDS, grown] = counts[at], runtimes[at]
+            total = try_from(plans, length, half, grown, jobs, done[grown], done[-1])
+            if total < np.inf:
+                break
+            made += 1
+            jobs[COUNT, grown], jobs[SECONDS, grown] = counts[at - 1], runtimes[at - 1]
+            losses[grown] = np.inf
+        pick[grown] = at
+        losses[grown] = loss_of_step(counts, runtimes, serial[grown], at, high[grown], by_time)
+        scales[grown] = scale_of_step(counts, runtimes, serial[grown], at, by_time)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeQueue(Menu):
-    """What rules that plan the whole queue at every look have in common.
+class WholeQueue(OpenCounts):
+    """What rules that plan the whole queue in every scheduling pass have in common.
 
     Parameters
     ----------
@@ -34,7 +270,7 @@ class WholeQueue(Menu):
             raise ValueError(f"depth must be at least 1, got {self.depth}")
 
 
-class QueuePlanner(Molder, ABC):
+class QueuePlanner(Candidates, ABC):
     """Plans the first waiting jobs after the running ones, where any could start now.
 
     Attributes
@@ -49,22 +285,22 @@ class QueuePlanner(Molder, ABC):
         self._profile = Profile(view.processors)
         self.plans = 0
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Fix the counts of the first jobs, and hold the others back."""
         queue.allow_all()
         if self.view.free == 0:
             return
         places = queue.places()
-        queue.held[places[self._depth :]] = 1
+        queue.spans[HELD, places[self._depth :]] = 1
         places = places[: self._depth]
         self._profile.lay(self.view.now, self.view.believed_ends)
-        dish = np.zeros(places.size, np.int64)
-        self.plans += self.plan(queue, places, dish)
-        queue.low[places], queue.high[places] = dish, dish + 1
+        pick, plans = self.plan(queue, places)
+        self.plans += int(plans)
+        queue.spans[LOW, places], queue.spans[HIGH, places] = pick, pick + 1
 
     @abstractmethod
-    def plan(self, queue: OpenQueue, places: IntArray, dish: IntArray) -> int:
-        """Write the dish of each place, and return how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
+        """Return the candidate of each place, and how many schedules that took."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +326,7 @@ class Iterative(WholeQueue):
         if self.step not in ("efficiency", "time"):
             raise ValueError(f"step must be 'efficiency' or 'time', got {self.step!r}")
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
         return IterativePlanner(view, self)
 
@@ -102,23 +338,13 @@ class IterativePlanner(QueuePlanner):
         super().__init__(view, rule)
         self._by_time = rule.step == "time"
 
-    def plan(self, queue: OpenQueue, places: IntArray, dish: IntArray) -> int:
-        """Write the dish of each place, and return how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
+        """Return the candidate of each place, and how many schedules that took."""
         profile = self._profile
-        return int(
-            iterate(
-                profile.times,
-                profile.free,
-                profile.span,
-                queue.counts,
-                queue.runtimes,
-                queue.serial[places],
-                queue.low[places],
-                queue.high[places],
-                dish,
-                self._by_time,
-            )
-        )
+        return iterate(
+            profile.times, profile.free, profile.span, queue.counts, queue.runtimes,
+            queue.spans[:, places], queue.serial[places], self._by_time,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +356,11 @@ class UtilizationBased(WholeQueue):
     jobs start there, these are handed out, each to the job of highest
     efficiency; without such an instant the job that ends last takes a step.
     That goes on while the planned utilisation of the waiting jobs rises. Rule
-    from a public implementation; steps follow the menu. Use with
+    from a public implementation; steps follow the candidates. Use with
     ``backfill=conservative`` and ``replan=true``.
     """
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
         return UtilizationPlanner(view, self)
 
@@ -142,20 +368,10 @@ class UtilizationBased(WholeQueue):
 class UtilizationPlanner(QueuePlanner):
     """Hands out idle processors."""
 
-    def plan(self, queue: OpenQueue, places: IntArray, dish: IntArray) -> int:
-        """Write the dish of each place, and return how many schedules that took."""
+    def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
+        """Return the candidate of each place, and how many schedules that took."""
         profile = self._profile
-        return int(
-            fill_idle(
-                profile.times,
-                profile.free,
-                profile.span,
-                self.view.now,
-                queue.counts,
-                queue.runtimes,
-                queue.serial[places],
-                queue.low[places],
-                queue.high[places],
-                dish,
-            )
-        )
+        return fill_idle(
+            profile.times, profile.free, profile.span, self.view.now, queue.counts,
+            queue.runtimes, queue.spans[:, places], queue.serial[places],
+        )  # fmt: skip

@@ -3,20 +3,115 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading
-from sim.policies.allocation.curve import efficient
-from sim.policies.allocation.load_targets import aim_at_efficiency, aim_at_forecast
-from sim.policies.load import ForecastMeter, Load
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.menus import OpenQueue
-from sim.profile import in_columns
-from sim.view import View
+from sim.policies.allocation.curve import efficient, last_efficient
+from sim.policies.busyness import ForecastMeter, Load
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue, around
+from sim.policies.ties import is_less
+from sim.state.availability import in_columns
+from sim.state.view import View
+
+
+@njit(cache=True)
+def aim_at_efficiency(
+    counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
+    first: int, last: int, efficiency: float, tolerance: float,
+) -> None:  # fmt: skip
+    """Allow each waiting job what is near its largest count that is efficient enough.
+
+    Near its least count where none is. Arrays as `OpenQueue` has them.
+    """
+    for k in range(first, last):
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        pick = last_efficient(counts, runtimes, begin, end, serial[k], efficiency)
+        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, float(counts[pick]), tolerance)
+
+
+@njit(cache=True)
+def number_below(values: FloatArray, limit: float) -> int:
+    """Return how many of the values, ascending, are below a limit."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return sums of processors, and of processor-seconds, of the first runs to end.
+
+    Parameters
+    ----------
+    left : numpy.ndarray of float, shape (n,), ascending
+        Believed seconds that each run still takes.
+    held : numpy.ndarray of int, shape (n,)
+        Its processors.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n + 1,)
+        Of none, of the first, of the first two, ...
+    """
+    counts, areas = np.zeros(left.size + 1), np.zeros(left.size + 1)
+    for k in range(left.size):
+        counts[k + 1] = counts[k] + held[k]
+        areas[k + 1] = areas[k] + held[k] * left[k]
+    return counts, areas
+
+
+@njit(cache=True)
+def forecast_counts(
+    processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
+    now: float, machine: int, arriving: float,
+) -> FloatArray:  # fmt: skip
+    """Return the count that each waiting job aims at for the load that it will meet.
+
+    Parameters
+    ----------
+    processors, job : numpy.ndarray of int, shape (n,)
+        Of the places in use; 0 processors where nobody waits.
+    known : numpy.ndarray of float, shape (jobs, 4)
+        Of every job: reference count, runtime at it in seconds, efficient counts at
+        light and at heavy load.
+    ends, held : numpy.ndarray
+        Of the running jobs: believed ends, ascending, and processors.
+    now : float, seconds
+    machine : int
+        Its processors.
+    arriving : float
+        The share of the machine that future arrivals will ask for.
+    """
+    left = np.empty(ends.size)
+    for k in range(ends.size):
+        left[k] = ends[k] - now
+    freed, over = running_until(left, held)
+    waiting = 0.0
+    for k in range(job.size):
+        if processors[k] > 0:
+            waiting += known[job[k], 0]
+    targets = np.zeros(job.size)
+    for k in range(job.size):
+        if processors[k] == 0:
+            continue
+        reference, runtime = known[job[k], 0], known[job[k], 1]
+        light, heavy = known[job[k], 2], known[job[k], 3]
+        ended = number_below(left, runtime)
+        running = over[ended] / runtime + (freed[-1] - freed[ended])
+        load = (running + waiting) / machine + arriving
+        targets[k] = min(reference / load, heavy) if is_less(1.0, load) else light
+    return targets
 
 
 @dataclass(frozen=True, kw_only=True)
-class EfficiencyRange(Menu):
+class EfficiencyRange(OpenCounts):
     """What rules that aim at an efficiency have in common.
 
     Parameters
@@ -55,13 +150,13 @@ class LoadAdaptive(EfficiencyRange):
 
     load: Load = field(default_factory=Load)
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return AdaptiveMolder(view, self)
+        return AdaptiveCandidates(view, self)
 
 
-class AdaptiveMolder(Molder):
-    """Reads the load once a look."""
+class AdaptiveCandidates(Candidates):
+    """Reads the load once a pass."""
 
     def __init__(self, view: View, rule: LoadAdaptive) -> None:
         super().__init__(view, rule.advice, rule.counts)
@@ -73,14 +168,14 @@ class AdaptiveMolder(Molder):
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Aim at the efficiency for this load."""
         rule = self._rule
         x = min(max(self._meter.read(queue.jobs()), 0.0), 1.0)
         efficiency = rule.light + x * (rule.heavy - rule.light)
         aim_at_efficiency(
-            queue.counts, queue.runtimes, queue.serial, queue.offer, queue.size, queue.processors,
-            queue.first, queue.last, efficiency, float(rule.tolerance), queue.low, queue.high,
+            queue.counts, queue.runtimes, queue.spans, queue.serial,
+            queue.first, queue.last, efficiency, float(rule.tolerance),
         )  # fmt: skip
 
 
@@ -114,12 +209,12 @@ class LoadPredictive(EfficiencyRange):
         if not self.window > 0:
             raise ValueError(f"window must be positive, got {self.window}")
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return PredictiveMolder(view, self)
+        return PredictiveCandidates(view, self)
 
 
-class PredictiveMolder(Molder):
+class PredictiveCandidates(Candidates):
     """Remembers, of each waiting job, its reference and its two efficient counts."""
 
     def __init__(self, view: View, rule: LoadPredictive) -> None:
@@ -129,32 +224,32 @@ class PredictiveMolder(Molder):
         self._meter = ForecastMeter(view, rule.window)
         self._known: FloatArray = np.zeros((len(view.submit_time), 4))
 
-    def menu(self, job: int) -> Reading:
-        """Return the job's menu, and remember its reference and efficient counts."""
-        menu, rule = super().menu(job), self._rule
+    def of(self, job: int) -> Reading:
+        """Return the job's candidates, and remember its reference and efficient counts."""
+        reading, rule = super().of(job), self._rule
         if rule.reference > 0:
-            dish = efficient(menu, rule.reference)
+            pick = efficient(reading, rule.reference)
         else:
-            dish = int(np.abs(menu.counts - self.view.requested_processors[job]).argmin())
-        counts = menu.counts
+            pick = int(np.abs(reading.counts - self.view.requested_processors[job]).argmin())
+        counts = reading.counts
         self._known[job] = (
-            counts[dish],
-            menu.runtimes[dish],
-            counts[efficient(menu, rule.light)],
-            counts[efficient(menu, rule.heavy)],
+            counts[pick],
+            reading.runtimes[pick],
+            counts[efficient(reading, rule.light)],
+            counts[efficient(reading, rule.heavy)],
         )
-        return menu
+        return reading
 
     def watch(self) -> None:
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Aim at the efficient count for the load that each job will meet."""
-        view = self.view
+        view, here = self.view, queue.here
         ends, held = in_columns(view.believed_ends)
-        aim_at_forecast(
-            queue.counts, queue.offer, queue.size, queue.processors, queue.job, queue.first,
-            queue.last, self._known, ends, held, view.now, view.processors,
-            self._meter.read(queue.job), float(self._rule.tolerance), queue.low, queue.high,
+        targets = forecast_counts(
+            queue.processors[here], queue.job[here], self._known, ends, held,
+            view.now, view.processors, self._meter.read(queue.job),
         )  # fmt: skip
+        queue.aim(targets, float(self._rule.tolerance))

@@ -8,15 +8,15 @@ from numba import njit
 from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.allocation.curve import average
-from sim.policies.load import Load
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.menus import OpenQueue
+from sim.policies.busyness import Load
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
 from sim.policies.ties import TIE, first_least
-from sim.view import View
+from sim.state.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadInterpolated(Menu):
+class LoadInterpolated(OpenCounts):
     """A+ (Sevcik 1989), our reading: interpolate between maximum, A and minimum by load.
 
     With the load x clipped to [0, 1], M the fastest count, A the average
@@ -31,7 +31,7 @@ class LoadInterpolated(Menu):
 
     load: Load = field(default_factory=Load)
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
         return Interpolator(view, self)
 
@@ -59,31 +59,22 @@ def interpolated(x: float, most: float, average: float, least: float) -> float:
 
 @njit(cache=True)
 def settle_interpolated(
-    counts: IntArray,
-    offer: IntArray,
-    size: IntArray,
-    processors: IntArray,
-    job: IntArray,
-    first: int,
-    last: int,
-    points: FloatArray,
-    x: float,
-    low: IntArray,
-    high: IntArray,
-) -> None:
-    """Keep of every menu the largest count up to A+'s, else the least.
+    counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
+    points: FloatArray, x: float,
+) -> None:  # fmt: skip
+    """Keep of everybody's candidates the largest count up to A+'s, else the least.
 
     `points` holds most, average and least count of each job.
     """
     for k in range(first, last):
-        if processors[k] > 0:
-            most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
-            target = interpolated(x, most, average, least) * (1 + TIE)
-            low[k] = last_up_to(counts, offer[k], offer[k] + size[k], target)
-            high[k] = low[k] + 1
+        most, average, least = points[job[k], 0], points[job[k], 1], points[job[k], 2]
+        target = interpolated(x, most, average, least) * (1 + TIE)
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k] = last_up_to(counts, begin, end, target)
+        spans[HIGH, k] = spans[LOW, k] + 1
 
 
-class Interpolator(Molder):
+class Interpolator(Candidates):
     """Remembers the three counts of every waiting job."""
 
     settles = True
@@ -93,21 +84,20 @@ class Interpolator(Molder):
         self._meter = rule.load.begin(view)
         self._points: FloatArray = np.zeros((len(view.submit_time), 3))
 
-    def menu(self, job: int) -> Reading:
-        """Return the job's menu, and remember M, A and m."""
-        menu = super().menu(job)
-        counts, most = menu.counts, int(first_least(menu.runtimes))
-        self._points[job] = counts[most], counts[min(int(average(*menu)), most)], counts[0]
-        return menu
+    def of(self, job: int) -> Reading:
+        """Return the job's candidates, and remember M, A and m."""
+        reading = super().of(job)
+        counts, most = reading.counts, int(first_least(reading.runtimes))
+        self._points[job] = counts[most], counts[min(int(average(*reading)), most)], counts[0]
+        return reading
 
     def watch(self) -> None:
         """Let the load signal take in what happened."""
         self._meter.watch()
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Fix every count at the one for this load."""
         x = self._meter.read(queue.jobs())
         settle_interpolated(
-            queue.counts, queue.offer, queue.size, queue.processors, queue.job,
-            queue.first, queue.last, self._points, x, queue.low, queue.high,
-        )  # fmt: skip
+            queue.counts, queue.spans, queue.job, queue.first, queue.last, self._points, x
+        )

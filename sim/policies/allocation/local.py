@@ -18,10 +18,10 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.menus import OpenQueue
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import OpenQueue
 from sim.policies.ties import TIE, first_least, is_less
-from sim.view import View
+from sim.state.view import View
 
 Model = Literal["roofline", "communication", "amdahl", "general"]
 
@@ -145,7 +145,7 @@ def fair_place(reading: Reading) -> tuple[int, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fair(Menu):
+class Fair(OpenCounts):
     """FAIR: balance area against time, and cap by the worst balance seen so far.
 
     p minimises max(α(p), β(p)); R is the largest such ratio of all jobs seen;
@@ -155,12 +155,12 @@ class Fair(Menu):
 
     counts: Counts = "all"
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return FairMolder(view, self.advice, self.counts)
+        return FairCandidates(view, self.advice, self.counts)
 
 
-class FairMolder(Molder):
+class FairCandidates(Candidates):
     """Remembers R, and p of each waiting job."""
 
     settles = True
@@ -170,15 +170,15 @@ class FairMolder(Molder):
         self.ratio = 1.0
         self._balanced: FloatArray = np.zeros(len(view.submit_time))
 
-    def menu(self, job: int) -> Reading:
-        """Return the menu up to the job's p, and let R grow."""
-        menu = super().menu(job)
-        place, ratio = fair_place(raised(menu))
+    def of(self, job: int) -> Reading:
+        """Return the candidates up to the job's p, and let R grow."""
+        reading = super().of(job)
+        place, ratio = fair_place(raised(reading))
         self.ratio = max(self.ratio, ratio)
-        self._balanced[job] = menu.counts[place]
-        return menu
+        self._balanced[job] = reading.counts[place]
+        return reading
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Fix every count at min(p, ceil(μ(R)·P))."""
         limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - TIE))
         queue.settle(self._balanced, float(limit))

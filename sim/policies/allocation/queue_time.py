@@ -4,19 +4,199 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.allocation.equal_share import Cap, CappedMenu, CappedMolder
-from sim.policies.allocation.queue_time_kernels import settle_heads
-from sim.policies.molding.base import Molder
-from sim.policies.molding.menus import OpenQueue
-from sim.view import View
+from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
+from sim.policies.molding.base import Candidates
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.ties import is_less
+from sim.state.view import View
+
+HELD, CLOCK, WHOLE = range(3)
+"""Rows of a table of running jobs: processors; the seconds that each still takes by belief,
+ascending, else its age; and ln(longest / age)."""
+
+
+@njit(cache=True)
+def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: bool) -> bool:
+    """Say whether a predicted wait is over after so many seconds.
+
+    With `alone`, whether one of the jobs that would free enough processors has
+    more probably ended than not; else whether the expected number of freed
+    processors reaches `needed`. Both sums go one way only, so that they may be
+    left as soon as the answer is known.
+    """
+    still, freed, enough = 1.0, 0.0, needed - 1e-9
+    for k in range(runs.shape[1]):
+        if alone and runs[HELD, k] < needed:
+            continue
+        instant = runs[CLOCK, k] + wait
+        lasts = 0.0 if instant >= longest else np.log(longest / instant) / runs[WHOLE, k]
+        if alone:
+            still *= lasts
+        else:
+            freed += runs[HELD, k] * (1.0 - lasts)
+        if still <= 0.5 or freed >= enough:
+            return True
+    return False
+
+
+@njit(cache=True)
+def predicted_end(
+    runs: FloatArray, needed: int, longest: float, alone: bool, too_short: float,
+    runtime: float, least: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return when enough processors are predicted to be free, in seconds from now.
+
+    Parameters
+    ----------
+    runs : numpy.ndarray of float, shape (3, n)
+        The running jobs; rows `HELD`, `CLOCK` (1 s at least) and `WHOLE`.
+    needed : int
+    longest : float, seconds
+    alone : bool
+        See `_is_over`.
+    too_short : float
+        A wait that is known to be too short.
+    runtime, least : float
+        The search is given up once wait and runtime together reach `least`.
+
+    Returns
+    -------
+    low, wait : float
+        A wait that is too short, and the answer; a lower bound of it where the
+        search was given up.
+    """
+    low, high = 0.0, longest
+    for _ in range(40):
+        if low + runtime >= least:
+            return low, low
+        middle = 0.5 * (low + high)
+        if middle > too_short and _is_over(runs, needed, longest, middle, alone):
+            high = middle
+        else:
+            low = middle
+    return low, high
+
+
+@njit(cache=True)
+def believed_best(
+    counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, left: FloatArray
+) -> int:
+    """Return the place that minimises q(n) + T(n) by the believed ends, ties to the smaller count.
+
+    Parameters
+    ----------
+    held, left : numpy.ndarray
+        Processors of the running jobs, and believed seconds until they end, ascending.
+    """
+    ended, wait, now_free = 0, 0.0, free
+    best, least = 0, np.inf
+    for pick in range(counts.size):
+        while now_free < counts[pick] and ended < held.size:
+            now_free += int(held[ended])
+            wait = left[ended]
+            ended += 1
+        if now_free < counts[pick]:
+            break
+        if is_less(wait + runtimes[pick], least):
+            best, least = pick, wait + runtimes[pick]
+    return best
+
+
+@njit(cache=True)
+def predicted_best(
+    counts: IntArray,
+    runtimes: FloatArray,
+    free: int,
+    held: FloatArray,
+    age: FloatArray,
+    median: bool,
+    longest: float,
+) -> int:
+    """Return the candidate that minimises q(n) + T(n) by the ages, ties to the smaller count.
+
+    More processors are never there sooner, as long as they are predicted the
+    same way: what is too short a wait for one candidate is so for the next.
+    """
+    widest = 0
+    runs = np.empty((3, age.size))
+    for k in range(age.size):
+        widest = max(widest, int(held[k]))
+        runs[HELD, k] = held[k]
+        runs[CLOCK, k] = max(age[k], 1.0)
+        runs[WHOLE, k] = np.log(longest / runs[CLOCK, k])
+    best, least = 0, np.inf
+    low = bound = 0.0
+    alone = True
+    for pick in range(counts.size):
+        runtime, needed = runtimes[pick], counts[pick] - free
+        if not is_less(runtime, least):
+            continue
+        wait = 0.0
+        if needed > 0:
+            if alone and not (median and needed <= widest):
+                alone, low, bound = False, 0.0, 0.0
+            if not is_less(bound + runtime, least):
+                continue
+            low, bound = predicted_end(runs, needed, longest, alone, low, runtime, least)
+            wait = bound
+        if is_less(wait + runtime, least):
+            best, least = pick, wait + runtime
+    return best
+
 
 QUEUE_TIMES = ("believed", "median", "mean")
 
 
+@njit(cache=True)
+def settle_heads(
+    counts: IntArray, runtimes: FloatArray, spans: IntArray, processors: IntArray,
+    free: int, runs: FloatArray, queue_time: int, longest: float,
+) -> None:  # fmt: skip
+    """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
+
+    Parameters
+    ----------
+    counts, runtimes : numpy.ndarray
+    spans, processors : numpy.ndarray of int, shape (5, n) and (n,)
+        As `OpenQueue` has them, of the places in use.
+    free : int
+    runs : numpy.ndarray of float, shape (2, r + n)
+        Of the r running jobs, with room for the waiting ones; rows `HELD` and `CLOCK`.
+    queue_time : int
+        The place of its name in `QUEUE_TIMES`.
+    longest : float, seconds
+    """
+    number = runs.shape[1] - processors.size
+    waits = False
+    for k in range(processors.size):
+        if processors[k] == 0:
+            continue
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k], spans[HIGH, k] = end - 1, end
+        if waits:
+            continue
+        offered, seconds = counts[begin:end], runtimes[begin:end]
+        held, clock = runs[HELD, :number], runs[CLOCK, :number]
+        if queue_time == 0:
+            pick = believed_best(offered, seconds, free, held, clock)
+        else:
+            pick = predicted_best(offered, seconds, free, held, clock, queue_time == 1, longest)
+        spans[LOW, k], spans[HIGH, k] = begin + pick, begin + pick + 1
+        waits = offered[pick] > free
+        free -= offered[pick]
+        at, instant = number, seconds[pick] if queue_time == 0 else 0.0
+        while queue_time == 0 and at > 0 and runs[CLOCK, at - 1] > instant:
+            runs[:, at] = runs[:, at - 1]
+            at -= 1
+        runs[HELD, at], runs[CLOCK, at] = offered[pick], instant
+        number += 1
+
+
 @dataclass(frozen=True, kw_only=True)
-class QueueTimeAware(CappedMenu):
+class QueueTimeAware(CappedCounts):
     """The head takes the n up to its cap that minimises q(n) + T(n), anew at each event.
 
     q(n) is the predicted time until n processors are free, 0 for n <= F.
@@ -49,36 +229,31 @@ class QueueTimeAware(CappedMenu):
         if not self.longest > 1:
             raise ValueError(f"longest must be above 1 s, got {self.longest}")
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return QueueTimeMolder(view, self)
+        return QueueTimeCandidates(view, self)
 
 
-class QueueTimeMolder(CappedMolder):
+class QueueTimeCandidates(CappedCandidates):
     """Settles heads one after the other, until one prefers to wait."""
 
     def __init__(self, view: View, rule: QueueTimeAware) -> None:
         super().__init__(view, rule)
         self._queue_time = QUEUE_TIMES.index(rule.queue_time)
         self._longest = float(rule.longest)
-        self._held: IntArray = np.zeros(64, np.int64)
-        self._clock: FloatArray = np.zeros(64)
 
-    def mold(self, queue: OpenQueue) -> None:
+    def narrow(self, queue: OpenQueue) -> None:
         """Fix the counts of the heads that start now and of the first that waits."""
-        view = self.view
-        number, now = len(view.running), view.now
-        if self._held.size < number + queue.waiting:
-            self._held = np.zeros(2 * (number + queue.waiting), np.int64)
-            self._clock = np.zeros(self._held.size)
+        view, here = self.view, queue.here
+        now = view.now
         if self._queue_time == 0:
-            runs = [(end - now, count) for end, job, count in view.believed_ends if job >= 0]
+            known = [(count, end - now) for end, job, count in view.believed_ends if job >= 0]
         else:
-            runs = [(now - run.start, run.processors) for run in view.running.values()]
-        self._clock[:number] = [instant for instant, _ in runs]
-        self._held[:number] = [count for _, count in runs]
+            known = [(run.processors, now - run.start) for run in view.running.values()]
+        runs = np.empty((2, len(known) + queue.last - queue.first))
+        runs[HELD, : len(known)] = [count for count, _ in known]
+        runs[CLOCK, : len(known)] = [instant for _, instant in known]
         settle_heads(
-            queue.counts, queue.runtimes, queue.offer, queue.size, queue.processors,
-            queue.first, queue.last, view.free, number, self._held, self._clock,
-            self._queue_time, self._longest, queue.low, queue.high,
+            queue.counts, queue.runtimes, queue.spans[:, here], queue.processors[here],
+            view.free, runs, self._queue_time, self._longest,
         )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sim.policies.base import Outlook
-from sim.view import View
+from sim.state.view import View
 
 
 def largest_feasible(job: int, view: View, wanted: float) -> int:

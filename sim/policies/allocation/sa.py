@@ -1,9 +1,14 @@
-"""SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman)."""
+"""SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); and two variants."""
 
-from sim.policies.advice import Advice, Counts, check_counts, tried
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
 from sim.policies.base import Outlook
-from sim.policies.ties import first_least
-from sim.view import View
+from sim.policies.ties import first_least, is_less
+from sim.state.view import View
 
 
 class SmallestTurnaround:
@@ -24,6 +29,17 @@ class SmallestTurnaround:
         Share of the jobs that choose so; the others keep their request.
     advice : Advice, optional
         How predicted curves are read.
+    without_curve : {"request", "fewer"}
+        What a job gets for which a learning predictor has no curve to go by: its
+        request, or ``fewer`` processors if on them it could start at once, and end
+        sooner than on its request though its speedup were linear, which makes most
+        of what fewer processors cost. Cirne & Berman's jobs all have curves; that a
+        request is molded down to what is free, where that ends sooner, is the rule of
+        Huang, Shih & Chung.
+    margin : float
+        What a learning predictor cannot tell apart: the least count is taken whose
+        turnaround is longer than the best by no more than this share of the
+        best one's runtime; at least 0. The published rule has 0.
     """
 
     def __init__(
@@ -31,9 +47,17 @@ class SmallestTurnaround:
         counts: Counts = "powers_of_two",
         adopters: float = 1.0,
         advice: Advice | None = None,
+        without_curve: Literal["request", "fewer"] = "request",
+        margin: float = 0.0,
     ) -> None:
         if not 0 <= adopters <= 1:
             raise ValueError(f"adopters must be in [0, 1], got {adopters}")
+        if without_curve not in ("request", "fewer"):
+            raise ValueError(f"without_curve must be 'request' or 'fewer', got {without_curve!r}")
+        if not margin >= 0:
+            raise ValueError(f"margin must be at least 0, got {margin}")
+        self.without_curve = without_curve
+        self.margin = margin
         self.counts = check_counts(counts)
         self.adopters = adopters
         self.advice = advice or Advice()
@@ -41,7 +65,7 @@ class SmallestTurnaround:
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
-        if view.luck[job] >= self.adopters:
+        if view.adopter_draws[job] >= self.adopters:
             view.undecided.add(job)
             return request
         counts = tried(job, view, self.counts)
@@ -49,9 +73,97 @@ class SmallestTurnaround:
             return int(counts[0])
         reading = self.advice.read(job, view, counts)
         if reading is None:
-            return request
-        waits = outlook(reading.counts, reading.runtimes) - view.now
-        best = int(first_least(waits + reading.runtimes))
+            if self.without_curve == "request" or not view.fitted:
+                return request
+            reading = at_once_or_as_requested(job, view, counts, outlook)
+        turnarounds = outlook(reading.counts, reading.runtimes) - view.now + reading.runtimes
+        best = int(first_least(turnarounds))
+        if view.fitted and job not in view.undecided:
+            enough = turnarounds[best] + self.margin * reading.runtimes[best]
+            best = int(first_least(np.maximum(turnarounds, enough)))
         count = int(reading.counts[best])
         view.believe(job, count, float(reading.runtimes[best]))
         return count
+
+
+def at_once_or_as_requested(job: int, view: View, counts: IntArray, outlook: Outlook) -> Reading:
+    """Return a curve of linear speedup at the request and at fewer counts that can start now."""
+    request = view.requested_processors[job]
+    counts = counts[counts <= request]
+    work = view.belief(job, request) * request
+    starts_now = outlook(counts, work / counts) <= view.now
+    counts = counts[starts_now | (counts == request)]
+    return Reading(counts, work / counts, work)
+
+
+class UsualTurnaround(SmallestTurnaround):
+    """The smallest turnaround at the long-run average of load, not the load to come.
+
+    Parameters are those of `SmallestTurnaround`; without background load the
+    two are the same.
+    """
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count with the least turnaround under the usual load."""
+        if view.load is None:
+            return super().choose(job, view, outlook)
+        with view.load.usual():
+            return super().choose(job, view, outlook)
+
+
+class Explore(SmallestTurnaround):
+    """Choose by SA, but try the count that the predictor asks for when processors idle.
+
+    ADEPT's reliability judgement names, with its warnings, the count to measure
+    next (its paper, section VI). A job is run on that count instead if a share
+    `idle` of the machine is free, the count is feasible and could start at
+    once, and the job would end no later than `patience` times the turnaround it
+    would have had. Our reading; the paper leaves the use of the judgement open.
+
+    Parameters
+    ----------
+    idle : float
+        In [0, 1].
+    patience : float
+        At least 1.
+    counts, adopters
+        As in `SmallestTurnaround`.
+    """
+
+    def __init__(
+        self,
+        idle: float = 0.5,
+        patience: float = 2.0,
+        counts: Literal["powers_of_two", "all"] = "powers_of_two",
+        adopters: float = 1.0,
+    ) -> None:
+        super().__init__(counts, adopters)
+        if not 0 <= idle <= 1:
+            raise ValueError(f"idle must be in [0, 1], got {idle}")
+        if not patience >= 1:
+            raise ValueError(f"patience must be at least 1, got {patience}")
+        self.idle = idle
+        self.patience = patience
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return SA's count, or the one that the predictor wants measured."""
+        best = super().choose(job, view, outlook)
+        if view.adopter_draws[job] >= self.adopters or view.free < self.idle * view.processors:
+            return best
+        wanted = view.wanted(job, best)
+        if wanted is None or wanted == best or not self._can_start(job, wanted, view):
+            return best
+        counts = np.array([best, wanted])
+        runtimes = view.curve(job, counts)
+        if runtimes is None:
+            return best
+        runtimes = runtimes * view.caution(job)
+        starts = outlook(counts, runtimes)
+        ends = starts + runtimes - view.now
+        if starts[1] > view.now or is_less(self.patience * ends[0], ends[1]):
+            return best
+        view.believe(job, wanted, float(runtimes[1]))
+        return wanted
+
+    def _can_start(self, job: int, processors: int, view: View) -> bool:
+        return processors <= view.free and processors in view.counts(job)

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from sim.policies.molding.base import Menu, Molder
-from sim.policies.molding.menus import OpenQueue
-from sim.view import View
+from sim.policies.molding.base import Candidates, OpenCounts
+from sim.policies.molding.candidates import OpenQueue
+from sim.state.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestTurnaround(Menu):
+class BestTurnaround(OpenCounts):
     """Keep the count open and take the one with the earliest predicted end.
 
     The greedy scheme of Srinivasan, Subramani, Kettimuthu, Holenarsipur &
@@ -35,17 +35,17 @@ class BestTurnaround(Menu):
         if not self.slack >= 0:
             raise ValueError(f"slack must be at least 0, got {self.slack}")
 
-    def open(self, view: View) -> Molder:
+    def open(self, view: View) -> Candidates:
         """Begin a run."""
-        molder = WholeMenu(view, self.advice, self.counts)
-        molder.slack = self.slack if self.lazy else -1.0
-        molder.looks_ahead = self.lazy
-        return molder
+        candidates = AllCandidates(view, self.advice, self.counts)
+        candidates.slack = self.slack if self.lazy else -1.0
+        candidates.looks_ahead = self.lazy
+        return candidates
 
 
-class WholeMenu(Molder):
+class AllCandidates(Candidates):
     """Allows everything."""
 
-    def mold(self, queue: OpenQueue) -> None:
-        """Allow every job its whole menu."""
+    def narrow(self, queue: OpenQueue) -> None:
+        """Allow every job all its candidates."""
         queue.allow_all()

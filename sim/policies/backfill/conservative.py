@@ -5,12 +5,14 @@ from bisect import bisect_left
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.decisions import Decision, Start, WakeAt
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
-from sim.policies.molding.scheduler import ALL, OpenScheduler
+from sim.policies.molding.candidates import HIGH, LOW
+from sim.policies.molding.choice import best_candidate, compress_candidates
+from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.profile import Profile, compress, due, repair, replan
-from sim.view import View
+from sim.state.availability import Profile, compress, due, repair, replan
+from sim.state.decisions import Decision, Start, WakeAt
+from sim.state.view import View
 
 
 class Conservative:
@@ -20,7 +22,7 @@ class Conservative:
     ----------
     replan : bool
         False keeps reservations and compresses them when processors become
-        free early; True rebuilds all of them in queue order at every look.
+        free early; True rebuilds all of them in queue order in every scheduling pass.
     """
 
     def __init__(self, replan: bool = False) -> None:
@@ -31,8 +33,6 @@ class Conservative:
         if isinstance(allocation, OpenAllocation):
             if self.replan:
                 return OpenScheduler(view, order, allocation, ALL)
-            from sim.policies.molding.conservative import OpenConservativeScheduler
-
             return OpenConservativeScheduler(view, order, allocation)
         if self.replan:
             return ReplanningScheduler(view, order, allocation)
@@ -114,7 +114,7 @@ class ReservationKeeper(QueueKeeper):
 
 
 class ReplanningScheduler(ReservationKeeper):
-    """Rebuilds all reservations, in queue order, at every look."""
+    """Rebuilds all reservations, in queue order, in every scheduling pass."""
 
     def look(self) -> list[Decision]:
         """Reserve for all, then start those whose hole begins now."""
@@ -256,6 +256,77 @@ class ConservativeScheduler(ReservationKeeper):
             queue.processors,
             queue.runtime,
             queue.start,
+            queue.first,
+            queue.last,
+            self._freed,
+        )
+        self._next_start = self.view.now
+
+
+class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
+    """Conservative with open counts: every waiting job holds a count and a reservation.
+
+    A job takes the candidate of earliest end when it arrives; all arrivals of an instant are
+    in the queue before the rule says what is allowed. When processors become free early,
+    every waiting job in queue order may take another candidate if it then ends earlier; none
+    ever ends later than it was promised, unless beliefs grow.
+    """
+
+    def look(self) -> list[Decision]:
+        """Bring the profile up to date, compress with open counts, start who is due."""
+        self.candidates.watch()
+        return super().look()
+
+    def _take_in_arrivals(self) -> None:
+        """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""
+        for job in self.view.arrived:
+            self.admit(job, self.outlook)
+        if self.queue.waiting:
+            self.candidates.narrow(self.queue)
+        queue = self.queue
+        arrived = set(self.view.arrived)
+        self._places = {
+            queue.job.item(place): place
+            for place in (queue.places().tolist() if arrived else ())
+            if queue.job.item(place) in arrived
+        }
+
+    def place(self, job: int) -> None:
+        """Reserve the hole in which a job that was taken in ends earliest."""
+        queue, profile, now = self.queue, self.profile, self.view.now
+        place = self._places[job]
+        pick, start = best_candidate(
+            profile.times,
+            profile.free,
+            profile.span,
+            now,
+            queue.counts,
+            queue.runtimes,
+            queue.spans.item(LOW, place),
+            queue.spans.item(HIGH, place),
+            np.inf,
+        )
+        queue.choose(place, pick)
+        queue.start[place] = start
+        end = start + queue.runtime.item(place)
+        queue.promise[place] = end
+        profile.occupy(start, end, queue.processors.item(place))
+        self._next_start = min(self._next_start, start)
+
+    def _compress(self) -> None:
+        queue, profile = self.queue, self.profile
+        compress_candidates(
+            profile.times,
+            profile.free,
+            profile.span,
+            self.view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            queue.spans[LOW],
+            queue.spans[HIGH],
+            queue.counts,
+            queue.runtimes,
             queue.first,
             queue.last,
             self._freed,

@@ -7,14 +7,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from sim.decisions import Decision, Start
 from sim.errors import PolicyError
-from sim.policies.backfill.outlook import DrainRun, DryRun
+from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.profile import Profile, reserve_first
-from sim.view import View
+from sim.state.availability import Profile, reserve_first
+from sim.state.decisions import Decision, Start
+from sim.state.view import View
 
 
 class Easy:
@@ -28,10 +28,17 @@ class Easy:
         How rules that choose at submit foresee starts: ``reservations`` gives
         every waiting job one, in queue order; ``drain`` runs EASY on without
         arrivals until nothing waits (one reservation alone), which costs more.
+    anew : float or None
+        With one reservation, and allocation rules that choose at submit: waiting jobs
+        choose anew when a running job has taken so many times its belief (at least 1);
+        None keeps what was chosen. See `ChoiceAnew`.
     """
 
     def __init__(
-        self, reservations: int = 1, outlook: Literal["reservations", "drain"] = "reservations"
+        self,
+        reservations: int = 1,
+        outlook: Literal["reservations", "drain"] = "reservations",
+        anew: float | None = None,
     ) -> None:
         if outlook not in ("reservations", "drain"):
             raise ValueError(f"outlook must be 'reservations' or 'drain', got {outlook!r}")
@@ -41,6 +48,14 @@ class Easy:
         if reservations < 1:
             raise ValueError(f"reservations must be at least 1, got {reservations}")
         self.reservations = reservations
+        if anew is not None and not anew >= 1:
+            raise ValueError(f"anew must be at least 1, or null, got {anew}")
+        if anew is not None and (reservations != 1 or outlook != "reservations"):
+            raise ValueError(
+                f"anew goes with reservations=1 and outlook=reservations alone, got {reservations} "
+                f"and {outlook!r}"
+            )
+        self.anew = anew
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
@@ -50,6 +65,8 @@ class Easy:
             scheduler = EasyScheduler(view, order, allocation)
             if self.outlook == "drain":
                 scheduler.foresee(DrainRun(scheduler))
+            if self.anew is not None:
+                scheduler.anew = ChoiceAnew(scheduler, self.anew)
             return scheduler
         return ManyReservations(view, order, allocation, self.reservations)
 
@@ -141,9 +158,15 @@ class EasyScheduler(QueueKeeper):
 
     Attributes
     ----------
+    starts_by_place : bool
+        Whether it hangs on more than how many processors are free who may start.
     heads : int
         How many of the last decisions started heads of the queue.
+    anew : ChoiceAnew or None
+        When waiting jobs choose their counts again; None if never.
     """
+
+    starts_by_place = False
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
@@ -156,6 +179,12 @@ class EasyScheduler(QueueKeeper):
         self._shadow = -1.0
         self._spare = 0
         self.heads = 0
+        self.anew: ChoiceAnew | None = None
+
+    @property
+    def put_off(self) -> float:
+        """Until when a rule lets the head of the queue wait, seconds; past if it may start."""
+        return -np.inf
 
     def foresee(self, outlook: Outlook) -> None:
         """Predict starts in another way."""
@@ -170,6 +199,9 @@ class EasyScheduler(QueueKeeper):
         if view.revised:
             self.refresh()
             self._layout = -1
+        if blocked and self.anew is not None and self.anew.is_due and self.anew.choose():
+            self._layout = -1
+            self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self._outlook)
         decisions: list[Decision] = []
@@ -178,6 +210,7 @@ class EasyScheduler(QueueKeeper):
         arrivals_only = (
             blocked
             and self._keyless
+            and not self.starts_by_place
             and not (view.ended or view.moved_ends or view.revised or view.disturbed)
         )
         if arrivals_only:

@@ -1,11 +1,11 @@
 """No backfilling: a strict head, or first fit."""
 
-from sim.decisions import Decision, Start
 from sim.policies.backfill.outlook import DryRun
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.view import View
+from sim.state.decisions import Decision, Start
+from sim.state.view import View
 
 
 class NoBackfill:

@@ -1,11 +1,11 @@
-"""When would a job start? A dry run of the queue on the availability profile."""
+"""When would a job start? Dry runs of the queue, and jobs that choose anew by them."""
 
 import numpy as np
 from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.base import QueueKeeper
-from sim.profile import Profile, replan
+from sim.state.availability import Profile, replan
 
 
 @njit(cache=True)
@@ -146,3 +146,57 @@ class DryRun:
             queue.last,
         )
         return profile.earliest_of(view.now, counts, runtimes)
+
+
+class ChoiceAnew:
+    """Lets all that wait choose again, in queue order, when a belief proves wrong.
+
+    SA's jobs choose once, by the ends that are believed when they arrive. A job that
+    asked for most of the machine, behind one that should soon end, may have chosen
+    fewer processors had it known better. The rule is ours. While beliefs hold, as an
+    oracle's do, nobody chooses twice.
+
+    Parameters
+    ----------
+    keeper : QueueKeeper
+        Whose queue it is.
+    factor : float
+        A belief is refuted when a job is still running that has outlived its believed end
+        and taken so many times its believed runtime; at least 1. Believed ends
+        double, so that it happens again at each doubling.
+    """
+
+    def __init__(self, keeper: QueueKeeper, factor: float) -> None:
+        self._keeper = keeper
+        self._factor = factor
+        self._profile = Profile(keeper.view.processors)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a running job has refuted its belief since the last pass."""
+        view = self._keeper.view
+        for run, before in view.moved_ends.items():
+            outlived = before <= view.now < run.believed_end and run.changed == run.start
+            if outlived and view.running.get(run.job) is run:
+                believed = view.belief(run.job, run.processors)
+                if before - run.start >= self._factor * believed * (1.0 - 1e-9):
+                    return True
+        return False
+
+    def choose(self) -> bool:
+        """Let each waiting job choose given those ahead of it; say whether any count changed."""
+        view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
+        profile.grow(queue.waiting + len(view.running))
+        profile.lay(view.now, view.believed_ends)
+        changed = False
+        for place in queue.places().tolist():
+            job = queue.job.item(place)
+            count = self._keeper.allocation.choose(
+                job, view, lambda n, r: profile.earliest_of(view.now, n, r)
+            )
+            seconds = view.belief(job, count)
+            profile.place(view.now, count, seconds)
+            if count != queue.processors.item(place):
+                queue.processors[place], queue.runtime[place] = count, seconds
+                changed = True
+        return changed

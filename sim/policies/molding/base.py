@@ -1,15 +1,15 @@
-"""What decides about open counts: a menu a job, and which of it is allowed now."""
+"""What decides about open counts: candidate allocations, and which of them are allowed now."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.menus import OpenQueue
-from sim.view import View
+from sim.policies.molding.candidates import OpenQueue
+from sim.state.view import View
 
 
-class Molder:
+class Candidates:
     """A rule for open counts at work in one run.
 
     Parameters
@@ -17,7 +17,7 @@ class Molder:
     view : View
     advice : Advice
     counts : {"powers_of_two", "all"}
-        Which counts are on the menus, besides the request.
+        Which counts are candidates, besides the request.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Molder:
         self.advice = advice
         self.counts = counts
 
-    def menu(self, job: int) -> Reading:
+    def of(self, job: int) -> Reading:
         """Return the counts and runtimes that a job may choose from."""
         view = self.view
         request = view.requested_processors[job]
@@ -55,21 +55,21 @@ class Molder:
         return reading
 
     def watch(self) -> None:
-        """Take in what happened since the last look; called once a look, before anything else."""
+        """Take in what happened since the last pass; called once a pass, before anything else."""
 
-    def mold(self, queue: OpenQueue) -> None:
-        """Say which dishes are allowed at this look; everything by default."""
+    def narrow(self, queue: OpenQueue) -> None:
+        """Say which candidates are allowed in this pass; everything by default."""
         queue.allow_all()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Menu:
+class OpenCounts:
     """What all rules for open counts have in common.
 
     Parameters
     ----------
     counts : {"powers_of_two", "all"}
-        Which counts are on the menus: powers of two and the request, or all; of jobs
+        Which counts are candidates: powers of two and the request, or all; of jobs
         with at most two counts, all.
     advice : Advice
         How predicted curves are read.

@@ -5,11 +5,11 @@ from numba import njit
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.ties import is_less
-from sim.profile import FIRST, earliest, most_free, occupy
+from sim.state.availability import FIRST, earliest, most_free, occupy
 
 
 @njit(cache=True)
-def best_dish(
+def best_candidate(
     times: FloatArray,
     free: IntArray,
     span: IntArray,
@@ -20,24 +20,24 @@ def best_dish(
     high: int,
     limit: float,
 ) -> tuple[int, float]:
-    """Return the dish with the earliest end, ties to the smaller count, and its start.
+    """Return the candidate with the earliest end, ties to the smaller count, and its start.
 
-    The dish is -1 where none can start before `limit`.
+    The candidate is -1 where none can start before `limit`.
     """
     best, best_start, least = -1, np.inf, np.inf
-    for dish in range(low, high):
-        runtime = runtimes[dish]
+    for pick in range(low, high):
+        runtime = runtimes[pick]
         if not is_less(runtime, least):
             continue
         latest = min(limit, now + least - runtime)
-        start = earliest(times, free, span, counts[dish], runtime, now, latest, np.inf)
+        start = earliest(times, free, span, counts[pick], runtime, now, latest, np.inf)
         if is_less(start - now + runtime, least):
-            best, best_start, least = dish, start, start - now + runtime
+            best, best_start, least = pick, start, start - now + runtime
     return best, best_start
 
 
 @njit(cache=True)
-def least_dish(
+def least_candidate(
     times: FloatArray,
     free: IntArray,
     span: IntArray,
@@ -48,13 +48,13 @@ def least_dish(
     high: int,
     end: float,
 ) -> int:
-    """Return the dish of the least count that can start now and end by `end`, else -1."""
+    """Return the candidate of the least count that can start now and end by `end`, else -1."""
     soon = np.nextafter(now, np.inf)
-    for dish in range(low, high):
-        if is_less(end - now, runtimes[dish]) or counts[dish] > free[span[FIRST]]:
+    for pick in range(low, high):
+        if is_less(end - now, runtimes[pick]) or counts[pick] > free[span[FIRST]]:
             continue
-        if earliest(times, free, span, counts[dish], runtimes[dish], now, soon, np.inf) <= now:
-            return dish
+        if earliest(times, free, span, counts[pick], runtimes[pick], now, soon, np.inf) <= now:
+            return pick
     return -1
 
 
@@ -82,8 +82,8 @@ def mold_first(
 ) -> int:
     """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
 
-    Every job takes the allowed dish with the earliest end; once all
-    reservations are given away, the earliest end among dishes that can start
+    Every job takes the allowed candidate with the earliest end; once all
+    reservations are given away, the earliest end among candidates that can start
     now without moving any of them. With a `slack` of 0 or more it takes the least count
     that can start now and keeps the end that was first predicted for it, the
     time until then stretched by 1 + slack. With
@@ -103,19 +103,21 @@ def mold_first(
             if counts[low[k]] > free[span[FIRST]]:
                 continue
         limit = np.inf if may_reserve else soon
-        dish, start = best_dish(times, free, span, now, counts, runtimes, low[k], high[k], limit)
-        if dish < 0:
+        pick, start = best_candidate(
+            times, free, span, now, counts, runtimes, low[k], high[k], limit
+        )
+        if pick < 0:
             continue
         if slack >= 0.0:
-            end = start + runtimes[dish]
+            end = start + runtimes[pick]
             stretched = now + (1.0 + slack) * (end - now)
             if may_reserve and promise[k] == np.inf:
                 promise[k] = stretched
             end = max(end, promise[k] if promise[k] < np.inf else stretched)
-            least = least_dish(times, free, span, now, counts, runtimes, low[k], high[k], end)
+            least = least_candidate(times, free, span, now, counts, runtimes, low[k], high[k], end)
             if least >= 0:
-                dish, start = least, now
-        processors[k], runtime[k], starts[k] = counts[dish], runtimes[dish], start
+                pick, start = least, now
+        processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
         occupy(times, free, span, start, start + runtime[k], processors[k])
         if start <= now:
             found[number] = k
@@ -142,7 +144,7 @@ def settle_first(
     strict: bool,
     found: IntArray,
 ) -> int:
-    """Do what `mold_first` does for jobs with one allowed dish each, without a profile.
+    """Do what `mold_first` does for jobs with one allowed candidate each, without a profile.
 
     While nobody waits who holds a reservation, processors only become free: a
     job can start if it fits now. Who would pass a reservation needs the
@@ -171,21 +173,21 @@ def settle_first(
 
 
 @njit(cache=True)
-def _earlier_dish(
+def _earlier_candidate(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
     own: int, old: float, old_end: float, begin: float, end: float, most: int,
     counts: IntArray, runtimes: FloatArray, low: int, high: int,
 ) -> tuple[int, float, bool]:  # fmt: skip
-    """Return the dish that ends earliest before `old_end`, -1 if none does, and its start.
+    """Return the candidate that ends earliest before `old_end`, -1 if none does, and its start.
 
     Also whether the job's own reservation was taken out of the profile on the
-    way, as dishes of more processors than it holds need.
+    way, as candidates of more processors than it holds need.
     """
     reach = most + own if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False
-    for dish in range(low, high):
-        count, seconds = counts[dish], runtimes[dish]
+    for pick in range(low, high):
+        count, seconds = counts[pick], runtimes[pick]
         if count > reach:
             break
         if not is_less(max(seconds, begin - now), least):
@@ -200,12 +202,12 @@ def _earlier_dish(
         mine = np.inf if out else old
         start = earliest(times, free, span, count, seconds, after, limit, mine)
         if start < limit and is_less(start - now + seconds, least):
-            best, best_start, least = dish, start, start - now + seconds
+            best, best_start, least = pick, start, start - now + seconds
     return best, best_start, out
 
 
 @njit(cache=True)
-def compress_menus(
+def compress_candidates(
     times: FloatArray,
     free: IntArray,
     span: IntArray,
@@ -221,11 +223,11 @@ def compress_menus(
     last: int,
     freed: FloatArray,
 ) -> None:
-    """Let every waiting job, in queue order, end earlier on any allowed dish if it can.
+    """Let every waiting job, in queue order, end earlier on any allowed candidate if it can.
 
     Jobs that hold no reservation yet (``starts`` infinite) are passed over.
     ``freed`` bounds the time in which processors became free since the jobs were
-    last tried, and on return what this pass freed: see `sim.profile.compress`.
+    last tried, and on return what this pass freed: see `sim.state.availability.compress`.
     """
     begin, end = freed[0], freed[1]
     freed[0], freed[1] = np.inf, -np.inf
@@ -240,7 +242,7 @@ def compress_menus(
         old, old_end = starts[k], starts[k] + runtime[k]
         if old_end <= begin:
             continue
-        best, best_start, out = _earlier_dish(
+        best, best_start, out = _earlier_candidate(
             times, free, span, now, own, old, old_end, begin, end, most,
             counts, runtimes, low[k], high[k],
         )  # fmt: skip

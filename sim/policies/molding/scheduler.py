@@ -3,14 +3,14 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.decisions import Decision, Start
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
-from sim.policies.molding.base import Molder
+from sim.policies.molding.base import Candidates
+from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, OpenQueue
 from sim.policies.molding.choice import mold_first, settle_first
-from sim.policies.molding.menus import OpenQueue
 from sim.policies.order import Order
-from sim.profile import Profile
-from sim.view import View
+from sim.state.availability import Profile
+from sim.state.decisions import Decision, Start
+from sim.state.view import View
 
 ALL = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
@@ -22,33 +22,33 @@ def no_outlook(counts: IntArray, runtimes: FloatArray) -> FloatArray:
 
 
 class OpenKeeper(QueueKeeper):
-    """What schedulers of open counts share: arrivals get a menu in place of a count."""
+    """What schedulers of open counts share: arrivals get candidates in place of a count."""
 
     queue: OpenQueue
 
     def __init__(self, view: View, order: Order, allocation: OpenAllocation) -> None:
-        self.molder: Molder = allocation.open(view)
+        self.candidates: Candidates = allocation.open(view)
         self._unasked = _Unasked()
         super().__init__(view, order, self._unasked)
         self.queue = OpenQueue()
 
     def admit(self, job: int, outlook: Outlook) -> int:
-        """Queue a job that has just arrived, with its menu, and return its place."""
+        """Queue a job that has just arrived, with its candidates, and return its place."""
         view = self.view
-        counts, runtimes, serial = self.molder.menu(job)
-        dish = self._nearest(counts, view.requested_processors[job])
-        count, seconds = counts.item(dish), runtimes.item(dish)
+        counts, runtimes, serial = self.candidates.of(job)
+        pick = self._nearest(counts, view.requested_processors[job])
+        count, seconds = counts.item(pick), runtimes.item(pick)
         view.believe(job, count, seconds)
         if self._keyless:
             place = self.queue.add(job, count, seconds, -np.inf if job in view.ahead else None)
         else:
             self._unasked.count = count
             place = super().admit(job, outlook)
-        self.queue.serve(place, counts, runtimes, serial)
+        self.queue.offer(place, counts, runtimes, serial)
         return place
 
     def refresh(self) -> list[tuple[int, float]]:
-        """Write the menus of waiting jobs anew whose application is seen differently now."""
+        """Write the candidates of waiting jobs anew whose application is seen differently now."""
         view, queue = self.view, self.queue
         changed = []
         for place in queue.places().tolist() if view.revised else ():
@@ -56,11 +56,11 @@ class OpenKeeper(QueueKeeper):
             if view.application[job] not in view.revised:
                 continue
             before, promise = queue.runtime.item(place), queue.promise.item(place)
-            queue.serve(place, *self.molder.menu(job))
+            queue.offer(place, *self.candidates.of(job))
             queue.promise[place] = promise
-            counts, _ = queue.menu(place)
-            dish = self._nearest(counts, queue.processors.item(place))
-            queue.choose(place, queue.offer.item(place) + dish)
+            counts, _ = queue.candidates(place)
+            pick = self._nearest(counts, queue.processors.item(place))
+            queue.choose(place, queue.spans.item(BEGIN, place) + pick)
             if queue.runtime.item(place) != before:
                 changed.append((place, before))
         return changed
@@ -79,7 +79,7 @@ class OpenKeeper(QueueKeeper):
 
 
 class _Unasked:
-    """Stands in for the allocation of closed counts; gives what the menu's reader has put down."""
+    """Stands in for the allocation of closed counts; gives what the candidates' reader put down."""
 
     count = 0
 
@@ -89,7 +89,7 @@ class _Unasked:
 
 
 class OpenScheduler(OpenKeeper):
-    """Plans anew at every look: a number of reservations, and who may pass a blocked job.
+    """Plans anew in every pass: a number of reservations, and who may overtake a blocked job.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ class OpenScheduler(OpenKeeper):
         self._are_reserved = True
 
     def look(self) -> list[Decision]:
-        """Let the rule narrow the menus, then start whoever can and should."""
+        """Let the rule narrow the candidates, then start whoever can and should."""
         view, queue = self.view, self.queue
         self._started = []
-        self.molder.watch()
+        self.candidates.watch()
         if view.revised:
             self.refresh()
         for job in view.arrived:
@@ -132,19 +132,19 @@ class OpenScheduler(OpenKeeper):
         self.rank()
         queue.start[queue.first : queue.last] = np.inf
         self._are_reserved = True
-        if view.free == 0 and not self.molder.looks_ahead:
+        if view.free == 0 and not self.candidates.looks_ahead:
             return []
-        self.molder.mold(queue)
+        self.candidates.narrow(queue)
         if self._found.size < queue.job.size:
             self._found = np.zeros(queue.job.size, np.int64)
-        number = self._settle() if self.molder.settles else -1
+        number = self._settle() if self.candidates.settles else -1
         if number < 0:
             number = self._plan()
         self._started = [self.start(place) for place in self._found[:number].tolist()]
         return list(self._started)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return start, processors and believed runtime of every reservation of this look."""
+        """Return start, processors and believed runtime of every reservation of this pass."""
         if not self._are_reserved:
             self._plan()
         queue = self.queue
@@ -166,8 +166,8 @@ class OpenScheduler(OpenKeeper):
             settle_first(
                 queue.processors,
                 queue.runtime,
-                queue.low,
-                queue.held,
+                queue.spans[LOW],
+                queue.spans[HELD],
                 queue.counts,
                 queue.runtimes,
                 queue.first,
@@ -197,17 +197,17 @@ class OpenScheduler(OpenKeeper):
                 queue.processors,
                 queue.runtime,
                 queue.start,
-                queue.low,
-                queue.high,
+                queue.spans[LOW],
+                queue.spans[HIGH],
                 queue.promise,
-                queue.held,
+                queue.spans[HELD],
                 queue.counts,
                 queue.runtimes,
                 queue.first,
                 queue.last,
                 reserved,
                 self._strict,
-                self.molder.slack,
+                self.candidates.slack,
                 self._found,
             )
         )

@@ -29,15 +29,15 @@ class Curve(NamedTuple):
         return int(enough[0]) if enough.size else None
 
     def area(self, place: int) -> float:
-        """Return processor-seconds at a place of the menu."""
+        """Return processor-seconds at a place of the counts."""
         return float(self.counts[place] * self.runtimes[place])
 
 
 class Slot(NamedTuple):
-    """Where a job of a batch goes: which dish, and when, in seconds from the begin."""
+    """Where a job of a batch goes: which candidate, and when, in seconds from the begin."""
 
     job: int
-    dish: int
+    pick: int
     start: float
 
 
@@ -45,7 +45,7 @@ class Placed(NamedTuple):
     """A job on a shelf."""
 
     job: int
-    dish: int
+    pick: int
     processors: int
     runtime: float
 
@@ -61,10 +61,10 @@ class _Shelves:
     first: list[Placed] = field(default_factory=list)
     second: list[Placed] = field(default_factory=list)
 
-    def on(self, job: int, dish: int) -> Placed:
-        """Return a job with the count of a dish."""
+    def on(self, job: int, pick: int) -> Placed:
+        """Return a job with the count of a candidate."""
         curve = self.curves[job]
-        return Placed(job, dish, int(curve.counts[dish]), float(curve.runtimes[dish]))
+        return Placed(job, pick, int(curve.counts[pick]), float(curve.runtimes[pick]))
 
     def column_processors(self) -> int:
         """Return what the columns hold."""
@@ -80,8 +80,8 @@ class _Shelves:
     def _shrink(self) -> bool:
         """Give a short job of the first shelf a processor less, over the whole time."""
         for placed in self.first:
-            if placed.runtime <= 0.75 * self.deadline * TIGHT and placed.dish > 0:
-                fewer = self.on(placed.job, placed.dish - 1)
+            if placed.runtime <= 0.75 * self.deadline * TIGHT and placed.pick > 0:
+                fewer = self.on(placed.job, placed.pick - 1)
                 if fewer.runtime <= 1.5 * self.deadline * TIGHT:
                     self.first.remove(placed)
                     self.columns.append([fewer])
@@ -107,10 +107,10 @@ class _Shelves:
         """Move a job of the second shelf to the processors that the first leaves idle."""
         idle = self.processors - self.column_processors() - _width(self.first)
         for placed in self.second:
-            dish = self.curves[placed.job].canonical(1.5 * self.deadline)
-            if dish is not None and self.curves[placed.job].counts[dish] <= idle:
+            pick = self.curves[placed.job].canonical(1.5 * self.deadline)
+            if pick is not None and self.curves[placed.job].counts[pick] <= idle:
                 self.second.remove(placed)
-                moved = self.on(placed.job, dish)
+                moved = self.on(placed.job, pick)
                 if moved.runtime > self.deadline * TIGHT:
                     self.columns.append([moved])
                 else:
@@ -128,18 +128,18 @@ class _Shelves:
         for column in self.columns:
             begin = 0.0
             for placed in column:
-                found.append(Slot(placed.job, placed.dish, begin))
+                found.append(Slot(placed.job, placed.pick, begin))
                 below[at : at + placed.processors] += placed.runtime
                 begin += placed.runtime
             at += column[0].processors
         here = at
         for placed in self.first:
-            found.append(Slot(placed.job, placed.dish, 0.0))
+            found.append(Slot(placed.job, placed.pick, 0.0))
             below[here : here + placed.processors] = placed.runtime
             here += placed.processors
         here = at
         for placed in self.second:
-            found.append(Slot(placed.job, placed.dish, end - placed.runtime))
+            found.append(Slot(placed.job, placed.pick, end - placed.runtime))
             above[here : here + placed.processors] = placed.runtime
             here += placed.processors
         for job in small:
@@ -213,9 +213,9 @@ def dual_step(curves: list[Curve], processors: int, deadline: float) -> list[Slo
     shelves = _Shelves(curves, processors, deadline)
     chosen = _pick_first_shelf(weights, profits, processors)
     for job, is_first, (full, half) in zip(large, chosen, places, strict=True):
-        dish = full if is_first or half is None else half
-        work += curves[job].area(dish or 0)
-        (shelves.first if is_first else shelves.second).append(shelves.on(job, dish or 0))
+        pick = full if is_first or half is None else half
+        work += curves[job].area(pick or 0)
+        (shelves.first if is_first else shelves.second).append(shelves.on(job, pick or 0))
     if work > processors * deadline * TIGHT:
         return None
     return shelves.slots(small) if shelves.settle() else None

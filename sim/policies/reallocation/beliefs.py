@@ -1,12 +1,43 @@
-"""What a policy believes of the work that malleable jobs have left, and of their curves."""
+"""The malleable jobs on the machine, and what a reallocation rule knows of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from predictors.base import FloatArray
-from sim.view import Run, View
+from predictors.base import FloatArray, IntArray
+from sim.state.view import Run, View
+
+Found = TypeVar("Found")
 
 _TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """The malleable jobs on the machine: those that run, oldest first, then those that start.
+
+    Attributes
+    ----------
+    job : list of int
+    run : list of (Run or None), length n
+        None for a job that starts now.
+    held : numpy.ndarray of int, shape (n,)
+        0 for a job that starts now.
+    least, largest : numpy.ndarray of int, shape (n,)
+        What each may hold now.
+    """
+
+    job: list[int]
+    run: list[Run | None]
+    held: IntArray
+    least: IntArray
+    largest: IntArray
+
+    def __len__(self) -> int:
+        return len(self.job)
 
 
 class Beliefs:
@@ -22,28 +53,30 @@ class Beliefs:
 
     Attributes
     ----------
-    tables : dict of int to numpy.ndarray
-        What `table` returned, as long as it holds.
+    notes : dict of int to Any
+        What a rule that remembers has noted of a job; forgotten with the job.
     """
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._serial: dict[int, float] = {}
-        self.tables: dict[int, FloatArray] = {}
+        self._tables: dict[int, FloatArray] = {}
+        self._read: dict[int, Any] = {}
+        self.notes: dict[int, Any] = {}
 
     def refresh(self) -> None:
         """Forget what the predictor says differently now."""
         view = self.view
         if view.revised:
             application = view.application
-            for kept in (self._serial, self.tables):
+            for kept in (self._serial, self._tables, self._read):
                 for job in [job for job in kept if application[job] in view.revised]:
                     del kept[job]
 
     def forget(self, job: int) -> None:
         """Forget a job that has ended."""
-        self._serial.pop(job, None)
-        self.tables.pop(job, None)
+        for kept in (self._serial, self._tables, self._read, self.notes):
+            kept.pop(job, None)
 
     def serial(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
@@ -60,18 +93,39 @@ class Beliefs:
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        table = self.tables.get(job)
+        table = self._tables.get(job)
         if table is None:
             counts = np.arange(1, self.view.extremes(job)[1] + 1)
             table = np.empty(counts.size + 1)
             table[0] = np.inf
             table[1:] = self.view.stretch_factors(job, 1, counts)
-            self.tables[job] = table
+            self._tables[job] = table
         return table
+
+    def feasible(self, job: int, wanted: int) -> int:
+        """Return the largest count up to `wanted` on which a job can run, else its least."""
+        counts = self.view.special(job)
+        if counts is None:
+            return wanted
+        return int(counts[max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)])
+
+    def read_off(self, job: int, reading: Callable[["Beliefs", int], Found]) -> Found:
+        """Return what a rule reads off a job's table, kept as long as the table holds.
+
+        Parameters
+        ----------
+        job : int
+        reading : callable
+            Beliefs and job to what the rule needs; one for a run.
+        """
+        found: Found | None = self._read.get(job)
+        if found is None:
+            found = self._read[job] = reading(self, job)
+        return found
 
     def relative(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
-        table = self.tables.get(job)
+        table = self._tables.get(job)
         if table is not None:
             return table.item(processors)
         if processors == 1:
@@ -80,9 +134,17 @@ class Beliefs:
             return self.table(job).item(processors)
         return self.view.stretch_factor(job, 1, processors)
 
-    def work_left(self, run: Run) -> float:
-        """Return the believed serial seconds that a run still has to do."""
-        return self.view.seconds_left(run) / self.relative(run.job, run.processors)
+    def work_left(self, members: Members) -> FloatArray:
+        """Return the believed serial seconds that each member still has to do, shape (n,)."""
+        seconds_left, relative = self.view.seconds_left, self.relative
+        return np.array(
+            [
+                self.serial(job)
+                if run is None
+                else seconds_left(run) / relative(job, run.processors)
+                for job, run in zip(members.job, members.run, strict=True)
+            ]
+        )
 
     def seconds_left(self, run: Run, processors: int) -> float:
         """Return the believed seconds of progress left if a run held so many processors."""

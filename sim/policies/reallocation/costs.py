@@ -48,6 +48,9 @@ class NoCost:
         return 0.0
 
 
+FREE = NoCost()
+
+
 class Constant(NoCost):
     """Every change costs the same.
 

@@ -1,15 +1,14 @@
 """heSRPT (Berg, Vesilo & Harchol-Balter, Performance Evaluation 2020)."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.reallocation.apportion import apportion
-from sim.policies.reallocation.base import Reallocation
-from sim.policies.reallocation.beliefs import Beliefs
-from sim.policies.reallocation.costs import CostModel
-from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.rule import Reallocation
+from sim.policies.reallocation.shares import apportion
 from sim.policies.ties import ranks
 
 _EXPONENTS = (0.01, 0.99)
@@ -44,6 +43,7 @@ def thetas(work: FloatArray, exponent: float, weights: FloatArray | None = None)
     return shares
 
 
+@dataclass(frozen=True)
 class HeSrpt(Reallocation):
     """heSRPT: the shorter the remaining work, the larger the share.
 
@@ -66,61 +66,36 @@ class HeSrpt(Reallocation):
 
     defers = True
 
-    def __init__(
-        self,
-        cost: CostModel | None = None,
-        gain_factor: float = 1.0,
-        distance: float = 0.0,
-        reclaim: bool = True,
-        exponent: float | None = None,
-        objective: Literal["response", "slowdown"] = "response",
-    ) -> None:
-        super().__init__(cost, gain_factor, distance, reclaim)
-        if exponent is not None and not 0 < exponent < 1:
-            raise ValueError(f"exponent must be above 0 and below 1, or null, got {exponent}")
-        if objective not in ("response", "slowdown"):
-            raise ValueError(f"objective must be 'response' or 'slowdown', got {objective!r}")
-        self.exponent = exponent
-        self.objective = objective
+    exponent: float | None = None
+    objective: Literal["response", "slowdown"] = "response"
 
-    def sharing(self, beliefs: Beliefs) -> "HeSrptSharing":
-        """Return the rule at work in a new run."""
-        return HeSrptSharing(beliefs, self.exponent, self.objective)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        p = self.exponent
+        if p is not None and not 0 < p < 1:
+            raise ValueError(f"exponent must be above 0 and below 1, or null, got {p}")
+        if self.objective not in ("response", "slowdown"):
+            raise ValueError(f"objective must be 'response' or 'slowdown', got {self.objective!r}")
 
-
-class HeSrptSharing(PlainSharing):
-    """Shares by rank of remaining work.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    exponent : float or None
-    objective : {"response", "slowdown"}
-    """
-
-    def __init__(self, beliefs: Beliefs, exponent: float | None, objective: str) -> None:
-        super().__init__(beliefs)
-        self._exponent = exponent
-        self._objective = objective
-
-    def share(self, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return the whole shares nearest to heSRPT's."""
         weights = None
-        if self._objective == "slowdown":
-            serial = [self.beliefs.serial(job) for job in members.job]
+        if self.objective == "slowdown":
+            serial = [beliefs.serial(job) for job in members.job]
             weights = 1.0 / np.array(serial)
-        exponent = self._exponent or self._mean_exponent(members, total)
-        shares = thetas(self.work_left(members), exponent, weights)
+        exponent = self.exponent or _mean_exponent(beliefs, members, total)
+        shares = thetas(beliefs.work_left(members), exponent, weights)
         return apportion(np.maximum(shares, 1e-12), total, members.least, members.largest)
 
-    def _mean_exponent(self, members: Members, total: int) -> float:
-        """Return the mean of ln S(k)/ln k at an equal share, within each job's limits."""
-        equal = max(total // len(members), 2)
-        counts = np.minimum(members.largest, equal)
-        relative = self.beliefs.relative
-        times = [relative(j, n) for j, n in zip(members.job, counts.tolist(), strict=True)]
-        several = counts > 1
-        if not several.any():
-            return 0.5
-        exponents = -np.log(np.array(times)[several]) / np.log(counts[several])
-        return min(max(float(exponents.mean()), _EXPONENTS[0]), _EXPONENTS[1])
+
+def _mean_exponent(beliefs: Beliefs, members: Members, total: int) -> float:
+    """Return the mean of ln S(k)/ln k at an equal share, within each job's limits."""
+    equal = max(total // len(members), 2)
+    counts = np.minimum(members.largest, equal)
+    relative = beliefs.relative
+    times = [relative(j, n) for j, n in zip(members.job, counts.tolist(), strict=True)]
+    several = counts > 1
+    if not several.any():
+        return 0.5
+    exponents = -np.log(np.array(times)[several]) / np.log(counts[several])
+    return min(max(float(exponents.mean()), _EXPONENTS[0]), _EXPONENTS[1])

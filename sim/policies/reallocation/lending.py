@@ -1,10 +1,14 @@
-"""The machine as backfilling sees it under reallocation: what malleable jobs keep, and no more."""
+"""What backfilling sees under reallocation: what malleable jobs keep, and who may queue."""
 
 from collections.abc import Callable
+from typing import Any
 
-from sim.policies.reallocation.beliefs import Beliefs
+import numpy as np
+
+from predictors.base import IntArray
+from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
-from sim.view import Run, View
+from sim.state.view import Run, View
 
 Ends = list[tuple[float, int, int]]
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
@@ -30,7 +34,7 @@ class LendingView(View):
       giving that up: nobody foresees what the rule will want;
     - the rule shrinks jobs unasked or lets nobody start for a while (PDPA).
 
-    At such a look conservative backfilling places anew what no longer fits, and
+    In such a pass conservative backfilling places anew what no longer fits, and
     that alone may move later.
 
     Parameters
@@ -46,7 +50,7 @@ class LendingView(View):
     Attributes
     ----------
     is_tracked : bool
-        Whether the scheduler remembers runs from one look to the next. A reservation
+        Whether the scheduler remembers runs from one pass to the next. A reservation
         that begins at the end of a malleable run would be lost if changes on the way
         there moved that end by a rounding error. So such a scheduler sees it late by
         a hair, and unmoved as long as the run is in time.
@@ -55,16 +59,19 @@ class LendingView(View):
     def __init__(
         self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
     ) -> None:
-        shared = {k: v for k, v in vars(view).items() if k != "believed_ends"}
-        self.__dict__.update(shared)
         self._real = view
         self._beliefs = beliefs
         self._kept = kept
         self._cost = cost
+        self.queries = 0
         self._ends: Ends | None = None
         self._held_back: tuple[float, int] | None = None
         self._shadows: dict[int, Run] = {}
         self.is_tracked = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what this view does not see otherwise than the real one."""
+        return getattr(self._real, name)
 
     @property
     def believed_ends(self) -> Ends:
@@ -128,7 +135,7 @@ class LendingView(View):
         ends.sort()
         return ends
 
-    # For schedulers that remember runs between looks
+    # For schedulers that remember runs between passes
 
     def follow(self) -> None:
         """Bring the runs that such a scheduler sees up to date, and say what moved."""
@@ -184,3 +191,97 @@ class LendingView(View):
     def expect(self, job: int, processors: int, end: float) -> None:
         """Note a start as the scheduler that decided it sees it."""
         self._shadows[job] = Run(job, 0, (), processors, self.now, end)
+
+
+class Deferral:
+    """Keeps malleable jobs back whose share of the machine rounds to nothing.
+
+    A job that runs cannot be taken off its least count, so this must be settled
+    before a job starts: the rule shares out all that malleable jobs hold and all
+    that is free among those that run and those that would start, and who gets
+    nothing waits in front of the queue until the next pass.
+
+    Parameters
+    ----------
+    view : View
+    share : callable
+        The rule: members and a total to the processors of each.
+    limits : callable
+        Job to the count below which it never falls and its largest.
+
+    Attributes
+    ----------
+    jobs : list of int
+        Who is kept back, in order of arrival.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        share: Callable[[Members, int], IntArray],
+        limits: Callable[[int], tuple[int, int]],
+    ) -> None:
+        self._view = view
+        self._share = share
+        self._limits = limits
+        self._total = -1
+        self._asked: list[int] = []
+        self._found: IntArray = np.zeros(0, np.int64)
+        self.jobs: list[int] = []
+
+    def admit(self, running: Members) -> list[int]:
+        """Return the jobs that may queue now: all arrivals but those that are kept back.
+
+        Parameters
+        ----------
+        running : Members
+            The malleable jobs that run.
+        """
+        view = self._view
+        arrived = view.arrived
+        self._asked = []
+        if not (self.jobs or arrived):
+            return arrived
+        malleable = view.malleable
+        candidates = [*self.jobs, *(job for job in arrived if malleable[job])]
+        if not candidates:
+            return arrived
+        self._total = view.free + int(running.held.sum())
+        everybody = self._with(running, candidates)
+        self._asked = everybody.job
+        self._found = found = self._share(everybody, self._total)
+        if found.all():
+            returned, self.jobs = self.jobs, []
+            return [*returned, *arrived] if returned else arrived
+        shares = dict(zip(everybody.job, found.tolist(), strict=True))
+        self._asked, self._found = [job for job in everybody.job if shares[job]], found[found > 0]
+        returned = [job for job in self.jobs if shares[job]]
+        self.jobs = [job for job in candidates if not shares[job]]
+        return [*returned, *(job for job in arrived if shares.get(job) != 0)]
+
+    def share(self, members: Members, total: int) -> IntArray:
+        """Return the shares of the members, among whom nobody is who is kept back.
+
+        Those who are kept back count among the jobs that are there.
+        """
+        same = total == self._total and members.job == self._asked
+        if same and not (self._found < members.least).any():
+            return self._found
+        if self.jobs:
+            shares = self._share(self._with(members, self.jobs), total)
+            if not shares[len(members) :].any():
+                return shares[: len(members)]
+        return self._share(members, total)
+
+    def _with(self, running: Members, candidates: list[int]) -> Members:
+        """Return the runs and the candidates, which may get nothing."""
+        count = len(candidates)
+        nothing: IntArray = np.zeros(count, np.int64)
+        largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
+        return Members(
+            running.job + candidates,
+            running.run + [None] * count,
+            np.concatenate([running.held, nothing]),
+            np.concatenate([running.least, nothing]),
+            np.concatenate([running.largest, largest]),
+        )

@@ -1,14 +1,13 @@
 """Processors go where the predictor says that the next one helps most."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.reallocation.base import Reallocation
-from sim.policies.reallocation.beliefs import Beliefs
-from sim.policies.reallocation.costs import CostModel
-from sim.policies.reallocation.sharing import Members, PlainSharing
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, ranks
 
 
@@ -46,6 +45,7 @@ def concave_gains(speedup: FloatArray) -> FloatArray:
     return gains
 
 
+@dataclass(frozen=True)
 class MarginalEfficiency(Reallocation):
     """Each further processor goes to the job with the largest predicted gain in speedup.
 
@@ -65,68 +65,36 @@ class MarginalEfficiency(Reallocation):
         Least marginal efficiency of a processor, in [0, 1].
     """
 
-    def __init__(
-        self,
-        cost: CostModel | None = None,
-        gain_factor: float = 1.0,
-        distance: float = 0.0,
-        reclaim: bool = True,
-        weight: Literal["none", "work"] = "none",
-        minimum: float = 0.1,
-    ) -> None:
-        super().__init__(cost, gain_factor, distance, reclaim)
-        if weight not in ("none", "work"):
-            raise ValueError(f"weight must be 'none' or 'work', got {weight!r}")
-        if not 0 <= minimum <= 1:
-            raise ValueError(f"minimum must be in [0, 1], got {minimum}")
-        self.weight = weight
-        self.minimum = minimum
+    weight: Literal["none", "work"] = "none"
+    minimum: float = 0.1
 
-    def sharing(self, beliefs: Beliefs) -> "MarginalSharing":
-        """Return the rule at work in a new run."""
-        return MarginalSharing(beliefs, self.weight, self.minimum)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight not in ("none", "work"):
+            raise ValueError(f"weight must be 'none' or 'work', got {self.weight!r}")
+        if not 0 <= self.minimum <= 1:
+            raise ValueError(f"minimum must be in [0, 1], got {self.minimum}")
 
-
-class MarginalSharing(PlainSharing):
-    """Shares by marginal gain.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    weight : {"none", "work"}
-    minimum : float
-    """
-
-    def __init__(self, beliefs: Beliefs, weight: str, minimum: float) -> None:
-        super().__init__(beliefs)
-        self._weight = weight
-        self._minimum = minimum
-        self._gains: dict[int, tuple[FloatArray, FloatArray]] = {}
-
-    def gains(self, job: int) -> FloatArray:
+    def _gains(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return the predicted gain in speedup by each processor worth having, falling."""
-        table = self.beliefs.table(job)
-        known = self._gains.get(job)
-        if known is None or known[0] is not table:
-            gains = concave_gains(1.0 / table[1:])
-            enough = int(np.searchsorted(-gains, -self._minimum - TIE, side="left"))
-            known = self._gains[job] = (table, gains[:enough])
-        return known[1]
+        gains = concave_gains(1.0 / beliefs.table(job)[1:])
+        return gains[: int(np.searchsorted(-gains, -self.minimum - TIE, side="left"))]
 
-    def share(self, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return the counts that the largest gains lead to."""
         shares = members.least.copy()
         left = total - int(shares.sum())
         if left <= 0:
             return shares
         weights = np.ones(len(members))
-        if self._weight == "work":
-            weights = 1.0 / np.maximum(self.work_left(members), 1e-12)
+        if self.weight == "work":
+            weights = 1.0 / np.maximum(beliefs.work_left(members), 1e-12)
         least, largest = members.least.tolist(), members.largest.tolist()
         values, sizes = [], []
         for place, job in enumerate(members.job):
-            gains = self.gains(job)[least[place] : min(largest[place], least[place] + left)]
-            values.append(gains if self._weight == "none" else gains * weights[place])
+            most = min(largest[place], least[place] + left)
+            gains = beliefs.read_off(job, self._gains)[least[place] : most]
+            values.append(gains if self.weight == "none" else gains * weights[place])
             sizes.append(gains.size)
         value, owner = np.concatenate(values), np.repeat(np.arange(len(members)), sizes)
         count = np.concatenate([np.arange(size) + n for n, size in zip(least, sizes, strict=True)])

@@ -7,12 +7,10 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.base import Reallocation
-from sim.policies.reallocation.beliefs import Beliefs
-from sim.policies.reallocation.costs import CostModel
-from sim.policies.reallocation.moves import make_room
-from sim.policies.reallocation.sharing import Members, PlainSharing
-from sim.view import Run
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.rule import Reallocation
+from sim.policies.reallocation.shares import make_room
+from sim.state.view import Run, View
 
 Phase = Literal["no_ref", "increase", "decrease", "stable"]
 
@@ -43,18 +41,6 @@ class Progress:
     blocked: int = 0
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """PDPA's parameters; see `PerformanceDriven`."""
-
-    high: float
-    low: float
-    step: int
-    interval: float
-    stable_interval: float
-    tolerance: float
-
-
 def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int]:
     return [
         low if count < low else high if count > high else count
@@ -62,6 +48,7 @@ def _within(counts: list[int], least: list[int], largest: list[int]) -> list[int
     ]
 
 
+@dataclass(frozen=True)
 class PerformanceDriven(Reallocation):
     """PDPA: search each job's count by the efficiency that is measured while it runs.
 
@@ -87,98 +74,64 @@ class PerformanceDriven(Reallocation):
         all jobs, and those between two of a stable job.
     tolerance : float
         Relative change of efficiency that restarts the search.
-    noise : float
-        Standard deviation of the logarithm of a measurement's error; the engine reads it
-        once, before the run.
     """
 
     shrinks_unasked = True
 
-    def __init__(
-        self,
-        cost: CostModel | None = None,
-        gain_factor: float = 1.0,
-        distance: float = 0.0,
-        reclaim: bool = False,
-        high_efficiency: float = 0.7,
-        low_efficiency: float = 0.5,
-        step: int = 4,
-        interval: float = 300.0,
-        stable_interval: float = 14400.0,
-        tolerance: float = 0.2,
-        noise: float = 0.05,
-    ) -> None:
-        super().__init__(cost, gain_factor, distance, reclaim)
-        if not 0 <= low_efficiency <= high_efficiency:
+    reclaim: bool = False
+    high_efficiency: float = 0.7
+    low_efficiency: float = 0.5
+    step: int = 4
+    interval: float = 300.0
+    stable_interval: float = 14400.0
+    tolerance: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.low_efficiency <= self.high_efficiency:
             raise ValueError(
-                f"low_efficiency must be between 0 and high_efficiency={high_efficiency}, "
-                f"got {low_efficiency}"
+                "low_efficiency must be between 0 and "
+                f"high_efficiency={self.high_efficiency}, got {self.low_efficiency}"
             )
-        if step < 1:
-            raise ValueError(f"step must be at least 1, got {step}")
-        if not (interval > 0 and stable_interval > 0):
+        if self.step < 1:
+            raise ValueError(f"step must be at least 1, got {self.step}")
+        if not (self.interval > 0 and self.stable_interval > 0):
             raise ValueError(
-                f"interval and stable_interval must be above 0, got {interval}, {stable_interval}"
+                "interval and stable_interval must be above 0, "
+                f"got {self.interval}, {self.stable_interval}"
             )
-        if not (tolerance >= 0 and noise >= 0):
-            raise ValueError(f"tolerance and noise must be at least 0, got {tolerance}, {noise}")
-        self.bounds = Bounds(
-            high_efficiency, low_efficiency, step, interval, stable_interval, tolerance
-        )
-        self.noise = noise
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
 
-    def sharing(self, beliefs: Beliefs) -> "PerformanceSharing":
-        """Return the rule at work in a new run."""
-        return PerformanceSharing(beliefs, self.bounds)
-
-
-class PerformanceSharing(PlainSharing):
-    """Remembers how far each job's search has come.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    bounds : Bounds
-    """
-
-    def __init__(self, beliefs: Beliefs, bounds: Bounds) -> None:
-        super().__init__(beliefs)
-        self._bounds = bounds
-        self._searches: dict[int, Progress] = {}
-
-    def _tick(self, delay: float) -> float:
+    def _tick(self, now: float, delay: float) -> float:
         """Return the first common instant of measurement after a delay, less one interval.
 
-        All measurements fall on multiples of the interval, so that one look takes many.
+        All measurements fall on multiples of the interval, so that one pass takes many.
         """
-        interval = self._bounds.interval
-        now = self.view.now + delay - interval
-        due = (floor(now / interval) + 1) * interval
-        return due if due > self.view.now else due + interval
+        interval = self.interval
+        due = (floor((now + delay - interval) / interval) + 1) * interval
+        return due if due > now else due + interval
 
-    def hold_back(self) -> float | None:
+    def hold_back(self, beliefs: Beliefs) -> float | None:
         """Return when the search goes on, None if all are stable or one performs badly."""
-        searches = self._searches
-        for run in self.view.ended:
-            searches.pop(run.job, None)
         until = inf
-        for search in searches.values():
+        for search in beliefs.notes.values():
             if search.bad:
                 return None
             if search.phase != "stable" and not search.blocked and search.due < until:
                 until = search.due
-        return until if self.view.now < until < inf else None
+        return until if beliefs.view.now < until < inf else None
 
-    def wake(self) -> float | None:
+    def wake(self, beliefs: Beliefs) -> float | None:
         """Return when the next measurement is due."""
-        return min((s.due for s in self._searches.values()), default=None)
+        return min((search.due for search in beliefs.notes.values()), default=None)
 
-    def share(self, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
         least, largest = members.least.tolist(), members.largest.tolist()
-        searches = self._searches
+        searches: dict[int, Progress] = beliefs.notes
         asked = [
-            self._asked(job, run, low)
+            self._begun(beliefs, job) if run is None else self._asked(beliefs, run, low)
             for job, run, low in zip(members.job, members.run, least, strict=True)
         ]
         wanted = _within(asked, least, largest)
@@ -196,58 +149,62 @@ class PerformanceSharing(PlainSharing):
             taken = min(left, wanted[place] - shares[place])
             shares[place] += taken
             left -= taken
-        self._note_changes(members, shares, asked)
+        self._note_changes(beliefs, members, shares, asked)
         return np.array(shares)
 
-    def _asked(self, job: int, run: Run | None, least: int) -> int:
-        """Return the count that a job's search asks for, whether there is room or not."""
-        if run is None:
-            self._searches[job] = Progress(self._tick(self._bounds.interval))
-            return self.view.requested_processors[job]
-        search = self._searches[job]
-        if self.view.now >= search.due:
-            return self._measure(run, search)
+    def _begun(self, beliefs: Beliefs, job: int) -> int:
+        """Begin the search of a job that starts, and return the count that it asks for."""
+        view = beliefs.view
+        beliefs.notes[job] = Progress(self._tick(view.now, self.interval))
+        return view.requested_processors[job]
+
+    def _asked(self, beliefs: Beliefs, run: Run, least: int) -> int:
+        """Return the count that a run's search asks for, whether there is room or not."""
+        search: Progress = beliefs.notes[run.job]
+        if beliefs.view.now >= search.due:
+            return self._measure(beliefs.view, run, search)
         return search.blocked or max(run.processors, least)
 
-    def _note_changes(self, members: Members, shares: list[int], asked: list[int]) -> None:
+    def _note_changes(
+        self, beliefs: Beliefs, members: Members, shares: list[int], asked: list[int]
+    ) -> None:
         """Measure changed runs after an interval; let those wait that have no room to grow."""
-        now, bounds = self.view.now, self._bounds
+        view, now = beliefs.view, beliefs.view.now
         places = zip(members.job, members.run, shares, asked, strict=True)
         for job, run, share, most in places:
-            search = self._searches[job]
+            search: Progress = beliefs.notes[job]
             if run is None:
                 continue
             if share != run.processors:
                 search.blocked = 0
-                search.due = self._tick(bounds.interval)
+                search.due = self._tick(now, self.interval)
             elif search.due <= now:
-                most = min(most, self.view.extremes(job)[1])
+                most = min(most, view.extremes(job)[1])
                 search.blocked = most if most > share else 0
                 search.phase = "increase" if search.blocked else "stable"
-                search.due = self._tick(bounds.stable_interval)
+                search.due = self._tick(now, self.stable_interval)
 
-    def _measure(self, run: Run, search: Progress) -> int:
+    def _measure(self, view: View, run: Run, search: Progress) -> int:
         """Take a measurement, move on to the next state, and return the wanted count."""
-        bounds, held = self._bounds, run.processors
-        measure = self.view.measured_efficiency
+        held, measure = run.processors, view.measured_efficiency
         if measure is None:
             return held
         efficiency = measure(run.job)
         before, processors = search.efficiency, search.processors
         search.efficiency, search.processors = efficiency, held
-        search.bad = efficiency < bounds.low
-        changed = before > 0 and abs(efficiency - before) > bounds.tolerance * before
+        search.bad = efficiency < self.low_efficiency
+        changed = before > 0 and abs(efficiency - before) > self.tolerance * before
         if search.phase == "stable" and not (changed and processors == held):
             return held
         has_grown = search.phase == "increase" and held > processors > 0
-        if has_grown and efficiency < bounds.high * max(1.0, before):
+        if has_grown and efficiency < self.high_efficiency * max(1.0, before):
             search.phase = "stable"
             return processors
-        if efficiency >= bounds.high and search.phase != "decrease":
+        if efficiency >= self.high_efficiency and search.phase != "decrease":
             search.phase = "increase"
-            return held + bounds.step
-        if efficiency < bounds.low and held > 1:
+            return held + self.step
+        if efficiency < self.low_efficiency and held > 1:
             search.phase = "decrease"
-            return held - bounds.step
+            return held - self.step
         search.phase = "stable"
         return held

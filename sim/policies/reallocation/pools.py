@@ -1,20 +1,18 @@
 """Minimum, preferred and average pools (Posner, Hupfeld & Finnerty 2023; Zojer et al. 2026)."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
-from sim.policies.reallocation.base import Reallocation
-from sim.policies.reallocation.beliefs import Beliefs
-from sim.policies.reallocation.costs import CostModel
-from sim.policies.reallocation.moves import hand_out, level, make_room
-from sim.policies.reallocation.sharing import Members, PlainSharing
+from predictors.base import IntArray
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.rule import Reallocation
+from sim.policies.reallocation.shares import hand_out, level, make_room
 from sim.policies.ties import TIE
 
-Strategy = Literal["min", "pref", "average"]
 
-
+@dataclass(frozen=True)
 class Pools(Reallocation):
     """Jobs have a minimum, a preferred and a maximum count, read off believed efficiencies.
 
@@ -41,72 +39,33 @@ class Pools(Reallocation):
         these; all within its feasible range.
     """
 
-    def __init__(
-        self,
-        cost: CostModel | None = None,
-        gain_factor: float = 1.0,
-        distance: float = 0.0,
-        reclaim: bool = True,
-        strategy: Strategy = "average",
-        min_efficiency: float = 0.95,
-        preferred_efficiency: float = 0.8,
-        max_efficiency: float = 0.5,
-    ) -> None:
-        super().__init__(cost, gain_factor, distance, reclaim)
-        if strategy not in ("min", "pref", "average"):
-            raise ValueError(f"strategy must be 'min', 'pref' or 'average', got {strategy!r}")
-        if not 1 >= min_efficiency >= preferred_efficiency >= max_efficiency >= 0:
+    strategy: Literal["min", "pref", "average"] = "average"
+    min_efficiency: float = 0.95
+    preferred_efficiency: float = 0.8
+    max_efficiency: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.strategy not in ("min", "pref", "average"):
+            raise ValueError(f"strategy must be 'min', 'pref' or 'average', got {self.strategy!r}")
+        least, preferred, largest = self._efficiencies
+        if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(
                 "efficiencies must fall from min over preferred to max, within 1 and 0, got "
-                f"{min_efficiency}, {preferred_efficiency}, {max_efficiency}"
+                f"{least}, {preferred}, {largest}"
             )
-        self.strategy: Strategy = strategy
-        self.efficiencies = (min_efficiency, preferred_efficiency, max_efficiency)
 
-    def sharing(self, beliefs: Beliefs) -> "PoolSharing":
-        """Return the rule at work in a new run."""
-        return PoolSharing(beliefs, self.strategy, self.efficiencies)
+    @property
+    def _efficiencies(self) -> tuple[float, float, float]:
+        return self.min_efficiency, self.preferred_efficiency, self.max_efficiency
 
-
-class PoolSharing(PlainSharing):
-    """Shrinks and expands between the three counts.
-
-    Parameters
-    ----------
-    beliefs : Beliefs
-    strategy : {"min", "pref", "average"}
-    efficiencies : tuple of float
-        Of the minimum, the preferred and the maximum count.
-    """
-
-    def __init__(
-        self, beliefs: Beliefs, strategy: Strategy, efficiencies: tuple[float, float, float]
-    ) -> None:
-        super().__init__(beliefs)
-        self._strategy = strategy
-        self._efficiencies = efficiencies
-        self._counts: dict[int, tuple[FloatArray, tuple[int, int, int]]] = {}
-
-    def counts(self, job: int) -> tuple[int, int, int]:
+    def counts(self, beliefs: Beliefs, job: int) -> tuple[int, int, int]:
         """Return a job's minimum, preferred and maximum count."""
-        table = self.beliefs.table(job)
-        known = self._counts.get(job)
-        if known is None or known[0] is not table:
-            known = self._counts[job] = (table, self._read_off(job, table))
-        return known[1]
+        return beliefs.read_off(job, self._read_off)
 
-    def _all_counts(self, jobs: list[int]) -> list[tuple[int, int, int]]:
-        """Return the counts of each job."""
-        known, tables = self._counts, self.beliefs.tables
-        found = []
-        for job in jobs:
-            entry = known.get(job)
-            is_right = entry is not None and entry[0] is tables.get(job)
-            found.append(entry[1] if entry is not None and is_right else self.counts(job))
-        return found
-
-    def _read_off(self, job: int, table: FloatArray) -> tuple[int, int, int]:
-        least, largest = self.view.extremes(job)
+    def _read_off(self, beliefs: Beliefs, job: int) -> tuple[int, int, int]:
+        least, largest = beliefs.view.extremes(job)
+        table = beliefs.table(job)
         efficiency = 1.0 / (table[1:] * np.arange(1, table.size))
         found = []
         for bound in self._efficiencies:
@@ -115,26 +74,22 @@ class PoolSharing(PlainSharing):
             found.append(min(max(count, least), largest))
         return found[0], found[1], found[2]
 
-    def queue_count(self, job: int) -> int:
+    def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""
-        wanted = self.counts(job)[0]
-        special = self.view.special(job)
-        if special is None:
-            return wanted
-        return int(special[max(int(np.searchsorted(special, wanted, side="right")) - 1, 0)])
+        return beliefs.feasible(job, self.counts(beliefs, job)[0])
 
-    def share(self, members: Members, total: int) -> IntArray:
+    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return what each holds after shrinking for starts and expanding into the rest."""
         shares = np.maximum(members.held, members.least)
         left = total - int(shares.sum())
-        if left == 0 and (self._strategy != "pref" or members.held.all()):
+        if left == 0 and (self.strategy != "pref" or members.held.all()):
             return shares
-        found = self._all_counts(members.job)
+        found = [self.counts(beliefs, job) for job in members.job]
         most = np.array([counts[2] for counts in found])
         largest = np.minimum(np.maximum(most, members.least), members.largest)
-        if self._strategy == "average":
+        if self.strategy == "average":
             level(shares, members.least, np.maximum(largest, shares), total)
-        elif self._strategy == "min":
+        elif self.strategy == "min":
             self._even_out(shares, largest, members, total)
         else:
             wanted = np.array([counts[1] for counts in found])
@@ -173,10 +128,10 @@ class PoolSharing(PlainSharing):
                 continue
             spare = int(np.maximum(shares - preferred, 0).sum())
             shares[place] = most if most <= room + spare else least
-            PoolSharing._shrink(shares, preferred, members.least, total)
+            Pools._shrink(shares, preferred, members.least, total)
             room = total - int(shares.sum())
         if room < 0:
-            PoolSharing._shrink(shares, preferred, members.least, total)
+            Pools._shrink(shares, preferred, members.least, total)
 
     @staticmethod
     def _shrink(shares: IntArray, preferred: IntArray, least: IntArray, total: int) -> None:

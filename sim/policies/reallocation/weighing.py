@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.reallocation.beliefs import Beliefs
+from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
-from sim.policies.reallocation.sharing import Members
 from sim.policies.ties import is_less
-from sim.view import Run
+from sim.state.view import Run
 
 
 class Weighing:
@@ -133,14 +132,7 @@ class Weighing:
     def _down_to(self, job: int, wanted: int) -> int:
         """Return the largest count up to `wanted` to which a job may fall, else its least."""
         least = self._limits(job)[0]
-        return max(self._feasible(job, wanted), least) if wanted > least else least
-
-    def _feasible(self, job: int, wanted: int) -> int:
-        """Return the largest feasible count up to `wanted`, else the least."""
-        counts = self._view.special(job)
-        if counts is None:
-            return wanted
-        return int(counts[max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)])
+        return max(self._beliefs.feasible(job, wanted), least) if wanted > least else least
 
     # What a rule shares out
 
@@ -190,7 +182,7 @@ class Weighing:
         left_over = total - int(found.sum())
         for k, job in enumerate(members.job):
             if shares[k] > found[k] and left_over > 0:
-                most = self._feasible(job, min(int(shares[k]), int(found[k]) + left_over))
+                most = self._beliefs.feasible(job, min(int(shares[k]), int(found[k]) + left_over))
                 left_over -= max(most - int(found[k]), 0)
                 found[k] = max(most, int(found[k]))
         return found

@@ -1,0 +1,1 @@
+"""The consensus of several methods, weighed by what each got right."""

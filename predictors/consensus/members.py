@@ -1,0 +1,207 @@
+"""The methods a consensus asks, fitted to the same runs.
+
+Methods that know processors alone see times brought to one size with the exponents
+of the log-log line, and their answers are brought back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.adept.model import Adept
+from predictors.base import FloatArray
+from predictors.curves.amdahl import Amdahl
+from predictors.curves.measured import Evidence
+from predictors.curves.usl import UniversalScalability
+from predictors.errors import PredictorError
+from predictors.observations import ObservedCurve, observed_curve
+from predictors.regression.garren import FocusedRegression
+from predictors.regression.loglog import LogLogModel
+from predictors.regression.model_choice import choose_model
+from predictors.regression.training_runs import TrainingRuns, counts_of, runs_from_arrays
+
+LINE = "linear"
+FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
+SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
+
+LogSeconds = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class InputScaling:
+    """How times are brought from one set of inputs to another.
+
+    Attributes
+    ----------
+    reference : numpy.ndarray, shape (k,)
+        log2 of the inputs that times are brought to.
+    exponents : numpy.ndarray, shape (k,)
+        Of each input.
+    scatter : float
+        Spread of ln T that the inputs leave; 0 where none vary.
+    learned : bool
+        False if the exponents are assumed: the runs do not tell size from count.
+    """
+
+    reference: FloatArray
+    exponents: FloatArray
+    scatter: float = 0.0
+    learned: bool = True
+
+    def shift(self, log_inputs: FloatArray) -> FloatArray:
+        """Return the change of ln T from the reference inputs to these."""
+        change: FloatArray = (log_inputs - self.reference) @ self.exponents * np.log(2.0)
+        return change
+
+
+NO_INPUTS = InputScaling(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Members:
+    """Fitted methods.
+
+    Attributes
+    ----------
+    methods : mapping of str to callable
+        From log2 counts, shape (m,), and log2 inputs, shape (m, k), to ln seconds.
+    curve : ObservedCurve
+        Measured times at the reference inputs, a mean a count, without a declining end.
+    runs : TrainingRuns
+        What was fitted, with the inputs that varied and those that did not.
+    scaling : InputScaling
+    adept : Adept
+        For its grades: the one method whose grades have been shown to go with errors.
+    evidence : Evidence or None
+        What answers keep to; None where inputs vary, and no count was measured as such.
+    """
+
+    methods: Mapping[str, LogSeconds]
+    curve: ObservedCurve
+    runs: TrainingRuns
+    scaling: InputScaling
+    adept: Adept
+    evidence: Evidence | None
+
+    def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds of every method, shape (methods, m)."""
+        return np.array([method(log_q, log_inputs) for method in self.methods.values()])
+
+    def adept_grades(self, log_q: FloatArray) -> list[str]:
+        """Return the worst grade of ADEPT's remarks on each target, empty without any.
+
+        It costs little where the targets are among those predicted last.
+        """
+        known, place = np.unique(log_q, return_inverse=True)
+        grades = self.adept.grades(counts_of(known))
+        return [grades[k] for k in place.tolist()]
+
+    def between(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds on the straight lines (in logs) between measured counts."""
+        known = np.interp(log_q, np.log2(self.curve.nprocs), np.log(self.curve.runtime))
+        return known + self.scaling.shift(log_inputs)
+
+
+def _on_curve(model: Amdahl | UniversalScalability | Adept, scaling: InputScaling) -> LogSeconds:
+    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        known, place = np.unique(log_q, return_inverse=True)
+        seconds: FloatArray = np.log(model.predict_model(counts_of(known)))[place]
+        return seconds + scaling.shift(log_inputs)
+
+    return log_seconds
+
+
+def _regression(model: LogLogModel) -> LogSeconds:
+    return lambda log_q, log_inputs: np.log(model.seconds(log_q, log_inputs))
+
+
+def _focused(runs: TrainingRuns, complete: LogLogModel) -> LogSeconds:
+    """Return focal predictions: T0 is what the complete fit says at each target."""
+    fits: dict[int, LogLogModel | None] = {}
+
+    def fitted(step: int) -> LogLogModel | None:
+        if step not in fits:
+            try:
+                model = FocusedRegression(runs.inputs, focal_time=2.0 ** (step * FOCAL_STEP))
+                found = model.fit_runs(runs).model_
+                fits[step] = found if found.inputs == runs.inputs else None
+            except PredictorError:
+                fits[step] = None
+        return fits[step]
+
+    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        seconds = np.log(complete.seconds(log_q, log_inputs))
+        steps = np.rint(seconds / np.log(2.0) / FOCAL_STEP).astype(int)
+        for step in set(steps.tolist()):
+            model, rows = fitted(step), steps == step
+            if model is not None:
+                seconds[rows] = np.log(model.seconds(log_q[rows], log_inputs[rows]))
+        return seconds
+
+    return log_seconds
+
+
+def _complete(runs: TrainingRuns, form: str) -> LogLogModel | None:
+    """Return the regression of that form on all runs, None if they do not determine it."""
+    try:
+        return choose_model(runs, "linear" if form == LINE else "quadratic", "total").model
+    except PredictorError:
+        return None
+
+
+def fit_members(
+    names: Sequence[str], nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+) -> Members:
+    """Fit every method that the runs allow; from one run up.
+
+    Raises
+    ------
+    PredictorError
+        If a count, time or input is not a finite positive number.
+    """
+    runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
+    if runs.inputs:
+        return _fit_with_inputs(runs)
+    evidence = Evidence(observed_curve(nprocs, runtime))
+    curve = evidence.ordinary
+    on_curve = runs_from_arrays((), curve.nprocs, curve.runtime)
+    return _assemble(runs, on_curve, curve, NO_INPUTS, evidence)
+
+
+def _fit_with_inputs(runs: TrainingRuns) -> Members:
+    """Fit where inputs vary: regressions see them, the others times at their medians."""
+    line = _complete(runs, LINE)
+    reference = np.median(runs.log_inputs, axis=0)
+    if line is None:
+        exponents = np.array([SIZE_EXPONENT if n == "size" else 0.0 for n in runs.inputs])
+        scaling = InputScaling(reference, exponents, learned=False)
+    else:
+        fit = line.parts[0].fit
+        scaling = InputScaling(reference, fit.coefficients[2:], float(np.log(2.0) * fit.spread))
+    scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
+    return _assemble(runs, runs, observed_curve(counts_of(runs.log_q), scaled), scaling)
+
+
+def _assemble(
+    runs: TrainingRuns,
+    regressed: TrainingRuns,
+    curve: ObservedCurve,
+    scaling: InputScaling,
+    evidence: Evidence | None = None,
+) -> Members:
+    """Fit the curve's methods to the curve and the regressions to the runs."""
+    adept = Adept().fit_arrays(curve.nprocs, curve.runtime)
+    methods: dict[str, LogSeconds] = {
+        "adept": _on_curve(adept, scaling),
+        "amdahl": _on_curve(Amdahl().fit_arrays(curve.nprocs, curve.runtime), scaling),
+        "usl": _on_curve(UniversalScalability().fit_arrays(curve.nprocs, curve.runtime), scaling),
+    }
+    for form in (LINE, "quadratic"):
+        complete = _complete(regressed, form)
+        if complete is not None:
+            methods[form] = _regression(complete)
+            if form == LINE and runs.inputs:
+                methods["focused"] = _focused(runs, complete)
+    return Members(methods, curve, runs, scaling, adept, evidence)

@@ -1,0 +1,1 @@
+"""Speedup curves of one application: Amdahl, universal scalability, Downey by least squares."""

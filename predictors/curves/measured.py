@@ -1,0 +1,271 @@
+"""What a model's answers owe to the measurements: they keep to them, and stop at a decline.
+
+One layer for every model of one curve. At a measured count an answer lies between
+min/s and max s of the runs there, with s = exp(2 d) and d the standard deviation of
+ln runtime over repeats; between measured counts the correction that this takes is
+interpolated linearly in ln n; outside them there is none. Where the measured counts
+end in a decline, they are believed there and nothing is claimed beside them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import log
+
+import numpy as np
+from scipy.special import ndtri
+
+from predictors.base import BoolArray, FloatArray, Grade, Remark
+from predictors.observations import ObservedCurve, part_of
+from predictors.remarks import DECLINING
+
+LEAST_SCATTER = 0.02
+"""Standard deviation of ln runtime that repeats are taken to have at least."""
+UNKNOWN_SCATTER = 0.10
+"""The same where nothing repeats."""
+RISE = 0.03
+"""A runtime that ends more than this above the shortest is rising, whatever the scatter."""
+_SAME = 1e-9
+"""Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
+_LARGEST = 700.0
+
+SecondsOf = Callable[[FloatArray], FloatArray]
+
+
+def scatter_reach(curve: ObservedCurve) -> float:
+    """Return ln s = 2 d: how far outside its runs an answer may lie, either way.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> [scatter_reach(observed_curve(counts, [10, 10])) for counts in ([1, 2], [1, 1])]
+    [0.2, 0.04]
+    """
+    if not curve.scatter_degrees_of_freedom:
+        return 2.0 * UNKNOWN_SCATTER
+    return 2.0 * max(curve.log_scatter, LEAST_SCATTER)
+
+
+def decline_start(curve: ObservedCurve) -> int | None:
+    """Return the index of the fastest count if the counts beyond it decline, else None.
+
+    They do where two or more are slower than it, the last by more than 3 % and by
+    more than s.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 13, 15]))
+    1
+    >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 12, 13])) is None  # within s = 1.22
+    True
+    """
+    fastest = int(curve.runtime.argmin())
+    beyond = curve.runtime[fastest + 1 :]
+    if len(beyond) < 2:
+        return None
+    shortest = curve.runtime.item(fastest)
+    rise = log(beyond.item(-1)) - log(shortest)
+    if rise <= max(log(1.0 + RISE), scatter_reach(curve)):
+        return None
+    return fastest if np.count_nonzero(beyond > shortest) >= 2 else None
+
+
+class Evidence:
+    """The measured counts of a curve, as answers keep to them.
+
+    Parameters
+    ----------
+    curve : ObservedCurve
+    exempt : sequence of int
+        Places in the curve of points that answers need not keep to: anomalous ones.
+    alone : sequence of int
+        Places of points that answers keep to at their own counts and not beside them:
+        counts that an application made for other ones is slow on.
+
+    Attributes
+    ----------
+    declines_after : float or None
+        The fastest count, where the counts beyond it decline.
+
+    Examples
+    --------
+    >>> from predictors.observations import observed_curve
+    >>> evidence = Evidence(observed_curve([1, 2, 4], [10.0, 8.0, 7.0]))
+    >>> counts = np.array([1.0, 2.0, 4.0, 8.0])
+    >>> evidence.answers(counts, lambda n: 10.0 / n)[0].round(2).tolist()
+    [10.0, 6.55, 5.73, 1.25]
+    """
+
+    def __init__(
+        self, curve: ObservedCurve, exempt: Sequence[int] = (), alone: Sequence[int] = ()
+    ) -> None:
+        self.curve = curve
+        self._exempt, self._alone = exempt, alone
+        self.start = decline_start(curve)
+        self.declines_after = None if self.start is None else curve.nprocs.item(self.start)
+
+    @cached_property
+    def ordinary(self) -> ObservedCurve:
+        """The measured counts without those that decline."""
+        return part_of(self.curve, ~self.declining(self.curve.nprocs))
+
+    def declining(self, nprocs: FloatArray) -> BoolArray:
+        """Say which counts lie beyond the fastest one of a declining end."""
+        if self.declines_after is None:
+            return np.zeros(nprocs.shape, bool)
+        return np.asarray(nprocs > self.declines_after * (1.0 + _SAME), bool)
+
+    def measured(self, nprocs: FloatArray) -> BoolArray:
+        """Say which counts were measured."""
+        known = self.curve.nprocs
+        place = np.searchsorted(known, nprocs * (1.0 + _SAME), "right") - 1
+        near = known[np.maximum(place, 0)]
+        return np.asarray(np.abs(near - nprocs) <= _SAME * nprocs, bool)
+
+    def answers(self, targets: FloatArray, seconds_of: SecondsOf) -> tuple[FloatArray, FloatArray]:
+        """Return answers that keep to the measurements, and the model's own.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        seconds_of : callable
+            From counts to what the model says, seconds. It is asked once, for the
+            targets and the measured counts next to them.
+        """
+        known, logs, low, high = self._knots
+        place = np.searchsorted(known, targets * (1.0 + _SAME), "right") - 1
+        inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
+        if not inside.any():
+            model = seconds_of(targets)
+            return self._not_below(self._at_lone(model, targets), targets), model
+        left = place[inside]
+        at = np.log(targets[inside]) - logs[left]
+        right = left + (at > _SAME)
+        first, end = left.min(), right.max() + 1
+        predicted = seconds_of(np.concatenate([targets, known[first:end]]))
+        model, there = predicted[: len(targets)], np.log(predicted[len(targets) :])
+        residual = np.minimum(np.maximum(there, low[first:end]), high[first:end]) - there
+        share = at / np.where(right > left, logs[right] - logs[left], 1.0)
+        before, after = residual[left - first], residual[right - first]
+        kept = model.copy()
+        kept[inside] = _moved(model[inside], before + share * (after - before))
+        return self._not_below(self._at_lone(kept, targets), targets), model
+
+    def range(
+        self,
+        targets: FloatArray,
+        answers: tuple[FloatArray, FloatArray],
+        ends: tuple[FloatArray, FloatArray],
+        level: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of a model's range, moved as its answers were; seconds.
+
+        Where a declining end is followed, they are those of a new run beside the others.
+
+        Parameters
+        ----------
+        targets : numpy.ndarray of float, shape (t,)
+        answers : tuple of numpy.ndarray of float, shape (t,), seconds
+            What `answers` returned.
+        ends : tuple of numpy.ndarray of float, shape (t,), seconds
+            Low and high around the model's own answers.
+        level : float
+        """
+        kept, model = answers
+        change = np.where(kept == model, 0.0, np.log(kept) - np.log(model))
+        low, high = (_moved(end, change) for end in ends)
+        if self.start is not None:
+            followed = self.declining(targets) & self.measured(targets)
+            wide = float(np.exp(ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve)))
+            low = np.where(followed, kept / wide, low)
+            high = np.where(followed, kept * wide, high)
+        return np.minimum(low, kept), np.maximum(high, kept)
+
+    def declining_grades(self, targets: FloatArray) -> list[Grade]:
+        """Return the grades of targets in or beyond a declining end."""
+        return ["warning" if known else "unusable" for known in self.measured(targets).tolist()]
+
+    def remarks(self, targets: FloatArray) -> list[Remark]:
+        """Say which distinct targets lie in or beyond a declining end."""
+        out = targets[self.declining(targets)]
+        if self.declines_after is None or not len(out):
+            return []
+        curve, start = self.curve, self.start
+        assert start is not None
+        text = (
+            f"the runtime rises beyond {self.declines_after:g} processors, from "
+            f"{curve.runtime[start]:.4g} s there to {curve.runtime[-1]:.4g} s on "
+            f"{curve.nprocs[-1]:g}: "
+        )
+        found = []
+        for target, grade in zip(out.tolist(), self.declining_grades(out), strict=True):
+            own = "there the measured runtimes are repeated"
+            if grade == "unusable":
+                own = "where nothing was measured there, nothing is predicted"
+            found.append(Remark(grade, DECLINING, text + own, None, target))
+        return found
+
+    @cached_property
+    def _knots(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Counts that answers keep to, ln of them, and the ends of ln runtime there."""
+        low, high = self._bounds
+        known = self.curve.nprocs
+        apart = [*self._exempt, *self._lone]
+        if apart:
+            held = np.ones(len(low), bool)
+            held[apart] = False
+            known, low, high = known[held], low[held], high[held]
+        return known, np.log(known), low, high
+
+    @cached_property
+    def _lone(self) -> list[int]:
+        """Places of points that say nothing of the counts beside them, spikes among them.
+
+        A spike is slower by more than s than a smaller count and than a larger one.
+        """
+        runtime = self.curve.runtime
+        end = len(runtime) - 1 if self.start is None else self.start
+        inner = runtime[1:end]
+        before = np.minimum.accumulate(runtime)[: len(inner)]
+        after = np.minimum.accumulate(runtime[end:0:-1])[::-1][1:]
+        spikes = np.log(inner / np.maximum(before, after)) > scatter_reach(self.curve)
+        found = set(self._alone) | set((np.flatnonzero(spikes) + 1).tolist())
+        return sorted(found - set(self._exempt))
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Least and greatest ln runtime of an answer at each measured count."""
+        curve = self.curve
+        reach = scatter_reach(curve) * (1.0 - _SAME)
+        low, high = np.log(curve.shortest) - reach, np.log(curve.longest) + reach
+        if self.start is not None:
+            low[self.start + 1 :] = high[self.start + 1 :] = np.log(curve.runtime[self.start + 1 :])
+        return low, high
+
+    def _at_lone(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
+        """Keep answers at the lone points to these."""
+        if not self._lone:
+            return seconds
+        low, high = self._bounds
+        seconds = seconds.copy()
+        for place in self._lone:
+            count = self.curve.nprocs[place]
+            here = np.abs(targets - count) <= _SAME * count
+            seconds[here] = np.clip(seconds[here], np.exp(low[place]), np.exp(high[place]))
+        return seconds
+
+    def _not_below(self, seconds: FloatArray, targets: FloatArray) -> FloatArray:
+        """Hold answers in a declining end above the shortest runtime, past it at the last."""
+        declining = self.declining(targets)
+        if self.start is None or not declining.any():
+            return seconds
+        runtime = self.curve.runtime
+        held = np.maximum(seconds, runtime[self.start])
+        past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
+        return np.where(past, runtime[-1], np.where(declining, held, seconds))
+
+
+def _moved(seconds: FloatArray, change: FloatArray) -> FloatArray:
+    """Return seconds with their logarithms moved, finite and positive; unchanged by zero."""
+    moved = np.exp(np.minimum(np.maximum(np.log(seconds) + change, -_LARGEST), _LARGEST))
+    return np.asarray(np.where(change == 0.0, seconds, moved), float)

@@ -1,0 +1,245 @@
+"""The next cycle of a run from its cycles so far: the online mode of Mathis & Kerbyson."""
+
+from numbers import Integral
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from predictors.base import Remark
+from predictors.cycles.offline import OfflineCyclePredictor
+from predictors.errors import NotFittedError, PredictorError
+
+FloatArray = NDArray[np.float64]
+
+KEPT_ERRORS = 64
+"""How many of the latest errors the range of a prediction is taken from."""
+
+
+def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return cycles as two rows of floats, or refuse them."""
+    given, taken = np.asarray(cells, dtype=float), np.asarray(seconds, dtype=float)
+    if given.ndim and taken.ndim and given.shape != taken.shape:
+        raise PredictorError(
+            f"cells and seconds must be as many, got shapes {given.shape} and {taken.shape}"
+        )
+    size, time = np.broadcast_arrays(np.atleast_1d(given), taken)
+    for name, values in (("cells", size), ("seconds", time)):
+        bad = ~(np.isfinite(values) & (values > 0))
+        if bad.any():
+            raise PredictorError(f"{name} must be positive and finite, got {values[bad][0]}")
+    return size.ravel(), time.ravel()
+
+
+class OnlineCyclePredictor:
+    """Time per cell over a window of past cycles, times the cells of the next.
+
+    The time per cell is the sum of measured times over the sum of cells in the
+    window. With all cycles in it the prediction follows a change slowly; with
+    the last alone it follows within a cycle, and hides a disturbance.
+
+    Parameters
+    ----------
+    window : int, optional
+        How many past cycles count, at least 1; all of them by default.
+    fallback : OfflineCyclePredictor, optional
+        Asked before the first cycle; fitted. Without it there is no prediction
+        then.
+    nprocs : int
+        Processors of the run, for the fallback.
+
+    Attributes
+    ----------
+    cycles_ : int
+        Cycles seen.
+
+    Raises
+    ------
+    PredictorError
+        If the window or `nprocs` is below 1.
+
+    References
+    ----------
+    M. M. Mathis and D. J. Kerbyson, "Dynamic performance prediction of an
+    adaptive mesh application", section 2.
+
+    Examples
+    --------
+    >>> model = OnlineCyclePredictor(window=2).update([100, 200], [1.0, 2.3])
+    >>> model.predict(cells=[300, 600]).round(3).tolist()
+    [3.3, 6.6]
+    """
+
+    def __init__(
+        self,
+        window: int | None = None,
+        fallback: OfflineCyclePredictor | None = None,
+        nprocs: int = 1,
+    ) -> None:
+        if window is not None and (not isinstance(window, Integral) or window < 1):
+            raise PredictorError(
+                f"window must be at least 1 cycle, whole, or None for all, got {window}"
+            )
+        if nprocs < 1:
+            raise PredictorError(f"nprocs must be at least 1, got {nprocs}")
+        self.window = window
+        self.fallback = fallback
+        self.nprocs = nprocs
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all cycles."""
+        self.cycles_ = 0
+        self._cells = self._seconds = np.empty(0)
+        self._before = (0.0, 0.0)
+        self._errors = np.empty(0)
+
+    def update(self, cells: ArrayLike, seconds: ArrayLike) -> Self:
+        """Take in finished cycles, one or many, in their order.
+
+        Parameters
+        ----------
+        cells : array_like of float
+            Cells on the fullest processor.
+        seconds : array_like of float
+            Measured time of each cycle.
+
+        Raises
+        ------
+        PredictorError
+            If a value is not positive and finite.
+        """
+        self.follow(cells, seconds)
+        return self
+
+    def follow(self, cells: ArrayLike, seconds: ArrayLike) -> FloatArray:
+        """Take in finished cycles and return what was predicted before each.
+
+        The same as `predict` and `update` in turn, in one go.
+
+        Parameters and errors are those of `update`.
+
+        Returns
+        -------
+        numpy.ndarray of float, shape (k,), seconds
+            NaN for a first cycle without a fallback.
+        """
+        size, time = _rows(cells, seconds)
+        known = self._cells.size
+        all_cells = np.concatenate((self._cells, size))
+        all_seconds = np.concatenate((self._seconds, time))
+        ends = np.arange(known, all_cells.size)
+        starts = np.zeros_like(ends) if self.window is None else np.maximum(ends - self.window, 0)
+        rates = self._sums(all_seconds, starts, ends, 0) / self._sums(all_cells, starts, ends, 1)
+        predicted = rates * size
+        if self.cycles_ == 0 and size.size:
+            predicted[0] = np.nan
+            if self.fallback is not None:
+                predicted[0] = float(self.fallback.predict(self.nprocs, cells=size[0]))
+        self._keep(all_cells, all_seconds)
+        errors = np.log(time / predicted)
+        self._errors = np.concatenate((self._errors, errors[np.isfinite(errors)]))[-KEPT_ERRORS:]
+        self.cycles_ += size.size
+        return np.asarray(predicted)
+
+    def _sums(
+        self, values: FloatArray, starts: NDArray[np.int64], ends: NDArray[np.int64], which: int
+    ) -> FloatArray:
+        """Return sums of `values` over each [start, end), with what was let go before."""
+        if self.window == 1:
+            sums = values[np.maximum(ends - 1, 0)]
+        else:
+            total = np.concatenate(([0.0], np.cumsum(values)))
+            sums = total[ends] - total[starts] + self._before[which]
+        # An empty window has no sum: NaN keeps the division quiet.
+        return np.where((ends > starts) | (self._before[which] > 0), sums, np.nan)
+
+    def _keep(self, cells: FloatArray, seconds: FloatArray) -> None:
+        """Hold on to the window alone; to two sums where the window is everything."""
+        if self.window is None:
+            self._before = (
+                self._before[0] + float(seconds.sum()),
+                self._before[1] + float(cells.sum()),
+            )
+            self._cells = self._seconds = np.empty(0)
+        else:
+            self._cells, self._seconds = cells[-self.window :], seconds[-self.window :]
+
+    def seconds_per_cell(self) -> float:
+        """Return the time per cell over the window.
+
+        Raises
+        ------
+        NotFittedError
+            Before the first cycle.
+        """
+        if self.cycles_ == 0:
+            raise NotFittedError("OnlineCyclePredictor has seen no cycle yet, and has no fallback")
+        if self.window is None:
+            return self._before[0] / self._before[1]
+        return float(self._seconds.sum() / self._cells.sum())
+
+    @property
+    def recent_cells(self) -> FloatArray:
+        """Cells of the cycles in the window; empty where the window is everything."""
+        return self._cells
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the log errors of the last predictions; 0 before the third."""
+        return float(self._errors.std(ddof=1)) if self._errors.size > 1 else 0.0
+
+    def predict(self, *, cells: ArrayLike) -> FloatArray:
+        """Return the time of the next cycle for each number of cells, seconds.
+
+        Raises
+        ------
+        NotFittedError
+            Before the first cycle, without a fallback.
+        PredictorError
+            If a number of cells is not positive.
+        """
+        size = np.asarray(cells, dtype=float)
+        wrong = ~((size > 0) & np.isfinite(size))
+        if wrong.any():
+            raise PredictorError(f"cells must be positive and finite, got {size[wrong].item(0)}")
+        if self.cycles_ == 0 and self.fallback is not None:
+            return self.fallback.predict(self.nprocs, cells=size)
+        return np.asarray(self.seconds_per_cell() * size)
+
+    def predict_range(
+        self, level: float = 0.8, *, cells: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the low and high ends in which the next cycle lies with `level`.
+
+        From the errors of the last predictions, log-normal around their mean.
+
+        Raises
+        ------
+        NotFittedError
+            Before the third cycle.
+        PredictorError
+            If `level` is not between 0 and 1, or as `predict`.
+        """
+        if not 0.0 < level < 1.0:
+            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        if self._errors.size < 2:
+            raise NotFittedError("a range needs at least 3 cycles")
+        middle = self.predict(cells=cells)
+        bias = self._errors.mean()
+        half = ndtri(0.5 + level / 2.0) * self.spread * np.sqrt(1.0 + 1.0 / self._errors.size)
+        return middle * np.exp(bias - half), middle * np.exp(bias + half)
+
+    def reliability(self) -> list[Remark]:
+        """Say how far to trust the next prediction."""
+        if self.cycles_ == 0:
+            return [Remark("unusable", "no_cycles", "no cycle has been measured yet")]
+        if self.cycles_ < 3:
+            return [Remark("warning", "few_cycles", f"only {self.cycles_} cycles measured")]
+        recent = self._errors[-3:]
+        spread = max(float(1.4826 * np.median(np.abs(self._errors))), 0.01)
+        if recent.size == 3 and float(np.abs(np.median(recent))) > 3.0 * spread:
+            text = f"the last 3 cycles were off by {np.expm1(np.median(recent)):+.0%}"
+            return [Remark("warning", "drifting", text)]
+        return []

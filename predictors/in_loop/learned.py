@@ -1,0 +1,305 @@
+"""Learning in the loop: one fitted curve per application, from the runs seen so far."""
+
+from copy import copy
+from math import isnan
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.base import (
+    BoolArray,
+    Explanation,
+    FloatArray,
+    IntArray,
+    Observation,
+    Remark,
+)
+from predictors.errors import PredictorError
+from predictors.in_loop.per_application import PerApplication, or_unit
+from predictors.in_loop.residuals import KEPT_RUNS, MeasuredCounts
+from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
+from predictors.remarks import UNUSABLE, gravest
+
+
+class CurveModel(Protocol):
+    """A model of runtime over processor counts that takes arrays."""
+
+    def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
+        """Learn from runs, an entry a run."""
+        ...
+
+    def predict_model(self, nprocs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, finite and positive."""
+        ...
+
+    def reliability(self, nprocs: ArrayLike) -> list[Remark]:
+        """Say how far to trust the predictions."""
+        ...
+
+
+@runtime_checkable
+class FastCurveModel(Protocol):
+    """A model that takes merged runs, and grades counts for less than remarks on them cost."""
+
+    def fit_observed(self, curve: ObservedCurve) -> Self:
+        """Learn from runs that are already merged to one runtime a count."""
+        ...
+
+    def grades(self, nprocs: ArrayLike) -> list[str]:
+        """Return the worst grade of the remarks about each count, empty without any."""
+        ...
+
+
+class Family(Protocol):
+    """The counts that an application is made for, such as `predictors.Adept.feasible_`."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any count is left out."""
+        ...
+
+    def holds(self, nprocs: ArrayLike) -> BoolArray:
+        """Say which counts belong to it."""
+        ...
+
+
+class History:
+    """The runs of one application (and size class), and the model fitted to them.
+
+    All counts that were ever asked for are predicted, and graded, at once after a fit.
+    What is believed is the model's answer as the runs kept correct it, those that came
+    after the fit among them; see `predictors.in_loop.residuals`.
+
+    Parameters
+    ----------
+    model : CurveModel
+        Where a fit begins; it is copied, never fitted itself.
+    tolerance : float
+        How far the mean at a count may move, relatively, before a new fit.
+    """
+
+    def __init__(self, model: CurveModel, tolerance: float) -> None:
+        self._prototype = model
+        self._is_fast = isinstance(model, FastCurveModel)
+        self._tolerance = tolerance
+        self._runs: dict[int, list[float]] = {}
+        self._totals: dict[int, tuple[int, float]] = {}
+        self._fitted_means: dict[int, float] = {}
+        self._merged: dict[int, Merged] = {}
+        self._model: CurveModel | None = None
+        self._asked: set[int] = set()
+        self._predicted = np.zeros(0)
+        self._measured = MeasuredCounts()
+        self._is_compared = False
+        self._grades: dict[int, str] = {}
+        self._judged: dict[int, tuple[str, str]] = {}
+        self._wanted: dict[int, int | None] = {}
+        self._family: Family | None = None
+        self.number = 0
+
+    @property
+    def counts(self) -> int:
+        """How many different processor counts were seen."""
+        return len(self._runs)
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of ln runtime between runs at one count."""
+        return self._measured.scatter
+
+    def add(self, run: Observation) -> bool:
+        """Add a run; True if what was last predicted no longer stands.
+
+        One that took no time tells nothing.
+        """
+        nprocs, runtime = run.nprocs, run.runtime / or_unit(run.size)
+        if not runtime > 0.0:
+            return False
+        self.number += 1
+        is_new = nprocs not in self._runs
+        runs = self._runs.setdefault(nprocs, [])
+        runs.append(runtime)
+        if len(runs) > KEPT_RUNS:
+            del runs[0]
+        self._measured.add(nprocs, runtime)
+        self._merged.pop(nprocs, None)
+        number, total = self._totals.get(nprocs, (0, 0.0))
+        self._totals[nprocs] = (number + 1, total + runtime)
+        fitted = self._fitted_means.get(nprocs)
+        mean = (total + runtime) / (number + 1)
+        if fitted is not None and abs(mean - fitted) <= self._tolerance * fitted:
+            return False
+        was_asked = self._model is not None
+        self._model = None
+        return is_new or was_asked
+
+    def believe(self, counts: IntArray, size: float) -> FloatArray:
+        """Return the believed runtimes of a job of that size at each count; fit if need be."""
+        model = self._fitted()
+        if not self._is_compared or (counts.item(-1) if len(counts) == 1 else counts.max()) >= (
+            self._predicted.size
+        ):
+            self._ask(model, counts)
+        values = self._measured.believed(self._predicted, counts)
+        if isnan(values.sum()):
+            self._ask(model, counts)
+            values = self._measured.believed(self._predicted, counts)
+        return values * or_unit(size)
+
+    def _ask(self, model: CurveModel, counts: IntArray) -> None:
+        """Ask the model about these counts, the measured ones and all others asked so far."""
+        self._asked.update(counts.tolist(), self._runs)
+        targets = np.array(sorted(self._asked))
+        if targets[-1] >= self._predicted.size:
+            self._predicted = np.full(2 * targets[-1] + 1, np.nan)
+        self._predicted[targets] = model.predict_model(targets)
+        self._measured.compare(self._predicted)
+        self._is_compared = True
+
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation:
+        """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        grade, code = self.judge(nprocs)
+        runs = self._measured.number(nprocs)
+        mean = self._measured.mean(nprocs) * or_unit(size)
+        return Explanation(method, self.number, grade, code, runs, mean)
+
+    def judge(self, nprocs: int) -> tuple[str, str]:
+        """Return grade and code of the worst remark about a count, empty without any.
+
+        A fast model's remarks are made, for the code, where its grade is ``unusable`` alone.
+        """
+        found = self._judged.get(nprocs)
+        if found is None:
+            grade = self._grade(nprocs) if self._is_fast else UNUSABLE
+            found = grade, ""
+            if grade == UNUSABLE:
+                found = gravest(self._fitted().reliability(np.array([nprocs])))
+            self._judged[nprocs] = found
+        return found
+
+    def _grade(self, nprocs: int) -> str:
+        """Return a fast model's grade of a count; it grades all counts asked for at once."""
+        if nprocs not in self._grades:
+            model = self._fitted()
+            self._asked.add(nprocs)
+            targets = sorted(self._asked)
+            grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
+            self._grades = dict(zip(targets, grades, strict=True))
+        return self._grades[nprocs]
+
+    def wanted(self, nprocs: int) -> int | None:
+        """Return the count that the model would have measured next; None if it is content."""
+        if nprocs not in self._wanted:
+            remarks = self._fitted().reliability(np.array([nprocs]))
+            self._wanted[nprocs] = next((r.measure_at for r in remarks if r.measure_at), None)
+        return self._wanted[nprocs]
+
+    def offered(self, counts: IntArray) -> BoolArray | None:
+        """Return which counts the application is made for; None if nothing is known of that."""
+        self._fitted()
+        return None if self._family is None else self._family.holds(counts)
+
+    def _fitted(self) -> CurveModel:
+        if self._model is None:
+            self._model = self._fit(copy(self._prototype))
+            family: Family | None = getattr(self._model, "feasible_", None)
+            self._family = family if family is not None and family.restricts else None
+            self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
+            self._predicted.fill(np.nan)
+            self._is_compared = False
+            self._grades, self._judged = {}, {}
+            self._wanted.clear()
+        return self._model
+
+    def _fit(self, model: CurveModel) -> CurveModel:
+        if not self._is_fast:
+            counts = [n for n, runs in self._runs.items() for _ in runs]
+            runtimes = [t for runs in self._runs.values() for t in runs]
+            return model.fit_arrays(np.array(counts), np.array(runtimes))
+        for nprocs, runs in self._runs.items():
+            if nprocs not in self._merged:
+                self._merged[nprocs] = merge_repeats(runs)
+        fitted: CurveModel = model.fit_observed(merged_curve(self._merged))  # type: ignore[attr-defined]
+        return fitted
+
+
+class CurvePerApplication(PerApplication[History]):
+    """Learn one curve per application from finished runs, and predict with it.
+
+    Where sizes are known, runs are pooled as runtime / size. Where they are
+    hidden, there is a curve per size class, or, without classes, one for all
+    runs of the application. A curve is fitted anew when a new count appears or
+    a count's mean has moved by more than `tolerance`, and not before somebody
+    asks for it. Of each count the last 16 runs are kept; every one of them
+    corrects the curve at its count and between counts (`predictors.in_loop.residuals`).
+
+    Parameters
+    ----------
+    model : CurveModel
+        Such as `predictors.Adept`.
+    method, calibration, charge
+        As `PerApplication` has them.
+    min_counts : int
+        Distinct counts that must have been seen before there is a prediction.
+    tolerance : float
+    scatter : float
+        Standard deviation of ln runtime between runs at one count, above 0, beyond which
+        runs say nothing of the next one: there is no curve then, as with too few counts.
+
+    Examples
+    --------
+    >>> from predictors.base import VisibleJobs
+    >>> from predictors.curves.amdahl import Amdahl
+    >>> predictor = CurvePerApplication(Amdahl(), "amdahl", min_counts=2)
+    >>> nothing = np.array([np.nan])
+    >>> zero = np.array([0])
+    >>> predictor.attach(VisibleJobs(zero, zero - 1, nothing, zero, zero + 4, nothing))
+    >>> predictor.curve(0, np.array([4])) is None
+    True
+    >>> for n, t in ((1, 110.0), (4, 35.0)):
+    ...     changed = predictor.observe(Observation(0, -1, np.nan, n, t, 0.0))
+    >>> predictor.curve(0, np.array([1, 2, 4])).round(6).tolist()
+    [110.0, 60.0, 35.0]
+    """
+
+    def __init__(
+        self,
+        model: CurveModel,
+        method: str,
+        calibration: int | None = None,
+        charge: bool = True,
+        min_counts: int = 3,
+        tolerance: float = 0.02,
+        scatter: float = 0.5,
+    ) -> None:
+        super().__init__(method, calibration, charge)
+        if min_counts < 1:
+            raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
+        if not tolerance >= 0:
+            raise PredictorError(f"tolerance must be at least 0, got {tolerance}")
+        if not scatter > 0:
+            raise PredictorError(f"scatter must be above 0, got {scatter}")
+        self.model = model
+        self.min_counts = min_counts
+        self.tolerance = tolerance
+        self.scatter = scatter
+
+    def _begin(self, run: Observation) -> History:
+        return History(self.model, self.tolerance)
+
+    def _suffices(self, history: History) -> bool:
+        return history.counts >= self.min_counts and history.scatter <= self.scatter
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for; None if all are alike."""
+        history = self._history(job)
+        return None if history is None else history.offered(counts)
+
+    def wanted(self, job: int, nprocs: int) -> int | None:
+        """Return the count that should be measured next to predict better at a count.
+
+        None where the model is content or knows nothing yet.
+        """
+        history = self._history(job)
+        return None if history is None else history.wanted(nprocs)

@@ -1,0 +1,107 @@
+"""The consensus in the loop: each method weighs by its past errors, here and elsewhere."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from predictors.base import Observation, VisibleJobs
+from predictors.consensus.combination import Consensus
+from predictors.consensus.weighting import ErrorMemory
+from predictors.in_loop.learned import CurveModel, CurvePerApplication, History
+from predictors.in_loop.per_application import or_unit
+
+
+class RememberingHistory(History):
+    """The runs of one application, and the consensus fitted to them, which knows past errors.
+
+    Parameters
+    ----------
+    model : Consensus
+        Where a fit begins; it is copied, never fitted itself.
+    tolerance : float
+        How far the mean at a count may move, relatively, before a new fit.
+    memory : ErrorMemory
+        Of all applications.
+    """
+
+    def __init__(self, model: Consensus, tolerance: float, memory: ErrorMemory) -> None:
+        super().__init__(model, tolerance)
+        self._memory = memory
+        self._seconds: dict[int, dict[str, float]] = {}
+
+    def add(self, run: Observation) -> bool:
+        """Add a run, and the errors of the standing fit, which has not seen it."""
+        self._application = run.application
+        self._record(run.application, run.nprocs, run.runtime / or_unit(run.size))
+        return super().add(run)
+
+    def _record(self, application: Hashable, nprocs: int, runtime: float) -> None:
+        """Note how far each method was off a run."""
+        model = self._model
+        if not isinstance(model, Consensus):
+            return
+        seconds = self._seconds.get(nprocs)
+        if seconds is None:
+            predicted = model.member_predictions([nprocs])
+            seconds = {name: row.item(0) for name, row in predicted.items()}
+            self._seconds[nprocs] = seconds
+        errors = {name: float(np.log(value / runtime)) for name, value in seconds.items()}
+        self._memory.record(application, errors)
+
+    def _fit(self, model: CurveModel) -> CurveModel:
+        assert isinstance(model, Consensus)
+        model.memory, model.application = self._memory, self._application
+        self._seconds = {}
+        return super()._fit(model)
+
+
+class ConsensusPerApplication(CurvePerApplication):
+    """Learn one consensus per application, and how far its methods have been off.
+
+    Before a finished run joins the runs of its application, every method of the
+    standing fit is compared with it. Weights follow these errors
+    (`predictors.ErrorMemory`) from the next fit on, those of other applications
+    counting where there are few of this one's.
+
+    Parameters
+    ----------
+    model : Consensus
+    method, calibration, charge, min_counts, tolerance, scatter
+        As `CurvePerApplication` has them.
+    memory : bool
+        Whether past errors count.
+
+    Examples
+    --------
+    >>> predictor = ConsensusPerApplication(Consensus(), "consensus")
+    >>> nothing, zero = np.array([np.nan]), np.array([0])
+    >>> predictor.attach(VisibleJobs(zero, zero - 1, nothing, zero, zero + 4, nothing))
+    >>> for n, t in ((1, 100.0), (2, 51.0), (4, 26.5)):
+    ...     changed = predictor.observe(Observation(0, -1, np.nan, n, t, 0.0))
+    >>> bool(12.5 < predictor.curve(0, np.array([8]))[0] < 15.0)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Consensus,
+        method: str,
+        calibration: int | None = None,
+        charge: bool = True,
+        min_counts: int = 1,
+        tolerance: float = 0.02,
+        scatter: float = 0.5,
+        memory: bool = True,
+    ) -> None:
+        super().__init__(model, method, calibration, charge, min_counts, tolerance, scatter)
+        self.memory, self._consensus = memory, model
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations and errors."""
+        self.errors_ = ErrorMemory()
+        super().attach(jobs)
+
+    def _begin(self, run: Observation) -> History:
+        if not self.memory:
+            return super()._begin(run)
+        return RememberingHistory(self._consensus, self.tolerance, self.errors_)

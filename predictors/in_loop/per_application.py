@@ -1,0 +1,110 @@
+"""What every predictor that learns per application does alike in the loop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from math import isnan
+from typing import Generic, Protocol, TypeVar
+
+from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.errors import PredictorError
+
+
+class RunHistory(Protocol):
+    """The finished runs of one pool, and the model fitted to them."""
+
+    def add(self, run: Observation) -> bool:
+        """Add a run; True if what was last predicted no longer stands."""
+        ...
+
+    def believe(self, counts: IntArray, size: float) -> FloatArray | None:
+        """Return the believed runtimes of a job of that size (NaN where hidden) at each count."""
+        ...
+
+    def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
+        """Say what the belief about such a job rests on; None if there is none."""
+        ...
+
+
+History = TypeVar("History", bound=RunHistory)
+
+
+def or_unit(size: float) -> float:
+    """Return a size, 1 where it is hidden."""
+    return 1.0 if isnan(size) else size
+
+
+class PerApplication(ABC, Generic[History]):
+    """Learn from finished runs, with a history for each pool of runs that tell of a job.
+
+    Where sizes are known an application is one pool. Where they are hidden each size
+    class is one, or, without classes, all runs of the application are. Where a pool's
+    runs do not suffice yet, the request stands.
+
+    Parameters
+    ----------
+    method : str
+        Its name in ``predictions.parquet``.
+    calibration : int or None
+        Runs per application before the start; 0 learns online alone; None leaves
+        it to the simulator, which takes 3 on models and 0 on files.
+    charge : bool
+        Whether calibration runs are submitted as jobs.
+    """
+
+    learns = True
+
+    def __init__(self, method: str, calibration: int | None, charge: bool) -> None:
+        if calibration is not None and calibration < 0:
+            raise PredictorError(f"calibration must be at least 0, got {calibration}")
+        self.method = method
+        self.calibration = calibration
+        self.charge = charge
+        self._histories: dict[Hashable, History] = {}
+
+    @abstractmethod
+    def _begin(self, run: Observation) -> History:
+        """Return the empty history of the pool that a run belongs to."""
+
+    def _suffices(self, history: History) -> bool:
+        """Return whether the runs of a pool are enough, and alike enough, for a belief."""
+        return True
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs; forget all observations."""
+        self._histories = {}
+        self._size: list[float] = jobs.size.tolist()
+        self._application: list[int] = jobs.application.tolist()
+        self._size_class: list[int] = jobs.size_class.tolist()
+
+    def observe(self, observation: Observation) -> bool:
+        """Take in a finished run; True if beliefs about its application changed."""
+        pool = _pool(observation.application, observation.size_class, observation.size)
+        history = self._histories.get(pool)
+        if history is None:
+            history = self._histories[pool] = self._begin(observation)
+        sufficed = self._suffices(history)
+        changed = history.add(observation)
+        suffices = self._suffices(history)
+        return suffices != sufficed or (changed and suffices)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes of a job at each count, None if too little was seen."""
+        history = self._history(job)
+        return None if history is None else history.believe(counts, self._size[job])
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say on how many runs a belief rests, and how the model grades it."""
+        history, found = self._history(job), None
+        if history is not None:
+            found = history.explain(self.method, nprocs, self._size[job])
+        return Explanation("requested_time", 0, "") if found is None else found
+
+    def _history(self, job: int) -> History | None:
+        """Return the history that tells of a job, None if its runs do not suffice."""
+        pool = _pool(self._application[job], self._size_class[job], self._size[job])
+        history = self._histories.get(pool)
+        return history if history is not None and self._suffices(history) else None
+
+
+def _pool(application: int, size_class: int, size: float) -> Hashable:
+    return application if not isnan(size) else (application, size_class)

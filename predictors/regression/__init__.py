@@ -1,0 +1,1 @@
+"""Log-log regressions over processors and sizes, after Barnes et al. and Garren."""

@@ -1,0 +1,325 @@
+"""Focused regression and time-constrained scaling (Garren 2010)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, Remark
+from predictors.errors import NotFittedError, PredictorError
+from predictors.least_squares import (
+    LeastSquares,
+    cooks_distance,
+)
+from predictors.regression.focal_kernels import (
+    FocalRegion,
+    distance_weights,
+    focal_region,
+    linear_parts,
+    within_bands,
+    within_time,
+)
+from predictors.regression.inputs import checked_choice
+from predictors.regression.loglog import LogLogModel, PartName, design_matrix
+from predictors.regression.model_choice import (
+    Choice,
+    check_determined,
+    name_collinear,
+    note_on_parts,
+    refusal,
+    time_part,
+)
+from predictors.regression.predictor import LogLogPredictor
+from predictors.regression.qr import (
+    DETERMINED,
+    coefficients_of,
+    collinear_column,
+    design_factor,
+)
+from predictors.regression.training_runs import (
+    OPTIONAL_INPUT,
+    TrainingRuns,
+    checked,
+    runs_from_arrays,
+    runs_from_frame,
+    without_constants,
+)
+from predictors.regression.validation import (
+    choice_remarks,
+    fit_remarks,
+    focal_tolerance,
+)
+from predictors.remarks import worst_grade
+
+Influence = Literal["flag", "drop"]
+Focus = Literal["region", "weights"]
+
+
+def influential_rows(
+    runs: TrainingRuns, weights: FloatArray | None = None
+) -> tuple[np.ndarray, FloatArray]:
+    """Return which rows exceed Cook's D of 2p/n in the linear fit to total time, and all D.
+
+    p counts the intercept (GARREN section 4.2). D is NaN, and no row flagged, where no
+    degree of freedom is left.
+    """
+    known, runtime, _ = runs.arrays
+    check_determined(runs, "linear")
+    design = design_matrix(runs.log_q, runs.log_inputs, False)
+    response = np.log2(runtime)
+    upper = design_factor(known, response, np.empty(0) if weights is None else weights, False)
+    which = collinear_column(upper)
+    if which != DETERMINED:
+        raise name_collinear(runs, which)
+    model = LeastSquares(upper, design.shape[1], design.shape[0])
+    distance = cooks_distance(model, design, response, weights)
+    flagged: np.ndarray = distance > 2.0 * design.shape[1] / runs.rows
+    return flagged, distance
+
+
+def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
+    """Fit LT = b0 + b1·LP + Σ b·LX to the total, or to both parts of a split.
+
+    Apart where communication is more than half of the time at the largest count.
+    """
+    known, runtime, splits = runs.arrays
+    failed, way, done, gap, uppers = linear_parts(
+        known, runtime, splits, np.empty(0) if weights is None else weights
+    )
+    if failed != DETERMINED:
+        raise refusal(runs, failed, "linear")
+    width = known.shape[0] + 1
+    names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
+    parts = tuple(
+        time_part(name, upper, runs.rows, width, width)
+        for name, upper in zip(names, uppers[: len(names)], strict=True)
+    )
+    coefficients = coefficients_of(uppers, np.full(2, width), len(parts))
+    model = LogLogModel(parts, runs.inputs, known.T, coefficients)
+    if way < 0:
+        return Choice(model, "total")
+    why = "communication is more than half of the time at the largest count"
+    return Choice(model, list(runs.splits)[way], why, note_on_parts(done, gap))
+
+
+class FocusedRegression(LogLogPredictor):
+    """Regress log2 time on log2 processors and inputs, near the time of interest.
+
+    LT = b0 + b1·LP + b2·LSZ on runs whose time lies near a focal time T0, on runs
+    that meet a condition, or on all runs (GARREN sections 3.1, 3.2 and 3.4.3). Its
+    main use is time-constrained scaling: `solve_size` gives the size that takes a
+    wanted time on a larger machine.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Names of the input columns; ``size`` is used where the observations have it.
+    focal_time : float or None
+        T0 in seconds; None for the complete training set.
+    tolerance : float
+        Half-width h of the focal region in log2 units: 0.3 is 23 %.
+    influence : {"flag", "drop"}
+        Whether runs with Cook's D above 2p/n are only reported, or dropped once.
+    focus : {"region", "weights"}
+        Runs within the tolerance alone, or all runs with weights that fall with
+        the distance of their log time from T0.
+    condition : mapping of str to float, optional
+        Columns and the values they must be near, such as ``{"pd_ratio": 1.0}``.
+    band : float
+        How near, in log2 units: 1 is the thesis's k ± 1; 0 is equality.
+
+    Attributes
+    ----------
+    coefficients_ : numpy.ndarray
+        b0, b1 and the inputs' in order.
+    region_ : FocalRegion
+        Which runs were in focus, and whether it had to be widened.
+    cooks_distance_, influential_ : numpy.ndarray
+        Cook's D of the runs in focus, and which exceed 2p/n.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"nprocs": [16, 16, 64, 64, 256, 256],
+    ...                      "size": [1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7]})
+    >>> runs["runtime"] = 1e-3 * runs["size"] / runs["nprocs"]
+    >>> model = FocusedRegression(focal_time=100.0).fit(runs)
+    >>> model.solve_size(100.0, [512]).round().tolist()
+    [51200000.0]
+    """
+
+    region_: FocalRegion
+    _in_focus: tuple[TrainingRuns, FloatArray | None]
+    _influence: tuple[np.ndarray, FloatArray] | None
+
+    def __init__(
+        self,
+        inputs: Sequence[str] = OPTIONAL_INPUT,
+        focal_time: float | None = None,
+        tolerance: float = 0.3,
+        influence: Influence = "flag",
+        focus: Focus = "region",
+        condition: Mapping[str, float] | None = None,
+        band: float = 1.0,
+    ) -> None:
+        super().__init__(inputs)
+        if focal_time is not None and not 0.0 < focal_time < np.inf:
+            raise PredictorError(f"focal_time must be positive seconds or None, got {focal_time}")
+        if not 0.0 < tolerance < np.inf:
+            raise PredictorError(f"tolerance must be positive (log2 units), got {tolerance}")
+        if not band >= 0.0:
+            raise PredictorError(f"band must not be negative (log2 units), got {band}")
+        for name, value in (condition or {}).items():
+            if not 0.0 < value < np.inf:
+                raise PredictorError(f"condition {name}={value}: the value must be positive")
+        self.focal_time, self.tolerance = focal_time, tolerance
+        self.influence = cast(Influence, checked_choice("influence", influence, ("flag", "drop")))
+        self.focus = cast(Focus, checked_choice("focus", focus, ("region", "weights")))
+        self.condition, self.band = dict(condition or {}), band
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Fit to a table with columns ``nprocs``, ``runtime``, inputs and conditions.
+
+        Raises
+        ------
+        PredictorError
+            If columns are missing, no run meets the condition, values have no
+            logarithm, inputs are collinear, or there are too few counts or rows.
+        """
+        if self.condition:
+            observations = observations[self._meets(observations)]
+            if observations.empty:
+                raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
+        return self.fit_runs(runs_from_frame(observations, self.inputs))
+
+    def fit_arrays(
+        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+    ) -> Self:
+        """Fit to arrays: the fast entry, without a table or condition."""
+        names = self.inputs if len(inputs) else ()
+        return self.fit_runs(runs_from_arrays(names, nprocs, runtime, inputs))
+
+    def fit_runs(self, runs: TrainingRuns) -> Self:
+        """Fit to runs that are already checked."""
+        self._given = runs
+        region, weights = self._region(runs)
+        if not region.rows.all():
+            runs = without_constants(runs.take(region.rows))
+        self._in_focus, self._influence = (runs, weights), None
+        if self.influence == "drop" and self.influential_.any():
+            keep = ~self.influential_
+            runs = without_constants(runs.take(keep))
+            weights = None if weights is None else weights[keep]
+        self.choice_ = fit_linear(runs, weights)
+        self.runs_, self.region_ = runs, region
+        return self
+
+    @property
+    def influential_(self) -> np.ndarray:
+        """Which runs in focus have a Cook's D above 2p/n."""
+        return self._judged()[0]
+
+    @property
+    def cooks_distance_(self) -> FloatArray:
+        """Cook's D of the runs in focus."""
+        return self._judged()[1]
+
+    def _judged(self) -> tuple[np.ndarray, FloatArray]:
+        """Return influence, computed when first asked for."""
+        if not hasattr(self, "_in_focus"):
+            raise NotFittedError("FocusedRegression was asked before it was fitted")
+        if self._influence is None:
+            self._influence = influential_rows(*self._in_focus)
+        return self._influence
+
+    def focal_rows(self, observations: pd.DataFrame) -> np.ndarray:
+        """Return which rows of a table meet the rule by which the training runs were chosen.
+
+        A forecast is evaluated on these (GARREN section 3.2).
+        """
+        rows = np.ones(len(observations), dtype=bool)
+        if self.condition:
+            rows &= self._meets(observations)
+        if self.focal_time is not None:
+            width = self.region_.half_width if hasattr(self, "region_") else self.tolerance
+            log_time = np.log2(checked("runtime", observations["runtime"].to_numpy()))
+            rows &= within_time(log_time, self.focal_time, width)
+        return rows
+
+    def _meets(self, observations: pd.DataFrame) -> np.ndarray:
+        columns = {
+            name: observations[name].to_numpy(dtype=np.float64)
+            for name in self.condition
+            if name in observations
+        }
+        return within_bands(columns, self.condition, self.band)
+
+    def _region(self, runs: TrainingRuns) -> tuple[FocalRegion, FloatArray | None]:
+        """Return the rows in focus and their weights."""
+        everything = np.ones(runs.rows, dtype=bool)
+        if self.focal_time is None:
+            return FocalRegion(everything, np.inf), None
+        log_time = np.log2(runs.runtime)
+        if self.focus == "weights":
+            weights = distance_weights(log_time, self.focal_time, self.tolerance)
+            return FocalRegion(everything, self.tolerance), weights
+        design = design_matrix(runs.log_q, runs.log_inputs, False)
+        return focal_region(log_time, design, self.focal_time, self.tolerance), None
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust predictions at these counts and inputs."""
+        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        remarks = super().reliability(nprocs, **inputs)
+        return remarks + self._out_of_focus(self.model_.seconds(log_q, log_inputs))
+
+    def remarks_on_fit(self) -> list[Remark]:
+        """Say of the fit what holds for any target."""
+        return self._cheap_remarks() + self._influence_remarks()
+
+    def grade_on_fit(self) -> str:
+        """Return the worst grade of what is said of the fit, empty without any remark.
+
+        Influence, a note at worst, is not looked for where there is another one.
+        """
+        return worst_grade(self._cheap_remarks()) or worst_grade(self._influence_remarks())
+
+    def _cheap_remarks(self) -> list[Remark]:
+        """Say of the fit all but which runs are influential."""
+        remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
+        return remarks + self._widening_remark() + self._superlinear()
+
+    def _out_of_focus(self, predicted: FloatArray) -> list[Remark]:
+        """Say which predictions the model was not made for."""
+        if self.focal_time is None:
+            return []
+        width = min(max(self.region_.half_width, self.tolerance), 900.0)
+        out = ~within_time(np.log2(predicted), self.focal_time, width)
+        if not out.any():
+            return []
+        text = (
+            f"{int(out.sum())} prediction(s) lie outside the focal region around "
+            f"{self.focal_time:g} s: the model was not made for them"
+        )
+        return [Remark("warning", "out_of_focus", text)]
+
+    def _widening_remark(self) -> list[Remark]:
+        """Say whether the region had to be widened."""
+        if not self.region_.widened:
+            return []
+        text = (
+            f"too few runs within {focal_tolerance(self.tolerance):.0%} of the focal time: "
+            f"the region was widened to {focal_tolerance(self.region_.half_width):.0%}"
+        )
+        return [Remark("warning", "focus_widened", text)]
+
+    def _influence_remarks(self) -> list[Remark]:
+        """Say which runs are influential."""
+        if not self.influential_.any():
+            return []
+        done = "dropped" if self.influence == "drop" else "kept"
+        rows = np.flatnonzero(self.influential_).tolist()
+        values = ", ".join(f"{self.cooks_distance_[row]:.3f}" for row in rows)
+        text = f"influential run(s) {done}: rows {rows} of those in focus, Cook's D {values}"
+        return [Remark("note", "influential", text)]

@@ -1,0 +1,233 @@
+"""Fitted log-log models: what they predict, how surely, and the size for a wanted time.
+
+log2 T = γ0 + γ1·log2 q + Σ β_k·log2 x_k (+ γ2·(log2 q)²), with q processors and
+inputs x_k (BARNES equations 4 to 6; GARREN equation 5 where x is the size alone).
+A model has one such part for the total time, or one each for computation and
+communication, whose predictions add up.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray
+from predictors.errors import UndeterminedError
+from predictors.least_squares import LeastSquares
+from predictors.regression.qr import predicted
+
+PartName = Literal["total", "computation", "communication"]
+FormName = Literal["linear", "quadratic"]
+SIZE_REACH = 24.0  # doublings of size searched beyond the training sizes
+MIN_SIZE_EXPONENT = 1e-6
+HALVINGS = 60
+
+
+def design_matrix(log_q: FloatArray, log_inputs: FloatArray, quadratic: bool) -> FloatArray:
+    """Return the columns 1, log2 q, log2 x_1 ... log2 x_k, and (log2 q)² if asked.
+
+    Parameters
+    ----------
+    log_q : numpy.ndarray, shape (rows,)
+    log_inputs : numpy.ndarray, shape (rows, k)
+    """
+    rows, k = log_inputs.shape
+    design = np.empty((rows, 3 + k if quadratic else 2 + k))
+    design[:, 0] = 1.0
+    design[:, 1] = log_q
+    design[:, 2 : 2 + k] = log_inputs
+    if quadratic:
+        design[:, 2 + k] = log_q * log_q
+    return design
+
+
+def stacked(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+    """Return log2 counts and inputs as compiled code takes them, shape (1 + k, rows)."""
+    table = np.empty((1 + log_inputs.shape[1], log_q.size))
+    table[0], table[1:] = log_q, log_inputs.T
+    return table
+
+
+@dataclass(frozen=True)
+class TimePart:
+    """One fitted time: the total, or computation or communication alone."""
+
+    name: PartName
+    fit: LeastSquares
+    form: FormName
+
+    def design(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return the design that this part's coefficients belong to."""
+        return design_matrix(log_q, log_inputs, self.form == "quadratic")
+
+
+def _bisect(
+    crossing: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Return where an increasing function crosses zero between `low` and `high`."""
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        above = crossing(middle) > 0.0
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return 0.5 * (low + high)
+
+
+@dataclass(frozen=True)
+class LogLogModel:
+    """One or two fitted parts over the same inputs.
+
+    Attributes
+    ----------
+    parts : tuple of TimePart
+        The total alone, or computation and communication.
+    inputs : tuple of str
+        Names of the inputs that varied in training, in column order.
+    trained : numpy.ndarray, shape (rows, 1 + k)
+        log2 q and each input's log2 in training.
+    coefficients : numpy.ndarray, shape (parts, 2 + k) or (parts, 3 + k)
+        Every part's, 0 for the square of log2 q in one that does without.
+    """
+
+    parts: tuple[TimePart, ...]
+    inputs: tuple[str, ...]
+    trained: FloatArray
+    coefficients: FloatArray
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """Smallest log2 q and inputs in training, shape (1 + k,)."""
+        low: FloatArray = self.trained.min(axis=0)
+        return low
+
+    @cached_property
+    def high(self) -> FloatArray:
+        """Largest log2 q and inputs in training, shape (1 + k,)."""
+        high: FloatArray = self.trained.max(axis=0)
+        return high
+
+    @cached_property
+    def ends(self) -> list[tuple[float, float]]:
+        """Smallest and largest log2 q, and of each input, in training."""
+        return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+
+    def part_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> list[FloatArray]:
+        """Return the seconds of every part at each row."""
+        targets = stacked(log_q, log_inputs)
+        parts = range(len(self.parts))
+        return [predicted(self.coefficients[p : p + 1], targets) for p in parts]
+
+    def seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return predicted seconds at each row: medians, not means, of log-normals."""
+        seconds: FloatArray = predicted(self.coefficients, stacked(log_q, log_inputs))
+        return seconds
+
+    def deviation(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return the standard error of a new run's log2 time at each row.
+
+        Parts are taken as independent, each weighing by its share of the time.
+        """
+        if len(self.parts) == 1:
+            part = self.parts[0]
+            return part.fit.deviation(part.design(log_q, log_inputs))
+        seconds = self.part_seconds(log_q, log_inputs)
+        total = seconds[0] + seconds[1]
+        variance = np.zeros_like(total)
+        for part, amount in zip(self.parts, seconds, strict=True):
+            variance += (amount / total * part.fit.deviation(part.design(log_q, log_inputs))) ** 2
+        return np.sqrt(variance)
+
+    def quantile(self, level: float) -> float:
+        """Return how many standard errors a range of `level` reaches, each way."""
+        return max(part.fit.quantile(level) for part in self.parts)
+
+    def interval(
+        self, log_q: FloatArray, log_inputs: FloatArray, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the prediction interval of a new run in seconds."""
+        seconds = self.seconds(log_q, log_inputs)
+        reach = np.minimum(self.quantile(level) * self.deviation(log_q, log_inputs), 60.0)
+        return seconds * np.exp2(-reach), seconds * np.exp2(reach)
+
+    def weighted_rmse(self, shares: tuple[float, ...] = (1.0,)) -> float:
+        """Return the RMSE of the parts, weighted by their shares of the time (BARNES 4.2)."""
+        return sum(s * part.fit.rmse for s, part in zip(shares, self.parts, strict=True))
+
+    def size_exponents(self, column: int) -> tuple[float, ...]:
+        """Return each part's exponent of the input in that column."""
+        return tuple(float(part.fit.coefficients[2 + column]) for part in self.parts)
+
+    def solve(
+        self, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray, column: int
+    ) -> FloatArray:
+        """Return log2 of the input in `column` at which the model takes the wanted time.
+
+        Raises
+        ------
+        UndeterminedError
+            If the time does not grow with that input, or no size within reach fits.
+        """
+        exponents = self.size_exponents(column)
+        name = self.inputs[column]
+        if max(exponents) < MIN_SIZE_EXPONENT:
+            raise UndeterminedError(
+                f"the fitted time does not grow with {name} (exponents {exponents}): "
+                f"no {name} can be solved for"
+            )
+        if len(self.parts) == 1:
+            without = log_inputs.copy()
+            without[:, column] = 0.0
+            part = self.parts[0]
+            rest = part.fit.predict(part.design(log_q, without))
+            log_size: FloatArray = (log_seconds - rest) / exponents[0]
+            return log_size
+        return self._search(log_seconds, log_q, log_inputs, column, 0.0)
+
+    def solve_interval(
+        self,
+        log_seconds: FloatArray,
+        log_q: FloatArray,
+        log_inputs: FloatArray,
+        column: int,
+        level: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the sizes whose prediction intervals contain the wanted time, as log2.
+
+        An end at which the intervals contain it however far one goes is infinite.
+        """
+        reach = self.quantile(level)
+        low = self._search(log_seconds, log_q, log_inputs, column, reach, outside=-np.inf)
+        high = self._search(log_seconds, log_q, log_inputs, column, -reach, outside=np.inf)
+        return low, high
+
+    def _search(
+        self,
+        log_seconds: FloatArray,
+        log_q: FloatArray,
+        log_inputs: FloatArray,
+        column: int,
+        reach: float,
+        outside: float | None = None,
+    ) -> FloatArray:
+        """Find where log2 time plus `reach` standard errors crosses the wanted time."""
+
+        def above(log_size: FloatArray) -> FloatArray:
+            inputs = log_inputs.copy()
+            inputs[:, column] = log_size
+            value = np.log2(self.seconds(log_q, inputs))
+            if reach:
+                value = value + reach * self.deviation(log_q, inputs)
+            difference: FloatArray = value - log_seconds
+            return difference
+
+        low = np.full(log_q.shape, self.low[1 + column] - SIZE_REACH)
+        high = np.full(log_q.shape, self.high[1 + column] + SIZE_REACH)
+        bracketed = (above(low) < 0.0) & (above(high) > 0.0)
+        if outside is None and not bracketed.all():
+            raise UndeterminedError(
+                f"no {self.inputs[column]} within 2^{SIZE_REACH:g} times the training range "
+                "takes the wanted time"
+            )
+        found = _bisect(above, low, high)
+        return found if outside is None else np.where(bracketed, found, outside)

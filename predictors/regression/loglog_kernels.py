@@ -1,0 +1,240 @@
+"""Which log-log model, compiled: linear or quadratic, total or in parts (BARNES 2.2, 3, 4.2).
+
+Runs come as in `predictors.regression.qr`. Failures are numbers here;
+`predictors.regression.model_choice` puts them into words.
+"""
+
+import numpy as np
+
+from predictors.regression.qr import (
+    DETERMINED,
+    LARGEST_LOG,
+    collinear_column,
+    compiled,
+    design_factor,
+    log_times,
+    predicted,
+    rmse_of,
+    solve_triangular,
+)
+
+AUTO, LINEAR, QUADRATIC = 0, 1, 2
+TOTAL, SEPARATE = 1, 2
+TOO_FEW, NO_SPLIT = -2, -3
+"""Numbers of a failure; from 0 on it is the column that is collinear with those before."""
+SHARES, GROWTH, ASKED = 1, 2, 3
+"""Why computation and communication are fitted apart; 0: they are not."""
+REST, UNEVEN = 1, 2
+"""What was done to parts that do not add up: the rest taken as communication, or nothing."""
+
+COMPUTATION_BOUND = 0.9
+GUARD_LEVELS = 4
+GUARD_FACTOR = 1.5
+EXACT = 1e-9
+ADDS_UP = 0.02
+
+
+@compiled
+def guard(known, response, top):  # type: ignore[no-untyped-def]
+    """Return the form that the held-out largest count clearly prefers, AUTO if none.
+
+    By the median of 2^|e| − 1 over the log2 errors e there (BARNES section 2.2).
+    """
+    columns, held = known.shape[0] + 2, known[0] == top
+    fitted = response[~held]
+    upper = design_factor(known[:, ~held], fitted, np.empty(0), True)
+    if fitted.size < columns or collinear_column(upper) != DETERMINED:
+        return AUTO
+    error, there = np.empty(2), known[:, held]
+    for form in range(2):
+        coefficients = solve_triangular(upper, columns - 1 + form)
+        middle = np.median(np.abs(log_times(coefficients, there) - response[held]))
+        error[form] = 2.0 ** min(middle, LARGEST_LOG) - 1.0
+    if error[1] > GUARD_FACTOR * error[0] + EXACT:
+        return LINEAR
+    return QUADRATIC if error[0] > GUARD_FACTOR * error[1] + EXACT else AUTO
+
+
+@compiled
+def fitted(known, response, form, levels):  # type: ignore[no-untyped-def]
+    """Fit one log2 time in a form, or in the better one by RMSE under the hold-out guard.
+
+    Returns a failure, how many of the design's columns the model has, and the factor,
+    which has a place for the square unless the form is linear or counts are too few.
+    """
+    rows, curved = response.size, form != LINEAR and levels.size >= 3
+    upper = design_factor(known, response, np.empty(0), curved)
+    columns, which = upper.shape[0] - 1, collinear_column(upper)
+    if which != DETERMINED:
+        if curved and which == columns - 1 and form != QUADRATIC:
+            return DETERMINED, columns - 1, upper
+        return which, columns, upper
+    if not curved or form == QUADRATIC:
+        return DETERMINED, columns, upper
+    preferred = AUTO if rows > columns else LINEAR
+    if preferred == AUTO and levels.size >= GUARD_LEVELS:
+        preferred = guard(known, response, levels[levels.size - 1])
+    if preferred == AUTO:
+        bent = rmse_of(upper, columns - 1, rows) > rmse_of(upper, columns, rows) + EXACT
+        preferred = QUADRATIC if bent else LINEAR
+    return DETERMINED, columns if preferred == QUADRATIC else columns - 1, upper
+
+
+@compiled
+def usable(parts):  # type: ignore[no-untyped-def]
+    """Say whether both parts can be logged: communication that is zero throughout is absent."""
+    return np.all(parts[0] > 0.0) and np.any(parts[1] > 0.0)
+
+
+@compiled
+def logs_of(times):  # type: ignore[no-untyped-def]
+    """Return log2 of times; a zero counts as half the smallest positive one."""
+    least, logs = np.inf, np.empty(times.size)
+    for i in range(times.size):
+        if times[i] > 0.0:
+            least = min(least, times[i])
+    for i in range(times.size):
+        logs[i] = np.log2(times[i] if times[i] > 0.0 else 0.5 * least)
+    return logs
+
+
+@compiled
+def mean_share(log_q, first, second, level):  # type: ignore[no-untyped-def]
+    """Return the mean share of the first of two times at one count."""
+    here = log_q == level
+    return np.mean(first[here] / (first[here] + second[here]))
+
+
+@compiled
+def adding_up(runtime, parts):  # type: ignore[no-untyped-def]
+    """Return what was done that the parts add up, by how much they do not, and communication."""
+    rest = runtime - parts[0]
+    gap = np.median(np.abs(rest - parts[1]) / runtime)
+    if gap <= ADDS_UP:
+        return 0, gap, parts[1].copy()
+    return (REST, gap, rest) if np.all(rest > 0.0) else (UNEVEN, gap, parts[1].copy())
+
+
+@compiled
+def determines(levels, rows, inputs, form):  # type: ignore[no-untyped-def]
+    """Say whether there are counts and rows enough for the coefficients."""
+    needed = 3 if form == QUADRATIC else 2
+    return levels.size >= needed and rows >= needed + inputs
+
+
+@compiled
+def should_separate(known, parts, levels):  # type: ignore[no-untyped-def]
+    """Return why to fit the parts apart (BARNES section 3), computation's share, a failure."""
+    share = np.inf
+    for level in levels:
+        share = min(share, mean_share(known[0], parts[0], parts[1], level))
+    if share < COMPUTATION_BOUND:
+        return SHARES, share, DETERMINED
+    upper = design_factor(known, logs_of(parts[1]), np.empty(0), False)
+    failed = collinear_column(upper)
+    if failed == DETERMINED and solve_triangular(upper, known.shape[0] + 1)[1] > 0.0:
+        return GROWTH, share, failed
+    return 0, share, failed
+
+
+@compiled
+def fitted_parts(known, runtime, parts, form, levels):  # type: ignore[no-untyped-def]
+    """Fit computation and communication apart.
+
+    Returns a failure, the weighted RMSE, what was done to parts that do not add up, the
+    gap, both factors, and how many columns either model has.
+    """
+    done, gap, communication = adding_up(runtime, parts)
+    logs = logs_of(communication)
+    share = mean_share(known[0], parts[0], 2.0**logs, levels[-1])
+    columns = np.zeros(2, np.int64)
+    failed, columns[0], first = fitted(known, logs_of(parts[0]), form, levels)
+    uppers = np.zeros((2, first.shape[0], first.shape[1]))
+    uppers[0] = first
+    if failed == DETERMINED:
+        failed, columns[1], uppers[1] = fitted(known, logs, form, levels)
+    error = share * rmse_of(uppers[0], columns[0], runtime.size)
+    error += (1.0 - share) * rmse_of(uppers[1], columns[1], runtime.size)
+    return failed, error, done, gap, uppers, columns
+
+
+@compiled
+def choose(known, runtime, splits, form, split):  # type: ignore[no-untyped-def]
+    """Fit the total, or the split with the lowest weighted RMSE, by the paper's rules.
+
+    Parameters
+    ----------
+    known : numpy.ndarray, shape (1 + k, n)
+    runtime : numpy.ndarray, shape (n,)
+        Seconds.
+    splits : numpy.ndarray, shape (ways, 2, n)
+        Seconds of computation and communication.
+    form, split : int
+
+    Returns
+    -------
+    failed, way : int
+        The way of splitting is -1 for the total.
+    why, share, done, gap
+        Why parts are apart, computation's least share, what was done to parts that do
+        not add up, and by how much they do not.
+    uppers : numpy.ndarray, shape (2, columns + 1, columns + 1)
+        The triangular factors, the first alone for the total.
+    columns : numpy.ndarray of int, shape (2,)
+        How many columns each model has.
+    """
+    levels = np.unique(known[0])
+    best, why, share, done, gap, least = -1, 0, 1.0, 0, 0.0, np.inf
+    uppers, columns = np.zeros((2, 1, 1)), np.zeros(2, np.int64)
+    if not determines(levels, runtime.size, known.shape[0] - 1, form):
+        return TOO_FEW, best, why, share, done, gap, uppers, columns
+    some_usable = False
+    for way in range(splits.shape[0]):
+        if split == TOTAL or not usable(splits[way]):
+            continue
+        some_usable = True
+        reason, its_share, failed = should_separate(known, splits[way], levels)
+        if failed == DETERMINED and reason == 0 and split != SEPARATE:
+            continue
+        if failed == DETERMINED:
+            failed, error, what, off, both, widths = fitted_parts(
+                known, runtime, splits[way], form, levels
+            )
+        if failed != DETERMINED:
+            return failed, best, why, share, done, gap, uppers, columns
+        if best < 0 or error < least:
+            best, why, share, done, gap, least = way, reason, its_share, what, off, error
+            why, uppers, columns = ASKED if reason == 0 else reason, both, widths
+    if best >= 0 or (split == SEPARATE and not some_usable):
+        failed = DETERMINED if best >= 0 else NO_SPLIT
+        return failed, best, why, share, done, gap, uppers, columns
+    failed, columns[0], total = fitted(known, logs_of(runtime), form, levels)
+    uppers = np.zeros((2, total.shape[0], total.shape[1]))
+    uppers[0] = total
+    return failed, best, why, share, done, gap, uppers, columns
+
+
+@compiled
+def error_at(coefficients, known, runtime, level):  # type: ignore[no-untyped-def]
+    """Return the median of 2^|e| − 1 over the runs at one count (log2), e their log2 errors."""
+    here = known[0] == level
+    seconds = predicted(coefficients, known[:, here])
+    return np.median(2.0 ** np.abs(np.log2(seconds / runtime[here])) - 1.0)
+
+
+@compiled
+def work_by_level(known, runtime):  # type: ignore[no-untyped-def]
+    """Return the counts (log2), the median of log2 work at each, and a failure.
+
+    Times are first brought to equal inputs with the exponents of a linear fit.
+    """
+    levels, logs = np.unique(known[0]), logs_of(runtime)
+    upper = design_factor(known, logs, np.empty(0), False)
+    coefficients = solve_triangular(upper, known.shape[0] + 1)
+    work = logs + known[0]
+    for j in range(1, known.shape[0]):
+        work -= coefficients[1 + j] * known[j]
+    middles = np.empty(levels.size)
+    for v in range(levels.size):
+        middles[v] = np.median(work[known[0] == levels[v]])
+    return levels, middles, collinear_column(upper)

@@ -1,0 +1,218 @@
+"""What every fitted log-log regression answers: times, ranges and the size for a time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, Remark
+from predictors.curves.measured import Evidence
+from predictors.errors import NotFittedError, PredictorError, UndeterminedError
+from predictors.observations import observed_curve
+from predictors.regression.inputs import InputEstimator, checked_names, target_rows
+from predictors.regression.loglog import LogLogModel
+from predictors.regression.model_choice import Choice
+from predictors.regression.training_runs import TrainingRuns, counts_of
+from predictors.regression.validation import (
+    constant_remarks,
+    range_remarks,
+    size_remarks,
+    superlinear_remarks,
+)
+from predictors.remarks import check_level, refuse_unusable, worst_grade
+
+
+class LogLogPredictor(InputEstimator):
+    """Predictions of a fitted log-log model; subclasses fit it.
+
+    Attributes
+    ----------
+    choice_ : Choice
+        The model, how it splits the time, and why.
+    runs_ : TrainingRuns
+        What it was fitted to.
+    """
+
+    inputs: tuple[str, ...]
+    choice_: Choice
+    runs_: TrainingRuns
+    _given: TrainingRuns
+
+    def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
+        self.inputs = checked_names(inputs)
+        self._found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
+        self._found_evidence: tuple[LogLogModel, Evidence | None] | None = None
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Fit to a table of runs; subclasses say how."""
+        raise NotFittedError(f"{type(self).__name__} has no fit of its own")  # pragma: no cover
+
+    @property
+    def model_(self) -> LogLogModel:
+        """The fitted model."""
+        if not hasattr(self, "choice_"):
+            raise NotFittedError(f"{type(self).__name__} was asked before it was fitted")
+        return self.choice_.model
+
+    @property
+    def coefficients_(self) -> FloatArray:
+        """Coefficients of the first part: intercept, log2 nprocs, inputs, and its square."""
+        return self.model_.parts[0].fit.coefficients
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """Covariance of `coefficients_`."""
+        return self.model_.parts[0].fit.covariance
+
+    @property
+    def rmse_(self) -> float:
+        """RMSE of the fit in log2 units, over rows minus coefficients.
+
+        Where parts are separate: weighted by their shares at the largest count.
+        """
+        return self.model_.weighted_rmse(self._shares())
+
+    @property
+    def r_squared_(self) -> float:
+        """R² of the first part."""
+        return self.model_.parts[0].fit.r_squared
+
+    def _shares(self) -> tuple[float, ...]:
+        if len(self.model_.parts) == 1:
+            return (1.0,)
+        top = self.runs_.log_q == self.runs_.log_q.max()
+        runs = self.runs_.take(top)
+        first, second = self.model_.part_seconds(runs.log_q, runs.log_inputs)
+        share = float((first / (first + second)).mean())
+        return share, 1.0 - share
+
+    def _rows(
+        self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
+    ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+        return target_rows(self.model_.inputs, self.runs_.constants, nprocs, inputs)
+
+    def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        return self.model_.seconds(log_q, log_inputs)
+
+    def _model_range(
+        self, log_q: FloatArray, log_inputs: FloatArray, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        return self.model_.interval(log_q, log_inputs, level)
+
+    def _evidence(self) -> Evidence | None:
+        """Return what answers keep to, worked out once a fit; None where inputs vary."""
+        if self._found_evidence is None or self._found_evidence[0] is not self.model_:
+            given, found = self._given, None
+            if not given.inputs:
+                found = Evidence(observed_curve(counts_of(given.log_q), given.runtime))
+            self._found_evidence = self.model_, found
+        return self._found_evidence[1]
+
+    def _superlinear(self) -> list[Remark]:
+        """Return the remarks on superlinear speedup, found once a fit."""
+        if self._found_superlinear is None or self._found_superlinear[0] is not self.runs_:
+            self._found_superlinear = self.runs_, superlinear_remarks(self.runs_)
+        return self._found_superlinear[1]
+
+    def remarks_on_fit(self) -> list[Remark]:
+        """Say of the fit what holds for any target; subclasses say it."""
+        raise NotFittedError(f"{type(self).__name__} has no remarks")  # pragma: no cover
+
+    def grade_on_fit(self) -> str:
+        """Return the worst grade of what is said of the fit, empty without any remark."""
+        return worst_grade(self.remarks_on_fit())
+
+    def remarks_on_extrapolation(self, log_q: FloatArray) -> list[Remark]:
+        """Say what to expect at counts (log2) beyond the training runs; nothing by default."""
+        return []
+
+    def grade_on_extrapolation(self, log_q: float) -> str:
+        """Return the worst grade of `remarks_on_extrapolation` about one count (log2)."""
+        return ""
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust predictions at these counts and inputs."""
+        log_q, log_inputs, _ = self._rows(nprocs, inputs)
+        remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
+        evidence = self._evidence()
+        if evidence is None:
+            remarks += self.remarks_on_extrapolation(log_q)
+            return remarks + range_remarks(self.model_, log_q, log_inputs)
+        counts = np.log2(evidence.curve.nprocs)
+        measured = counts.item(0), counts.item(-1)
+        targets = np.unique(counts_of(log_q))
+        answered = targets[~evidence.declining(targets)]
+        return (
+            remarks
+            + self.remarks_on_extrapolation(np.log2(answered))
+            + range_remarks(self.model_, log_q, log_inputs, measured)
+            + evidence.remarks(targets)
+        )
+
+    def _size_rows(
+        self, seconds: ArrayLike, nprocs: ArrayLike, others: Mapping[str, ArrayLike]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[int, ...]]:
+        """Return log2 seconds, counts and inputs (the size's column is a filler)."""
+        if "size" not in self.model_.inputs:
+            constant = self.runs_.constants.get("size")
+            why = f"size was {constant:g} in every run" if constant else "no input named size"
+            raise UndeterminedError(f"no size can be solved for: {why}")
+        wanted = np.asarray(seconds, dtype=np.float64)
+        if not ((wanted > 0.0) & (wanted < np.inf)).all():
+            raise PredictorError(f"seconds must be positive and finite, got {wanted}")
+        times, counts = np.broadcast_arrays(wanted, np.asarray(nprocs, dtype=np.float64))
+        filler = 2.0 ** self.model_.low[1 + self.model_.inputs.index("size")]
+        log_q, log_inputs, shape = self._rows(counts, {**others, "size": filler})
+        return np.log2(times.ravel()), log_q, log_inputs, shape
+
+    def solve_size(
+        self, seconds: ArrayLike, nprocs: ArrayLike, *, strict: bool = False, **others: ArrayLike
+    ) -> FloatArray:
+        """Return the size at which a run on `nprocs` takes `seconds` (time-constrained scaling).
+
+        Parameters
+        ----------
+        seconds, nprocs : array_like
+            Broadcast against each other.
+        strict : bool
+            Refuse what `size_reliability` grades unusable.
+        **others : array_like
+            The model's other inputs.
+
+        Raises
+        ------
+        UndeterminedError
+            If size did not vary in training, or the time does not grow with it.
+        """
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
+        if strict:
+            refuse_unusable(self.size_reliability(seconds, nprocs, **others))
+        column = self.model_.inputs.index("size")
+        return np.exp2(self.model_.solve(log_t, log_q, log_inputs, column)).reshape(shape)
+
+    def size_range(
+        self, seconds: ArrayLike, nprocs: ArrayLike, level: float = 0.8, **others: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the sizes whose prediction intervals contain `seconds`.
+
+        An end is 0 or infinite where the training runs do not bound it.
+        """
+        check_level(level)
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
+        column = self.model_.inputs.index("size")
+        low, high = self.model_.solve_interval(log_t, log_q, log_inputs, column, level)
+        return np.exp2(low).reshape(shape), np.exp2(high).reshape(shape)
+
+    def size_reliability(
+        self, seconds: ArrayLike, nprocs: ArrayLike, **others: ArrayLike
+    ) -> list[Remark]:
+        """Say how far to trust `solve_size` there, and what to measure."""
+        log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, others)
+        return size_remarks(self.model_, log_t, log_q, log_inputs)

@@ -1,0 +1,297 @@
+"""Observations as a regression takes them: checked arrays in log2, and the split times."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray
+from predictors.errors import PredictorError
+
+OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
+SPLITS = {
+    "max": ("computation", "communication"),
+    "cp": ("computation_cp", "communication_cp"),
+}
+SPLIT_COLUMNS = tuple(name for pair in SPLITS.values() for name in pair)
+KNOWN_COLUMNS = ("nprocs", "runtime", *SPLIT_COLUMNS)
+BEYOND_TOTAL = 0.01
+
+
+@dataclass(frozen=True)
+class TrainingRuns:
+    """Finished runs for a log-log fit.
+
+    Attributes
+    ----------
+    log_q : numpy.ndarray, shape (rows,)
+        log2 of the processor counts.
+    log_inputs : numpy.ndarray, shape (rows, k)
+        log2 of the inputs that vary.
+    runtime : numpy.ndarray, shape (rows,), seconds
+    inputs : tuple of str, length k
+        Their names.
+    constants : mapping of str to float
+        Inputs with one value in all rows, and that value: no part of the model.
+    splits : mapping of str to (computation, communication)
+        Seconds, by the way of splitting: ``max`` (slowest process) or ``cp``
+        (critical path).
+    ignored : tuple of str
+        Columns that no regression reads, and splits that were incomplete.
+    """
+
+    log_q: FloatArray
+    log_inputs: FloatArray
+    runtime: FloatArray
+    inputs: tuple[str, ...]
+    constants: Mapping[str, float] = field(default_factory=dict)
+    splits: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of runs."""
+        return int(self.runtime.size)
+
+    @cached_property
+    def levels(self) -> FloatArray:
+        """log2 of the distinct processor counts, ascending."""
+        return np.array(sorted(set(self.arrays[0][0].tolist())))
+
+    @cached_property
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The runs as compiled code takes them, the splits in the order of `splits`.
+
+        Returns
+        -------
+        known : numpy.ndarray, shape (1 + k, rows)
+            log2 of the processor counts, then of each input.
+        runtime : numpy.ndarray, shape (rows,), seconds
+        splits : numpy.ndarray, shape (ways, 2, rows)
+            Seconds of computation and communication.
+        """
+        known = np.empty((1 + self.log_inputs.shape[1], self.rows))
+        known[0], known[1:] = self.log_q, self.log_inputs.T
+        splits = np.empty((len(self.splits), 2, self.rows))
+        for parts, pair in zip(splits, self.splits.values(), strict=True):
+            parts[0], parts[1] = pair
+        return known, np.array(self.runtime, dtype=np.float64), splits
+
+    @classmethod
+    def of_arrays(
+        cls,
+        known: FloatArray,
+        runtime: FloatArray,
+        splits: FloatArray,
+        inputs: tuple[str, ...],
+        ways: tuple[str, ...],
+    ) -> "TrainingRuns":
+        """Return runs from what `arrays` holds, and the names of inputs and ways of splitting."""
+        pairs = {way: (parts[0], parts[1]) for way, parts in zip(ways, splits, strict=True)}
+        runs = cls(known[0], known[1:].T, runtime, inputs, {}, pairs)
+        runs.__dict__["arrays"] = known, runtime, splits
+        return runs
+
+    def take(self, rows: FloatArray | np.ndarray) -> "TrainingRuns":
+        """Return the runs at these rows (a mask or indices), inputs as they are."""
+        return TrainingRuns(
+            log_q=self.log_q[rows],
+            log_inputs=self.log_inputs[rows],
+            runtime=self.runtime[rows],
+            inputs=self.inputs,
+            constants=self.constants,
+            splits={key: (a[rows], b[rows]) for key, (a, b) in self.splits.items()},
+            ignored=self.ignored,
+        )
+
+
+def counts_of(log_q: FloatArray) -> FloatArray:
+    """Return processor counts from their log2, to twelve digits, so without rounding error.
+
+    Examples
+    --------
+    >>> counts_of(np.log2([3.0, 5.5, 100.0])).tolist()
+    [3.0, 5.5, 100.0]
+    """
+    counts = np.exp2(log_q)
+    digits = 10.0 ** (11.0 - np.floor(np.log10(counts)))
+    return np.asarray(np.rint(counts * digits) / digits, float)
+
+
+def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
+    """Return `values` as a float array, or say which row is not above `minimum`.
+
+    Raises
+    ------
+    PredictorError
+        If a value is not a finite number above `minimum` (at least 1 for counts).
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise PredictorError(f"{name}: expected at least one value in one dimension")
+    low, high = array.min(), array.max()
+    if (low >= 1.0 if minimum == 1.0 else low > minimum) and high < np.inf:
+        return array
+    right = (array >= 1.0 if minimum == 1.0 else array > minimum) & (array < np.inf)
+    row = int(np.flatnonzero(~right)[0])
+    wanted = "at least 1" if minimum == 1.0 else "positive"
+    raise PredictorError(f"{name} in row {row} is {array[row]:g}: expected a finite {wanted} value")
+
+
+def runs_from_arrays(
+    names: Sequence[str],
+    nprocs: ArrayLike,
+    runtime: ArrayLike,
+    inputs: Sequence[ArrayLike] = (),
+    splits: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
+    ignored: tuple[str, ...] = (),
+) -> TrainingRuns:
+    """Check arrays and take logarithms; inputs with one value throughout are set apart.
+
+    Raises
+    ------
+    PredictorError
+        On a value that has no logarithm, or arrays of different lengths.
+    """
+    counts = checked("nprocs", nprocs, 1.0)
+    times = checked("runtime", runtime)
+    columns: list[FloatArray] = []
+    kept: list[str] = []
+    constants: dict[str, float] = {}
+    for name, values in zip(names, inputs, strict=True):
+        column = checked(name, values)
+        if column.size != counts.size:
+            raise PredictorError(f"{name} has {column.size} values, nprocs {counts.size}")
+        if (column == column[0]).all():
+            constants[name] = float(column[0])
+        else:
+            kept.append(name)
+            columns.append(column)
+    if times.size != counts.size:
+        raise PredictorError(f"runtime has {times.size} values, nprocs {counts.size}")
+    return TrainingRuns(
+        log_q=np.log2(counts),
+        log_inputs=np.log2(np.array(columns)).T if columns else np.empty((counts.size, 0)),
+        runtime=times,
+        inputs=tuple(kept),
+        constants=constants,
+        splits=splits or {},
+        ignored=ignored,
+    )
+
+
+def complete_split(
+    runtime: FloatArray, computation: FloatArray | None, communication: FloatArray | None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return both parts; a missing one is the runtime minus the other.
+
+    Raises
+    ------
+    PredictorError
+        If a part is negative or exceeds the runtime it is to be subtracted from.
+    """
+    if computation is None and communication is None:
+        return None
+    known = computation if computation is not None else communication
+    assert known is not None
+    rest = runtime - known
+    if computation is None or communication is None:
+        short = rest < -BEYOND_TOTAL * runtime
+        if short.any():
+            row = int(np.flatnonzero(short)[0])
+            raise PredictorError(
+                f"row {row}: a part of {known[row]:g} s exceeds the runtime {runtime[row]:g} s"
+            )
+        rest = np.maximum(rest, 0.0)
+    parts = (
+        computation if computation is not None else rest,
+        communication if communication is not None else rest,
+    )
+    for name, part in zip(("computation", "communication"), parts, strict=True):
+        if (part < 0.0).any():
+            row = int(np.flatnonzero(part < 0.0)[0])
+            raise PredictorError(f"{name} in row {row} is {part[row]:g}: expected at least 0")
+    return parts
+
+
+def _frame_splits(
+    frame: pd.DataFrame, runtime: FloatArray
+) -> tuple[dict[str, tuple[FloatArray, FloatArray]], list[str]]:
+    """Read the split times that are complete; name the incomplete ones."""
+    splits: dict[str, tuple[FloatArray, FloatArray]] = {}
+    incomplete: list[str] = []
+    for way, names in SPLITS.items():
+        columns: list[FloatArray | None] = []
+        for name in names:
+            values = frame[name].to_numpy(dtype=np.float64) if name in frame else None
+            if values is not None and np.isnan(values).any():
+                if not np.isnan(values).all():
+                    incomplete.append(name)
+                values = None
+            columns.append(values)
+        parts = complete_split(runtime, columns[0], columns[1])
+        if parts is not None:
+            splits[way] = parts
+    return splits, incomplete
+
+
+def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> TrainingRuns:
+    """Read a table of observations, a row a run.
+
+    Parameters
+    ----------
+    observations : pandas.DataFrame
+        Columns ``nprocs``, ``runtime``, the inputs, and split times where known.
+    inputs : tuple of str
+        Named inputs; the default, ``("size",)``, is used where the table has it.
+
+    Raises
+    ------
+    PredictorError
+        If a needed column is missing or a value has no logarithm.
+    """
+    needed = ["nprocs", "runtime"]
+    if inputs != OPTIONAL_INPUT:
+        needed += inputs
+    missing = [name for name in needed if name not in observations]
+    if missing:
+        raise PredictorError(
+            f"observations lack the column(s) {missing}; they have {list(observations.columns)}"
+        )
+    present = tuple(name for name in inputs if name in observations)
+    if inputs == OPTIONAL_INPUT and present and observations["size"].isna().all():
+        present = ()
+    runtime = checked("runtime", observations["runtime"].to_numpy(dtype=np.float64))
+    splits, incomplete = _frame_splits(observations, runtime)
+    unread = [str(n) for n in observations.columns if n not in (*KNOWN_COLUMNS, *inputs)]
+    return runs_from_arrays(
+        present,
+        observations["nprocs"].to_numpy(dtype=np.float64),
+        runtime,
+        [observations[name].to_numpy(dtype=np.float64) for name in present],
+        splits,
+        tuple(unread + incomplete),
+    )
+
+
+def without_constants(runs: TrainingRuns) -> TrainingRuns:
+    """Set apart inputs that have become constant in a subset of runs."""
+    varies = [bool((column != column[0]).any()) for column in runs.log_inputs.T]
+    if all(varies):
+        return runs
+    constants = dict(runs.constants)
+    for name, log_input, moving in zip(runs.inputs, runs.log_inputs.T, varies, strict=True):
+        if not moving:
+            constants[name] = float(2.0 ** log_input[0])
+    return TrainingRuns(
+        log_q=runs.log_q,
+        log_inputs=runs.log_inputs[:, varies],
+        runtime=runs.runtime,
+        inputs=tuple(n for n, moving in zip(runs.inputs, varies, strict=True) if moving),
+        constants=constants,
+        splits=runs.splits,
+        ignored=runs.ignored,
+    )

@@ -1,0 +1,299 @@
+"""How far a log-log regression can be trusted: its findings in plain words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray, Grade, Remark
+from predictors.errors import PredictorError
+from predictors.regression.loglog import LogLogModel
+from predictors.regression.loglog_kernels import (
+    choose,
+    error_at,
+    work_by_level,
+)
+from predictors.regression.model_choice import FORMS, SPLITTING, Choice, Form, Split, name_collinear
+from predictors.regression.qr import DETERMINED, coefficients_of
+from predictors.regression.training_runs import TrainingRuns, counts_of
+from predictors.remarks import FAR_FACTOR, measure_between
+
+FAR_INPUT = 4.0
+FALLING_WORK = 0.05
+STRONG_FALL = 0.10
+POOR_FIT = 0.10
+GOOD_ERROR = 0.10
+ACCEPTABLE_ERROR = 0.20
+HOPELESS_ERROR = 0.50
+FORETOLD, BY_CHECK, LEAST_CHECK = 0.13, 0.25, 0.02
+"""A prediction f times beyond is off by 0.13·f·e^¼ (median), e the check's error or 2 %."""
+SIGNIFICANT = 2.0
+MEDIAN_OF_NORMAL = 0.675  # the thesis's rounding of the normal's upper quartile, 0.6745
+_FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
+
+
+def expected_mape(rmse: float) -> float:
+    """Return the median absolute error that a fit's RMSE promises, a fraction.
+
+    E(MAPE) = 2^(0.675·RMSE) − 1, RMSE in log2 units (GARREN section 3.1, without
+    its factor 100): the median of the absolute error if the log errors are normal
+    without bias.
+
+    Examples
+    --------
+    >>> round(expected_mape(0.306), 4)
+    0.1539
+    """
+    if not rmse >= 0.0:
+        raise PredictorError(f"rmse must not be negative, got {rmse}")
+    return float(2.0 ** (MEDIAN_OF_NORMAL * rmse) - 1.0)
+
+
+def focal_tolerance(half_width: float) -> float:
+    """Return the half-width h of a focal region in log2 units as a fraction, 2^h − 1.
+
+    Examples
+    --------
+    >>> round(focal_tolerance(0.3), 4)
+    0.2311
+    """
+    if not half_width > 0.0:
+        raise PredictorError(f"a focal half-width must be positive, got {half_width}")
+    return float(2.0**half_width - 1.0)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What predicting within the training runs gave (BARNES section 4.4).
+
+    Attributes
+    ----------
+    error : float
+        Median relative error (2^|e| − 1) at the last training count.
+    factor : float
+        How far that prediction reached: from the nearest fitted count to the last one.
+    end : float
+        The last training count: the largest, or the smallest where the targets are below.
+    """
+
+    error: float
+    factor: float
+    end: float
+
+    def expected(self, factor: float) -> float:
+        """Return the median error to expect so many times beyond the last training count.
+
+        On the collected measured curves the check foretells little: its error counts
+        with the power ¼, the factor in full.
+        """
+        return FORETOLD * factor * float(max(self.error, LEAST_CHECK) ** BY_CHECK)
+
+    def grade(self, factor: float) -> Grade:
+        """Return how far to trust a prediction so many times beyond."""
+        expected = self.expected(factor)
+        if expected > HOPELESS_ERROR:
+            return "unusable"
+        return "warning" if expected > ACCEPTABLE_ERROR else "note"
+
+
+def check_from(levels: FloatArray, doublings: float) -> list[float]:
+    """Return the counts (log2) from which the last one may be predicted, best first.
+
+    Parameters
+    ----------
+    levels : numpy.ndarray, shape (m,)
+        log2 of the distinct training counts, towards the target.
+    doublings : float
+        How far beyond the last one the target is: the check is to reach as far.
+    """
+    reached = np.abs(levels[-1] - levels[1:-1])
+    order = np.argsort(np.abs(reached - doublings), kind="stable")
+    return list(map(float, levels[1:-1][order]))
+
+
+def validate_within(
+    runs: TrainingRuns, form: Form, split: Split, starts: Sequence[float], end: float
+) -> Validation | None:
+    """Fit on counts up to (or from) a start and predict the end, all in log2.
+
+    The first start from which a fit can be made counts; None if there is none.
+    """
+    known, runtime, _ = runs.arrays
+    for start in starts:
+        fitted = known[0] <= start if start < end else known[0] >= start
+        near, times, parts = (table.compress(fitted, axis=-1) for table in runs.arrays)
+        failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
+        if failed == DETERMINED:
+            coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
+            error = error_at(coefficients, known, runtime, end)
+            return Validation(error, 2.0 ** abs(end - start), 2.0**end)
+    return None
+
+
+def validation_remark(validation: Validation | None, target: float, factor: float) -> Remark:
+    """Return the error to expect at a target count beyond the runs as a graded remark."""
+    if validation is None:
+        text = f"too few processor counts to check a prediction at {target:g} within the runs"
+        return Remark("note", "not_validated", text, None, target)
+    expected, grade = validation.expected(factor), validation.grade(factor)
+    quality = "good" if expected <= GOOD_ERROR else "acceptable" if grade == "note" else "poor"
+    text = (
+        f"within the training runs, a prediction over a factor of {validation.factor:.3g} (to "
+        f"{validation.end:g} processors) was off by {validation.error:.1%} (median); "
+        f"{factor:.3g} times beyond them, at {target:g}, expect {expected:.0%} ({quality})"
+    )
+    measure = None if grade == "note" else measure_between(validation.end, target)
+    return Remark(grade, "expected_error", text, measure, target)
+
+
+def superlinear_steps(runs: TrainingRuns) -> list[tuple[float, float, float]]:
+    """Return where work falls from one count to the next: (count, next count, fraction).
+
+    Times are first brought to equal inputs with the exponents of a linear fit.
+    """
+    known, runtime, _ = runs.arrays
+    counts, medians, failed = work_by_level(known, runtime)
+    if failed != DETERMINED:
+        raise name_collinear(runs, failed)
+    levels, middles = counts.tolist(), medians.tolist()
+    steps = []
+    for i in range(len(levels) - 1):
+        fall = 1.0 - 2.0 ** (middles[i + 1] - middles[i])
+        if fall > FALLING_WORK:
+            steps.append((2.0 ** levels[i], 2.0 ** levels[i + 1], fall))
+    return steps
+
+
+def superlinear_remarks(runs: TrainingRuns) -> list[Remark]:
+    """Say where speedup is superlinear, as it is when the data come to fit in caches."""
+    steps = superlinear_steps(runs)
+    if not steps:
+        return []
+    grade: Grade = "warning" if max(fall for _, _, fall in steps) > STRONG_FALL else "note"
+    places = ", ".join(f"by {fall:.0%} from {a:g} to {b:g}" for a, b, fall in steps)
+    text = (
+        f"superlinear speedup: total work falls {places} processors, as when data come to fit in "
+        "caches; a fit through such a step predicts too much speedup beyond it"
+    )
+    last = steps[-1][1]
+    return [Remark(grade, "superlinear", text, round(2 * last))]
+
+
+def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Remark]:
+    """Say what the fit itself shows: rows, counts, spread, columns left out."""
+    remarks = []
+    if min(part.fit.degrees_of_freedom for part in model.parts) < 1:
+        text = f"{runs.rows} runs fix the coefficients exactly: nothing is left to judge the fit by"
+        remarks.append(Remark("warning", "no_freedom", text, round(2 ** (1 + runs.log_q.max()))))
+    elif expected_mape(rmse) > POOR_FIT:
+        text = (
+            f"the fit leaves errors of {expected_mape(rmse):.1%} (median) in its own training runs"
+        )
+        remarks.append(Remark("warning", "poor_fit", text))
+    if runs.levels.size < 3:
+        text = "fewer than three processor counts: curvature cannot be seen"
+        remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
+    if runs.ignored:
+        text = f"columns not read: {', '.join(runs.ignored)}"
+        remarks.append(Remark("note", "ignored_columns", text))
+    return remarks
+
+
+def choice_remarks(choice: Choice) -> list[Remark]:
+    """Say why parts were fitted apart, and what had to be done to them."""
+    remarks = []
+    if choice.why:
+        text = f"computation and communication fitted apart: {choice.why}"
+        remarks.append(Remark("note", "separate", text))
+    if choice.note:
+        remarks.append(Remark("note", "split_mismatch", choice.note))
+    return remarks
+
+
+def constant_remarks(
+    constants: Mapping[str, float], inputs: Mapping[str, ArrayLike]
+) -> list[Remark]:
+    """Say which inputs were constant in training, and where a target differs in one."""
+    remarks = []
+    for name, value in constants.items():
+        asked = np.asarray(inputs.get(name, value), dtype=np.float64)
+        if np.allclose(asked, value, rtol=1e-9, atol=0.0):
+            text = f"{name} was {value:g} in every training run: predictions hold for it alone"
+            remarks.append(Remark("note", "constant_input", text))
+        else:
+            text = f"{name} was {value:g} in every training run: its effect is unknown"
+            remarks.append(Remark("unusable", "constant_input", text))
+    return remarks
+
+
+def is_far(model: LogLogModel, log_q: float, log_inputs: Sequence[float]) -> bool:
+    """Say whether `range_remarks` would say anything of one target."""
+    reach = _FAR
+    for value, (bottom, top) in zip((log_q, *log_inputs), model.ends, strict=True):
+        if value > top + reach or value < bottom - reach:
+            return True
+        reach = _FAR_INPUT
+    return False
+
+
+def range_remarks(
+    model: LogLogModel,
+    log_q: FloatArray,
+    log_inputs: FloatArray,
+    measured: tuple[float, float] | None = None,
+) -> list[Remark]:
+    """Say which targets lie far outside the training range.
+
+    Parameters
+    ----------
+    log_q : numpy.ndarray, shape (t,)
+    log_inputs : numpy.ndarray, shape (t, k)
+    measured : tuple of float, optional
+        log2 of the smallest and largest count measured, where the fit left some out.
+    """
+    remarks = []
+    smallest, largest = measured or (model.low[0], model.high[0])
+    out = np.maximum(log_q - largest, smallest - log_q)
+    far = np.unique(log_q[out > np.log2(FAR_FACTOR) + 1e-9])
+    for target in far:
+        factor = 2.0 ** max(target - largest, smallest - target)
+        end = largest if target > largest else smallest
+        count = counts_of(target).item()
+        text = f"{count:g} processors is {factor:.3g} times beyond the training runs"
+        measure = measure_between(2.0**end, count)
+        remarks.append(Remark("warning", "far", text, measure, count))
+    for k, name in enumerate(model.inputs):
+        beyond = np.maximum(
+            log_inputs[:, k] - model.high[1 + k], model.low[1 + k] - log_inputs[:, k]
+        )
+        if beyond.size and beyond.max() > np.log2(FAR_INPUT) + 1e-9:
+            text = f"{name} is up to {2 ** beyond.max():.3g} times beyond the training runs"
+            remarks.append(Remark("warning", "far_input", text))
+    return remarks
+
+
+def size_remarks(
+    model: LogLogModel, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray
+) -> list[Remark]:
+    """Say how far a solved size can be trusted.
+
+    It is unusable where the exponent of size is less than two standard errors from
+    zero: then the data do not say that time grows with size.
+    """
+    column = model.inputs.index("size")
+    remarks = []
+    main = max(model.parts, key=lambda part: float(part.fit.coefficients[2 + column]))
+    exponent = float(main.fit.coefficients[2 + column])
+    error = float(np.sqrt(main.fit.covariance[2 + column, 2 + column]))
+    if exponent < SIGNIFICANT * error:
+        text = (
+            f"the exponent of size, {exponent:.3g}, is within two standard errors ({error:.2g}) "
+            "of zero or below: these runs do not support a size for a wanted time"
+        )
+        remarks.append(Remark("unusable", "size_effect", text))
+        return remarks
+    sizes = log_inputs.copy()
+    sizes[:, column] = model.solve(log_seconds, log_q, log_inputs, column)
+    return remarks + range_remarks(model, log_q, sizes)

@@ -1,0 +1,389 @@
+"""Complexities as people write them ("n^3", "n log n"), turned into columns of a regression.
+
+A complexity is what a user knows of a kernel: its order. It stands for that
+term and everything below it, because the order says nothing of the smaller
+terms. All terms are n^power · (log n)^logs · exp(rate·n), so that sums and
+products of them stay of that form and nothing that a user writes is executed.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import FloatArray
+from predictors.errors import PredictorError
+from predictors.under_load.observed_load import LoadedRuns, Targets
+
+POPULAR = ("1", "log n", "n", "n log n", "n^2", "n^3")
+"""The list that ``"auto"`` chooses from."""
+
+GROWTHS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "1/n": lambda nprocs: 1.0 / nprocs,
+    "1": np.ones_like,
+    "log2 n": np.log2,
+    "n": lambda nprocs: nprocs + 0.0,
+}
+"""How communication may grow with the processor count n."""
+
+HIGHEST = 9
+"""The highest degree: each brings all whole powers below it."""
+
+WORDS = {"constant": "1", "linear": "n", "quadratic": "n^2", "cubic": "n^3"}
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)"
+    r"|(?P<function>log10|log2|log|ln|lg|sqrt|exp)|(?P<size>size|n)|(?P<sign>\*\*|[-+*/^()]))"
+)
+
+
+@dataclass(frozen=True, order=True)
+class Term:
+    """One term n^power · (log2 n)^logs · exp(rate·n) of a complexity.
+
+    Examples
+    --------
+    >>> Term(1.0, 1.0).values(np.array([2.0, 4.0])).tolist()
+    [2.0, 8.0]
+    >>> str(Term(1.0, 1.0)), str(Term(0.0))
+    ('n log n', '1')
+    """
+
+    power: float
+    logs: float = 0.0
+    rate: float = 0.0
+
+    def values(self, size: FloatArray) -> FloatArray:
+        """Return the term at each size; a `PredictorError` where it is not a number >= 0."""
+        with np.errstate(all="ignore"):
+            result = np.power(size, self.power)
+            if self.logs:
+                result = result * np.power(np.log2(size), self.logs)
+            if self.rate:
+                result = result * np.exp(self.rate * size)
+        bad = ~(np.isfinite(result) & (result >= 0))
+        if bad.any():
+            raise PredictorError(
+                f"the term {self} is not a finite number >= 0 at size {size[bad][0]:g}"
+                + ("; logarithms need sizes of at least 1" if self.logs else "")
+            )
+        return np.asarray(result, float)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.power:
+            parts.append("n" if self.power == 1 else f"n^{self.power:g}")
+        if self.logs:
+            parts.append("log n" if self.logs == 1 else f"log(n)^{self.logs:g}")
+        if self.rate:
+            parts.append(f"exp({self.rate:g} n)")
+        return " ".join(parts) or "1"
+
+    def lower(self) -> tuple["Term", ...]:
+        """Return the terms that this order leaves open: whole powers below it, down to 1."""
+        whole = math.floor(self.power)
+        if whole == self.power and not self.logs and not self.rate:
+            whole -= 1
+        return tuple(Term(float(power)) for power in range(whole, -1, -1))
+
+
+Expression = dict[Term, float]
+
+
+class _Parser:
+    """Recursive descent over sums, products and powers of terms."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._split(text)
+        self.at = 0
+
+    def fail(self, why: str) -> PredictorError:
+        return PredictorError(
+            f"complexity {self.text!r}: {why}; write an order of the size n, such as "
+            "'n^3', 'n log n', 'n^2 + n', '2^n', or a degree such as 3"
+        )
+
+    def _split(self, text: str) -> list[tuple[str, str]]:
+        if len(text) > 100:
+            raise PredictorError(f"a complexity has {len(text)} characters; 100 must do")
+        tokens, at = [], 0
+        while at < len(text):
+            match = TOKEN.match(text, at)
+            if match is None:
+                raise self.fail(f"{text[at:].strip()[:12]!r} is not understood")
+            tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+            at = match.end()
+        return tokens
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
+
+    def take(self, *signs: str) -> bool:
+        kind, text = self.peek()
+        if kind == "sign" and text in signs:
+            self.at += 1
+            return True
+        return False
+
+    def whole(self) -> Expression:
+        result = self.sum()
+        if self.peek()[0] != "end":
+            raise self.fail(f"{self.peek()[1]!r} is out of place")
+        return result
+
+    def sum(self) -> Expression:
+        result = dict(self.product())
+        while self.take("+"):
+            for term, factor in self.product().items():
+                result[term] = result.get(term, 0.0) + factor
+        if self.peek() == ("sign", "-"):
+            raise self.fail("terms of a complexity only add")
+        return result
+
+    def product(self) -> Expression:
+        result = self.power()
+        while True:
+            if self.take("/"):
+                result = self.multiply(result, self.raised(self.power(), -1.0))
+            elif self.take("*") or self.adjoining():
+                result = self.multiply(result, self.power())
+            else:
+                return result
+
+    def adjoining(self) -> bool:
+        kind, text = self.peek()
+        return kind in ("number", "size", "function") or text == "("
+
+    def power(self) -> Expression:
+        base = self.atom()
+        if not self.take("^", "**"):
+            return base
+        exponent = self.atom()
+        (number,) = base.values() if set(base) == {Term(0.0)} else (None,)
+        if number is not None and set(exponent) == {Term(1.0)}:
+            return self.exponential(math.log(number) * exponent[Term(1.0)])
+        if set(exponent) != {Term(0.0)}:
+            raise self.fail("an exponent is a number, or n over a number")
+        return self.raised(base, exponent[Term(0.0)])
+
+    def atom(self) -> Expression:
+        kind, text = self.peek()
+        self.at += 1
+        if kind == "number" and 0 < float(text) < 1e9:
+            return {Term(0.0): float(text)}
+        if kind == "size":
+            return {Term(1.0): 1.0}
+        if kind == "function":
+            return self.function(text)
+        if text == "(":
+            inner = self.sum()
+            if not self.take(")"):
+                raise self.fail("a bracket is not closed")
+            return inner
+        raise self.fail(f"{text!r} is out of place" if text else "something is missing")
+
+    def function(self, name: str) -> Expression:
+        exponent = self.atom() if self.take("^", "**") else {Term(0.0): 1.0}
+        if set(exponent) != {Term(0.0)}:
+            raise self.fail("an exponent is a number")
+        inner = self.atom() if self.peek() == ("sign", "(") else self.power()
+        return self.raised(self.apply(name, inner), exponent[Term(0.0)])
+
+    def apply(self, name: str, inner: Expression) -> Expression:
+        if len(inner) != 1:
+            raise self.fail(f"{name} takes a single term")
+        ((term, factor),) = inner.items()
+        if name == "sqrt":
+            return self.raised(inner, 0.5)
+        if name == "exp":
+            if term != Term(1.0):
+                raise self.fail("exp takes a multiple of n")
+            return self.exponential(factor)
+        if term.power <= 0 or term.logs or term.rate:
+            raise self.fail(f"{name} takes a power of n")
+        return {Term(0.0, 1.0): term.power}
+
+    def exponential(self, rate: float) -> Expression:
+        if rate <= 0:
+            raise self.fail("an exponential must grow")
+        return {Term(0.0, 0.0, rate): 1.0}
+
+    def multiply(self, left: Expression, right: Expression) -> Expression:
+        result: Expression = {}
+        for a, factor in left.items():
+            for b, other in right.items():
+                term = Term(a.power + b.power, a.logs + b.logs, a.rate + b.rate)
+                result[term] = result.get(term, 0.0) + factor * other
+        return result
+
+    def raised(self, base: Expression, exponent: float) -> Expression:
+        if len(base) == 1:
+            ((term, factor),) = base.items()
+            scaled = (term.power * exponent, term.logs * exponent, term.rate * exponent)
+            return {Term(*(x + 0.0 for x in scaled)): factor**exponent}
+        if exponent != int(exponent) or not 1 <= exponent <= 9:
+            raise self.fail("a sum can only be raised to a whole power from 1 to 9")
+        result = base
+        for _ in range(int(exponent) - 1):
+            result = self.multiply(result, base)
+        return result
+
+
+def _parse(text: str) -> tuple[Term, ...]:
+    """Read one expression; its terms, the largest first."""
+    plain = text.strip().lower().replace("²", "^2").replace("³", "^3")
+    plain = WORDS.get(plain, plain)
+    bracketed = re.fullmatch(r"o\s*\((.*)\)", plain)
+    parser = _Parser(bracketed[1] if bracketed else plain)
+    terms = sorted(parser.whole(), key=lambda t: (t.rate, t.power, t.logs), reverse=True)
+    for term in terms:
+        if min(term.power, term.logs, term.rate) < 0:
+            raise parser.fail(f"the term {term} falls with n")
+        if term.power > HIGHEST:
+            raise parser.fail(f"the term {term} is of a degree above {HIGHEST}")
+    return tuple(terms)
+
+
+def _in_order(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the distinct terms, the largest first."""
+    return tuple(sorted(set(terms), key=lambda t: (t.rate, t.power, t.logs), reverse=True))
+
+
+def complexity_terms(written: object) -> tuple[Term, ...]:
+    """Turn one written complexity into its terms, the largest first.
+
+    Parameters
+    ----------
+    written : int, str or sequence of str
+        A degree d (all powers d..0), an order (``"n log n"``: that term, n and
+        1; a sum stands for the orders of all of its terms), or a list, which
+        names exactly the terms wanted.
+
+    Raises
+    ------
+    PredictorError
+        If it cannot be read; the message shows what can.
+
+    Examples
+    --------
+    >>> [str(term) for term in complexity_terms("n log n")]
+    ['n log n', 'n', '1']
+    >>> complexity_terms(3) == complexity_terms("O(n^3)") == complexity_terms("cubic")
+    True
+    >>> [str(term) for term in complexity_terms(["n^3", "1"])]
+    ['n^3', '1']
+    """
+    if isinstance(written, bool) or written is None:
+        raise PredictorError(f"complexity {written!r} is neither a degree, text nor a list")
+    if isinstance(written, (int, float, np.integer)):
+        if not 0 <= written <= HIGHEST or written != int(written):
+            raise PredictorError(
+                f"a degree must be a whole number from 0 to {HIGHEST}, got {written}"
+            )
+        return tuple(Term(float(power)) for power in range(int(written), -1, -1))
+    if isinstance(written, str):
+        if not written.strip():
+            raise PredictorError("a complexity is empty; write an order such as 'n^2'")
+        leading = _parse(written)
+        return _in_order([*leading, *(low for term in leading for low in term.lower())])
+    if isinstance(written, Iterable):
+        named = [term for item in written for term in _parse(str(item))]
+        if named:
+            return _in_order(named)
+    raise PredictorError(f"complexity {written!r} is neither a degree, text nor a list of terms")
+
+
+def complexity_choices(written: object) -> tuple[tuple[Term, ...], ...]:
+    """Return the alternatives that a written complexity leaves to the data.
+
+    ``"n | n log n | n^2"`` names a list to choose from, ``"auto"`` the usual
+    one (`POPULAR`); anything else is a single choice.
+
+    Examples
+    --------
+    >>> len(complexity_choices("n | n log n | n^2")), len(complexity_choices(3))
+    (3, 1)
+    """
+    if isinstance(written, str):
+        names = POPULAR if written.strip().lower() == "auto" else tuple(written.split("|"))
+        return tuple(complexity_terms(name) for name in names)
+    return (complexity_terms(written),)
+
+
+@dataclass(frozen=True)
+class RationalForm:
+    """Which columns a rational polynomial has.
+
+    The runtime of size z on n processors is
+    init(z) + computation(z) / (n · cpu)
+    + (communication(z) / bandwidth + messages(z) · latency) · growth(n);
+    with a single count in the data n is left out, as in the paper.
+
+    Attributes
+    ----------
+    init, computation, communication : tuple of Term
+        The largest term first.
+    growth : str or None
+        Key of `GROWTHS`; None where the processor count plays no part.
+    largest : float
+        The largest size seen, to which terms are scaled.
+    messages : tuple of Term
+        Of what waits for the latency of the links; none where it does not count.
+    """
+
+    init: tuple[Term, ...]
+    computation: tuple[Term, ...]
+    communication: tuple[Term, ...]
+    growth: str | None
+    largest: float
+    messages: tuple[Term, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts()))
+
+    def parts(self) -> tuple[tuple[Term, ...], ...]:
+        """Return the terms of each part, in the order of the columns."""
+        return self.init, self.computation, self.communication, self.messages
+
+    def longest(self) -> int:
+        """Return the largest number of terms in a part."""
+        return max(map(len, self.parts()))
+
+    def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
+        """Return the design matrix, shape (rows, coefficients)."""
+        share, exchange = np.ones_like(runs.nprocs), np.ones_like(runs.nprocs)
+        if self.growth is not None:
+            share, exchange = 1.0 / runs.nprocs, GROWTHS[self.growth](runs.nprocs)
+        factors = (
+            np.ones_like(runs.nprocs),
+            share / runs.cpu,
+            exchange / runs.bandwidth,
+            exchange * runs.latency,
+        )
+        parts = zip(self.parts(), factors, strict=True)
+        return np.column_stack(
+            [self._scaled(term, runs.size) * factor for terms, factor in parts for term in terms]
+        )
+
+    def _scaled(self, term: Term, size: FloatArray) -> FloatArray:
+        reference = term.values(np.array([self.largest]))[0]
+        return term.values(size) / (reference if reference > 0 else 1.0)
+
+    def leading(self) -> "RationalForm":
+        """Return the form with the leading terms alone, and its constant if it has one."""
+        constant = Term(0.0)
+        init = self.init[:1]
+        if constant in self.init[1:]:
+            init = (*init, constant)
+        return RationalForm(
+            init, self.computation[:1], self.communication[:1], self.growth, self.largest,
+            self.messages[:1],
+        )  # fmt: skip
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return the part and the term of each column."""
+        names = ("init", "computation", "communication", "messages")
+        parts = zip(names, self.parts(), strict=True)
+        return [(name, str(term)) for name, terms in parts for term in terms]

@@ -1,0 +1,394 @@
+"""Rational polynomials: runtimes on a shared machine from size, available CPU and bandwidth."""
+
+from itertools import product
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from predictors.base import BoolArray, FloatArray, Remark
+from predictors.errors import NotFittedError, PredictorError
+from predictors.least_squares import (
+    LinearFit,
+    Method,
+    Weights,
+    check_method,
+    fit_linear,
+    solve,
+)
+from predictors.remarks import check_level, refuse_unusable
+from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
+from predictors.under_load.judgement import (
+    folds_by_size,
+    judge,
+    range_from_folds,
+    score_folds,
+    simplest_good,
+)
+from predictors.under_load.observed_load import (
+    LoadedRuns,
+    LoadForm,
+    Targets,
+    check_form,
+    loaded_runs,
+    targets,
+)
+
+ROWS_PER_COEFFICIENT = 2
+
+
+class RationalPolynomial:
+    """t = init(z) + computation(z) / cpu + communication(z) / bandwidth, for size z under load.
+
+    With `messages`, plus messages(z) · latency, for the largest latency of the links.
+
+    Linear in its coefficients, fitted by non-negative least squares on
+    normalised columns. Each part is known by its complexity alone; where the
+    data hold more than one processor count n, computation is shared by n and
+    communication grows as one of 1/n, 1, log2 n, n, chosen by cross-validation.
+
+    Parameters
+    ----------
+    init, computation, communication : int, str or list of str
+        Complexities in the size, as `complexity_terms` reads them: a degree, an
+        order such as ``"n log n"``, a list of exactly the terms wanted.
+        ``"n | n log n | n^2"`` and ``"auto"`` leave the choice to
+        cross-validation. ``init=None`` takes the complexity of `computation`,
+        as the paper's equation 5 does.
+    method : {"nnls", "ols"}
+        Non-negative, or the paper's plain least squares.
+    weights : {"absolute", "relative"}
+        Whether errors count in seconds or relative to the runtime.
+    load : {"effective", "min_avg_avail", "min_avail"}
+        How arrays of samples in the load columns are reduced: the average over
+        the run of the smallest at each sample, the smallest average over the run
+        (the paper's), or the smallest value at its start.
+    growth : {"auto", "1/n", "1", "log2 n", "n"}
+        How communication grows with the processor count.
+    messages : int, str or list of str, optional
+        Complexity of the number of messages, each of which waits for the largest
+        latency of the links: runs then have a column ``latency``. None leaves it
+        out, as the paper does in its experiments.
+
+    Attributes
+    ----------
+    coefficients_ : pandas.DataFrame
+        Columns ``part``, ``term``, ``value`` (seconds at the largest size seen,
+        on an idle machine; NaN where the data do not determine it).
+    rank_, condition_ : int, float
+        Of the normalised columns.
+    form_ : RationalForm
+        The columns in use.
+    scores_ : pandas.DataFrame or None
+        The alternatives that cross-validation compared.
+
+    Raises
+    ------
+    PredictorError
+        From the constructor for an unknown value, from `fit` for missing or
+        impossible observations, from `predict` for impossible inputs.
+    UndeterminedError
+        From ``predict(strict=True)`` for what the observations do not determine.
+
+    References
+    ----------
+    Yagnik, Sanjay & Vadhiyar, "Performance modeling based on multidimensional
+    surface learning for performance predictions of parallel applications in
+    non-dedicated environments", equations 1 to 5, and section 2.1 on latency.
+
+    Examples
+    --------
+    >>> size = np.tile([1000.0, 2000.0, 3000.0, 4000.0], 12)
+    >>> cpu, bandwidth = np.repeat([1.0, 0.5, 0.25], 16), np.resize([1.0, 0.8, 0.1], 48)
+    >>> runs = pd.DataFrame({"nprocs": 4, "size": size, "available_cpu": cpu,
+    ...     "available_bandwidth": bandwidth,
+    ...     "runtime": 5 + (size / 1000) ** 3 / cpu + (size / 1000) ** 2 / bandwidth})
+    >>> model = RationalPolynomial(3, 3, 2).fit(runs)
+    >>> float(model.predict(4, size=8000, available_cpu=0.5, available_bandwidth=1).round(3))
+    1093.0
+    """
+
+    def __init__(
+        self,
+        init: object,
+        computation: object,
+        communication: object,
+        method: Method = "nnls",
+        weights: Weights = "absolute",
+        load: LoadForm = "effective",
+        growth: str = "auto",
+        messages: object = None,
+    ) -> None:
+        check_method(method, weights)
+        check_form(load)
+        if growth != "auto" and growth not in GROWTHS:
+            known = ", ".join(map(repr, ("auto", *GROWTHS)))
+            raise PredictorError(f"growth must be one of {known}, got {growth!r}")
+        self.init = init
+        self.computation = computation
+        self.communication = communication
+        self.method = method
+        self.weights = weights
+        self.load = load
+        self.growth = growth
+        self._computation = _choices("computation", computation)
+        self._communication = _choices("communication", communication)
+        self._init = None if init is None else _choices("init", init)
+        self.messages = messages
+        self._messages = ((),) if messages is None else _choices("messages", messages)
+
+    def fit(self, observations: pd.DataFrame) -> Self:
+        """Learn from finished runs, a row a run.
+
+        Parameters
+        ----------
+        observations : pandas.DataFrame
+            Columns ``nprocs``, ``runtime`` (seconds), ``size``, ``available_cpu``
+            and ``available_bandwidth`` (fractions in (0, 1], or arrays of
+            samples, shape (samples, places)).
+        """
+        latency = self.messages is not None
+        return self.fit_runs(loaded_runs(observations, self.load, latency=latency))
+
+    def fit_runs(self, runs: LoadedRuns) -> Self:
+        """Learn from finished runs that were read and checked before."""
+        self.runs_: LoadedRuns = runs
+        self.scores_: pd.DataFrame | None = None
+        self.form_: RationalForm = self._choose(runs)
+        self.few_: bool = len(runs) < ROWS_PER_COEFFICIENT * len(self.form_)
+        if self.few_:
+            self.form_ = self.form_.leading()
+        columns = self.form_.columns(runs)
+        self.fit_: LinearFit = fit_linear(columns, runs.runtime, self.method, self.weights)
+        return self
+
+    def predict_parts(self, nprocs: ArrayLike, size: float | FloatArray) -> tuple[FloatArray, ...]:
+        """Return what no load slows down, computation and communication, in seconds each.
+
+        They are those of an idle machine: a runtime is the first, plus the
+        second over the available CPU, plus the third over the bandwidth.
+
+        Parameters
+        ----------
+        nprocs : array_like, shape (n,)
+        size : float, or numpy.ndarray of float, shape (n,)
+        """
+        self._fitted()
+        counts = np.asarray(nprocs, float)
+        ones = np.ones_like(counts)
+        asked = Targets(counts, size * ones, ones, ones, ones, counts.shape, True)
+        seconds = self.form_.columns(asked) * self.fit_.coefficients
+        borders = np.cumsum([len(terms) for terms in self.form_.parts()])[:-1]
+        init, computation, communication, messages = (
+            np.asarray(piece.sum(axis=1), float) for piece in np.split(seconds, borders, axis=1)
+        )
+        return init + messages, computation, communication
+
+    def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
+        """Return every form that the complexities and the processor counts allow.
+
+        Of several, only those that stay determined when one size is held out.
+        """
+        growths: list[str | None] = [self.growth]
+        if self.growth == "auto":
+            growths = list(GROWTHS) if np.ptp(runs.nprocs) > 0 else [None]
+        largest = float(runs.size.max())
+        forms = [
+            RationalForm(comp if init is None else init, comp, comm, growth, largest, messages)
+            for init, comp, comm, growth, messages in product(
+                self._init or (None,),
+                self._computation,
+                self._communication,
+                growths,
+                self._messages,
+            )
+        ]
+        testable = len(np.unique(runs.size)) - 1
+        return [form for form in forms if form.longest() <= testable] or forms
+
+    def _choose(self, runs: LoadedRuns) -> RationalForm:
+        """Pick a form by cross-validation over blocks of sizes and of counts."""
+        candidates = self._candidates(runs)
+        if len(candidates) == 1:
+            return candidates[0]
+        folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
+        if not folds:
+            return min(candidates, key=len)
+        errors = np.array([self._held_out(form, runs, folds) for form in candidates])
+        picked = simplest_good(errors, [len(form) for form in candidates])
+        self.scores_ = _score_table(candidates, errors, picked)
+        return candidates[picked]
+
+    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
+        """Return the absolute log errors of the held-out rows of all folds."""
+        return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
+
+    def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
+        return solve(columns, seconds, self.method, self.weights)
+
+    @property
+    def rank_(self) -> int:
+        """Rank of the normalised columns."""
+        return self._fitted().rank
+
+    @property
+    def condition_(self) -> float:
+        """Condition number of the normalised columns, within their rank."""
+        return self._fitted().condition
+
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """One row a coefficient; NaN where the data do not determine it."""
+        fit = self._fitted()
+        frame = pd.DataFrame(self.form_.names(), columns=["part", "term"])
+        frame["value"] = np.where(fit.determined, fit.coefficients, np.nan)
+        return frame
+
+    def _fitted(self) -> LinearFit:
+        if not hasattr(self, "fit_"):
+            raise NotFittedError("RationalPolynomial was asked before fit")
+        return self.fit_
+
+    def _targets(self, nprocs: ArrayLike, inputs: dict[str, ArrayLike]) -> Targets:
+        return targets(nprocs, inputs, latency=self.messages is not None)
+
+    def _raw(self, wanted: Targets) -> tuple[FloatArray, BoolArray]:
+        """Return the values of the polynomial, and which of them the data determine."""
+        columns = self.form_.columns(wanted)
+        known = self.fit_.answers(columns)
+        for seen, asked in self._alone(wanted):
+            known &= np.isclose(asked, seen, rtol=1e-9)
+        return columns @ self.fit_.coefficients, known
+
+    def _alone(self, wanted: Targets) -> list[tuple[float, FloatArray]]:
+        """Return inputs that never varied in the data, with what is asked of them."""
+        pairs = (
+            (self.runs_.nprocs, wanted.nprocs),
+            (self.runs_.cpu, wanted.cpu),
+            (self.runs_.bandwidth, wanted.bandwidth),
+            (self.runs_.latency, wanted.latency),
+        )
+        return [(seen[0], asked) for seen, asked in pairs if np.ptp(seen) == 0]
+
+    def predict(
+        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+    ) -> FloatArray:
+        """Return runtimes in seconds.
+
+        Parameters
+        ----------
+        nprocs : array_like
+        strict : bool
+            Refuse what `reliability` grades ``unusable``.
+        **inputs : array_like
+            ``size``; ``available_cpu``, ``available_bandwidth`` and, with `messages`,
+            ``latency`` as forecast for the run (an idle machine where not given).
+
+        Raises
+        ------
+        UndeterminedError
+            With `strict`, if the observations do not determine an answer.
+        """
+        self._fitted()
+        wanted = self._targets(nprocs, inputs)
+        raw, known = self._raw(wanted)
+        if strict and not (known & (raw > 0)).all():
+            refuse_unusable(self._judge(wanted, raw, known))
+        return self._floored(raw).reshape(wanted.shape)
+
+    def _floored(self, raw: FloatArray) -> FloatArray:
+        """Keep answers positive: no less than a thousandth of the shortest run seen."""
+        return np.asarray(np.maximum(raw, 1e-3 * self.runs_.runtime.min()), float)
+
+    def predict_range(
+        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of a range that holds about `level` of such runs.
+
+        The model is refitted without each block of sizes; the range is that of
+        these models' answers times the errors they made on the runs left out
+        (the jackknife+ on ratios), so it widens where the answer hangs on a few
+        runs. Errors of the load forecast are not in it.
+
+        References
+        ----------
+        Barber, Candès, Ramdas & Tibshirani, "Predictive inference with the
+        jackknife+", Annals of Statistics 49, 2021.
+        """
+        check_level(level)
+        self._fitted()
+        wanted = self._targets(nprocs, inputs)
+        columns = self.form_.columns(wanted)
+        answer = self._floored(columns @ self.fit_.coefficients)
+        low, high = range_from_folds(
+            self.form_.columns(self.runs_), self.runs_.runtime, self.runs_.size,
+            self._solve, columns, answer, level,
+        )  # fmt: skip
+        return low.reshape(wanted.shape), high.reshape(wanted.shape)
+
+    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+        """Say how far to trust the predictions; records of grade, code, text, measure_at."""
+        self._fitted()
+        wanted = self._targets(nprocs, inputs)
+        return self._judge(wanted, *self._raw(wanted))
+
+    def _judge(self, wanted: Targets, raw: FloatArray, known: BoolArray) -> list[Remark]:
+        fitted = self._floored(self.form_.columns(self.runs_) @ self.fit_.coefficients)
+        return judge(self.runs_, fitted, wanted, raw, known, self.few_, len(self.form_), self.rank_)
+
+    def solve_size(self, seconds: ArrayLike, nprocs: ArrayLike, **load: ArrayLike) -> FloatArray:
+        """Return the size that takes so many seconds, by bisection.
+
+        Raises
+        ------
+        PredictorError
+            If no size up to 1,000 times the largest seen takes that long, or
+            the smallest already takes longer.
+        """
+        fit = self._fitted()
+        wanted, counts = np.broadcast_arrays(np.asarray(seconds, float), np.asarray(nprocs, float))
+        low = np.full(wanted.shape, max(1.0, 1e-3 * self.runs_.size.min()))
+        high = np.full(wanted.shape, 1e3 * self.form_.largest)
+
+        def longer(size: FloatArray) -> BoolArray:
+            asked = self._targets(counts, {"size": size, **load})
+            columns = self.form_.columns(asked)
+            return (columns @ fit.coefficients).reshape(wanted.shape) > wanted
+
+        if longer(low).any() or not longer(high).all():
+            raise PredictorError(
+                f"no size from {low.flat[0]:g} to {high.flat[0]:g} takes "
+                f"{wanted.tolist()} s under this load"
+            )
+        for _ in range(60):
+            middle = np.sqrt(low * high)
+            above = longer(middle)
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.asarray(np.sqrt(low * high), float)
+
+
+def _choices(part: str, written: object) -> tuple[tuple[Term, ...], ...]:
+    """Return the alternatives of a part's complexity; refusals name the part."""
+    try:
+        return complexity_choices(written)
+    except PredictorError as error:
+        raise PredictorError(f"{part}={written}: {error}") from error
+
+
+def _score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
+    """Return the alternatives that were compared, a row each."""
+    rows = [
+        {
+            "init": str(form.init[0]),
+            "computation": str(form.computation[0]),
+            "communication": str(form.communication[0]),
+            "messages": str(form.messages[0]) if form.messages else "",
+            "growth": form.growth,
+            "coefficients": len(form),
+            "error": float(np.expm1(error.mean())),
+            "chosen": at == picked,
+        }
+        for at, (form, error) in enumerate(zip(candidates, errors, strict=True))
+    ]
+    return pd.DataFrame(rows)

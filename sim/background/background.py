@@ -1,0 +1,335 @@
+"""Background load of a shared machine, and what it does to the jobs on it.
+
+The load does not depend on the jobs, so the end of a job is found by
+integrating its rate over the load of its own processors and links, at once,
+without an event for each change of load.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sim.background.kernels import (
+    BoolArray,
+    CpuChunk,
+    FloatArray,
+    IntArray,
+    LinkChunk,
+    PackedChunk,
+    add_integrals,
+    advance_packed,
+    own_links,
+    pack,
+    read_cpu,
+)
+from sim.background.models import ConstantLoad, RoundLoad
+from sim.background.sources import LoadModel
+from sim.errors import ConfigError
+from workloads.streams import Streams
+
+CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
+NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
+
+
+@dataclass(frozen=True)
+class LoadChunk:
+    """The load of processors and links from `start` until `end`."""
+
+    start: float
+    end: float
+    cpu: CpuChunk
+    links: LinkChunk
+    packed: PackedChunk
+
+
+class BackgroundLoad:
+    """Available CPU of every processor and available bandwidth of every link, over time.
+
+    Piecewise constant, drawn as far as it is asked for, and the same whatever
+    is asked in which order. Processor p sits on node p // processors_per_node;
+    links join ordered pairs of nodes, and a job's own links are those among its
+    nodes. Processors of one node share no link.
+
+    Parameters
+    ----------
+    processors : int
+        Processors of the machine.
+    streams : Streams
+        Gives the streams ``load.cpu`` and ``load.network``.
+    cpu, network : LoadModel or None
+        Kinds of load; None: always free. By default the paper's.
+    processors_per_node : int
+    origin : float
+        When the load begins, seconds; before it the load is not defined.
+    chunk : float
+        Seconds drawn at a time.
+
+    Raises
+    ------
+    ConfigError
+        If a figure is out of range.
+
+    Examples
+    --------
+    >>> from sim.background.models import ConstantLoad
+    >>> load = BackgroundLoad(4, Streams(1), cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
+    >>> load.completion([0, 1], start=100.0, computation=60.0, communication=10.0)
+    260.0
+    >>> load.progress([0, 1], 100.0, 180.0, computation=60.0, communication=10.0)
+    0.5
+    """
+
+    def __init__(
+        self,
+        processors: int,
+        streams: Streams,
+        cpu: LoadModel | None = CPU_ROUNDS,
+        network: LoadModel | None = NETWORK_ROUNDS,
+        processors_per_node: int = 1,
+        origin: float = 0.0,
+        chunk: float = 86400.0,
+    ) -> None:
+        for name, value in (
+            ("processors", processors),
+            ("processors_per_node", processors_per_node),
+        ):
+            if value < 1:
+                raise ConfigError(f"{name} must be at least 1, got {value}")
+        if not chunk > 0:
+            raise ConfigError(f"chunk must be a positive number of seconds, got {chunk}")
+        self.processors = processors
+        self.processors_per_node = processors_per_node
+        self.nodes = -(-processors // processors_per_node)
+        self.origin = origin
+        self.span = chunk
+        self._cpu = (cpu or ConstantLoad()).cpu(
+            processors, processors_per_node, streams("load.cpu"), origin
+        )
+        self._links = (network or ConstantLoad()).links(self.nodes, streams("load.network"), origin)
+        self._chunks: list[LoadChunk] = []
+        self._recent: LoadChunk | None = None
+        self._size = (processors_per_node, self.nodes)
+
+    def _chunk(self, time: float) -> LoadChunk:
+        """Return the chunk that holds `time`, drawing up to it."""
+        recent = self._recent
+        if recent is not None and recent.start <= time < recent.end:
+            return recent
+        index = int((time - self.origin) // self.span)
+        if index < 0:
+            raise ConfigError(f"the load begins at {self.origin:g} s; {time:g} s is before it")
+        chunk = self._drawn(index)
+        while time >= chunk.end:  # the quotient of a time at a border may round down
+            index += 1
+            chunk = self._drawn(index)
+        self._recent = chunk
+        return chunk
+
+    def _drawn(self, index: int) -> LoadChunk:
+        """Return the chunk of that number, drawing those before it."""
+        while len(self._chunks) <= index:
+            start = self.origin + self.span * len(self._chunks)
+            end = self.origin + self.span * (len(self._chunks) + 1)
+            cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
+            self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
+        return self._chunks[index]
+
+    def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
+        """Return the job's processors and, for each node, whether the job is on it."""
+        own = np.asarray(processors, np.int64)
+        if own.size == 0 or own.min() < 0 or own.max() >= self.processors:
+            raise ConfigError(
+                f"processors must be numbers from 0 to {self.processors - 1}, got {processors!r}"
+            )
+        inside = np.zeros(self.nodes, bool)
+        inside[own // self.processors_per_node] = True
+        return own, inside
+
+    def completion(
+        self,
+        processors: ArrayLike,
+        start: float,
+        computation: float,
+        communication: float,
+        work: float = 1.0,
+    ) -> float:
+        """Return when a job ends that starts at `start`, seconds.
+
+        Its rate is 1 / (computation / slowest own CPU + communication / most
+        loaded own link) of the job per second.
+
+        Parameters
+        ----------
+        processors : array_like of int
+            The processors it holds.
+        start : float
+            Seconds.
+        computation, communication : float
+            Seconds of the whole job on an idle machine.
+        work : float
+            The share of the job that is left to do.
+        """
+        return self._run(processors, start, np.inf, work, computation, communication)[0]
+
+    def progress(
+        self,
+        processors: ArrayLike,
+        start: float,
+        end: float,
+        computation: float,
+        communication: float,
+    ) -> float:
+        """Return the share of the job that is done from `start` until `end`, at most 1."""
+        if end <= start:
+            return 0.0
+        _, left = self._run(processors, start, end, 1.0, computation, communication)
+        return 1.0 - left
+
+    def _run(
+        self,
+        processors: ArrayLike,
+        start: float,
+        until: float,
+        work: float,
+        computation: float,
+        communication: float,
+    ) -> tuple[float, float]:
+        """Run the job until it is done or `until`; return when, and the work left."""
+        if min(computation, communication) < 0 or not np.isfinite(computation + communication):
+            raise ConfigError(
+                "computation and communication must be seconds >= 0, "
+                f"got {computation} and {communication}"
+            )
+        own, _ = self._own(processors)
+        seconds = float(computation), float(communication)
+        return self.advance(own, float(start), float(until), float(work), *seconds)
+
+    def advance(
+        self,
+        own: IntArray,
+        start: float,
+        until: float,
+        work: float,
+        computation: float,
+        communication: float,
+    ) -> tuple[float, float]:
+        """Run a job until it is done or `until`; nothing is checked.
+
+        Parameters
+        ----------
+        own : numpy.ndarray of int
+            The processors it holds.
+        start, until : float
+            Seconds.
+        work : float
+            The share of the job that is left at `start`.
+        computation, communication : float
+            Seconds of the whole job on an idle machine.
+
+        Returns
+        -------
+        float
+            When it stops, seconds.
+        float
+            The share that is left then.
+        """
+        time = start
+        while work > 0 and time < until:
+            chunk = self._recent
+            if chunk is None or not chunk.start <= time < chunk.end:
+                chunk = self._chunk(time)
+            numbers, borders = chunk.packed
+            stop = until if until < chunk.end else chunk.end
+            time, work = advance_packed(
+                numbers, borders, own, self._size, time, stop, work, computation, communication
+            )
+        return time, work
+
+    def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:
+        """Return the available CPU at ascending times, shape (times, processors)."""
+        moments = np.atleast_1d(np.asarray(times, float))
+        own = np.arange(self.processors) if processors is None else self._own(processors)[0]
+        out = np.empty((len(moments), len(own)))
+        done = 0
+        while done < len(moments):
+            chunk = self._chunk(float(moments[done]))
+            following = done + int(np.searchsorted(moments[done:], chunk.end))
+            read_cpu(chunk.cpu, own, moments[done:following], out[done:following])
+            done = following
+        return out
+
+    def average_cpu(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
+        """Return the time average of each processor's available CPU over [start, end)."""
+        own, _ = self._own(processors)
+        if end <= start:
+            return np.asarray(self.cpu_at(start, own)[0], float)
+        totals, time = np.zeros(len(own)), float(start)
+        while time < end:
+            chunk = self._chunk(time)
+            add_integrals(chunk.cpu, own, time, min(end, chunk.end), totals)
+            time = chunk.end
+        return np.asarray(totals / (end - start), float)
+
+    def effective(self, processors: ArrayLike, start: float, end: float) -> tuple[float, float]:
+        """Return the time averages of the slowest CPU and of the most loaded link.
+
+        A job moves at the pace of its slowest processor at each instant: all
+        computation, it lasts its seconds on an idle machine over the first; all
+        communication, over the second.
+
+        Parameters
+        ----------
+        processors : array_like of int
+            The job's own.
+        start, end : float
+            Seconds.
+        """
+        own, _ = self._own(processors)
+        if end <= start:
+            return float(self.cpu_at(start, own).min()), self.bandwidth_at(own, start)
+        span = float(end) - float(start)
+        work = float(start), float(end), span
+        cpu, bandwidth = (
+            1.0 - self.advance(own, *work, *part)[1] / span for part in ((1.0, 0.0), (0.0, 1.0))
+        )
+        return cpu, bandwidth
+
+    def loaded_links(self, processors: ArrayLike, start: float, end: float) -> FloatArray:
+        """Return when the job's own links are loaded, and how much bandwidth is left then.
+
+        Returns
+        -------
+        numpy.ndarray, shape (intervals, 5)
+            Start, end (clipped to chunks), source and destination node, and
+            available fraction; at all other times a link is free. An interval
+            that runs over a chunk's border is listed in two parts.
+        """
+        _, inside = self._own(processors)
+        rows, time = [], float(start)
+        while True:
+            chunk = self._chunk(time)
+            picked = own_links(chunk.links, inside, time, min(end, chunk.end))
+            low = np.maximum(chunk.links.start[picked], chunk.start)
+            high = np.minimum(chunk.links.end[picked], chunk.end)
+            pair = (chunk.links.source[picked], chunk.links.destination[picked])
+            rows.append(np.column_stack((low, high, *pair, chunk.links.available[picked])))
+            time = chunk.end
+            if time >= end:
+                return np.concatenate(rows)
+
+    def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
+        """Return the available bandwidth of the most loaded own link at one moment."""
+        rows = self.loaded_links(processors, time, time)
+        now = rows[(rows[:, 0] <= time) & (time < rows[:, 1])]
+        return float(now[:, 4].min(initial=1.0))
+
+    def average_bandwidth(self, processors: ArrayLike, start: float, end: float) -> float:
+        """Return the smallest time average of an own link's bandwidth over [start, end)."""
+        if end <= start:
+            return self.bandwidth_at(processors, start)
+        rows = self.loaded_links(processors, start, end)
+        overlap = np.clip(np.minimum(rows[:, 1], end) - np.maximum(rows[:, 0], start), 0, None)
+        links, which = np.unique(rows[:, 2:4], axis=0, return_inverse=True)
+        lost = np.bincount(which.ravel(), (1 - rows[:, 4]) * overlap, len(links))
+        return float(1.0 - lost.max(initial=0.0) / (end - start))

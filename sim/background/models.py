@@ -1,0 +1,317 @@
+"""Kinds of background load: the paper's rounds, bursts, daily cycles, constant load."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.background.kernels import FloatArray
+from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
+from sim.errors import ConfigError
+
+BATCH = 64
+
+
+def _counts(at_once: Sequence[int | None]) -> bool:
+    """Return whether these are the fewest and the most places loaded at once."""
+    if len(at_once) != 2 or not isinstance(at_once[0], Integral):
+        return False
+    fewest, most = at_once
+    return fewest >= 0 and (most is None or (isinstance(most, Integral) and most >= max(fewest, 1)))
+
+
+@dataclass(frozen=True)
+class RoundLoad:
+    """The paper's generator: rounds in which some places are loaded and the rest are free.
+
+    A round draws how many places are loaded, which, an available fraction for
+    each and one duration for all; the next round begins at its end.
+
+    Parameters
+    ----------
+    available : pair of float
+        Range of the available fraction where loaded, in (0, 1].
+    duration : pair of float
+        Range of a round's seconds.
+    at_once : pair of int or None
+        Fewest and most places loaded at once; None: all of them.
+    overlap : bool
+        Each processor alternates on its own between loaded and free, and as
+        many loaders as the most places at once load links in turn.
+
+    References
+    ----------
+    Yagnik, Sanjay & Vadhiyar, section 4; the paper prints the ranges, uniform
+    draws and one duration a round are ours.
+
+    Examples
+    --------
+    >>> RoundLoad((0.065, 0.72), (180, 480)).at_once
+    (1, None)
+    """
+
+    available: Pair = (0.065, 0.72)
+    duration: Pair = (180.0, 480.0)
+    at_once: tuple[int, int | None] = (1, None)
+    overlap: bool = False
+
+    def __post_init__(self) -> None:
+        check_interval("available", self.available, 0.0, 1.0)
+        check_interval("duration", self.duration, 0.0, np.inf)
+        if not _counts(self.at_once):
+            raise ConfigError(
+                "at_once must be a pair of whole numbers with 0 <= fewest <= most and most >= 1, "
+                f"or null for most, got {list(self.at_once)}"
+            )
+
+    def cpu(
+        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
+    ) -> BatchedCpu:
+        """Begin the load of the processors."""
+        if self.overlap:
+            return self._alternating().cpu(processors, per_node, rng, origin)
+        fewest, most = self._limits(processors)
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            loaded = rng.integers(fewest, most + 1, BATCH)
+            keys = rng.random((BATCH, processors))
+            ranked = np.sort(keys, axis=1)
+            last = np.where(loaded > 0, ranked[np.arange(BATCH), np.maximum(loaded, 1) - 1], -1.0)
+            values = rng.uniform(*self.available, (BATCH, processors))
+            values[keys > last[:, None]] = 1.0
+            return rng.uniform(*self.duration, (1, BATCH)), values.T
+
+        return BatchedCpu(processors, np.array([origin]), draw)
+
+    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+        """Begin the load of the links between nodes."""
+        if self.overlap:
+            return self._alternating().links(nodes, rng, origin)
+        return LinkRows(self._link_rounds(nodes, rng, origin))
+
+    def _link_rounds(
+        self, nodes: int, rng: np.random.Generator, origin: float
+    ) -> Iterator[LinkRow]:
+        links = nodes * (nodes - 1)
+        fewest, most = self._limits(links)
+        start = origin
+        while links:
+            end = start + rng.uniform(*self.duration)
+            picked = rng.choice(links, int(rng.integers(fewest, most + 1)), replace=False)
+            for index in picked.tolist():
+                yield start, end, *link_of(index, nodes), rng.uniform(*self.available)
+            start = end
+
+    def _limits(self, places: int) -> tuple[int, int]:
+        fewest, most = self.at_once
+        most = places if most is None else min(most, places)
+        return min(fewest, most), most
+
+    def _alternating(self) -> "BurstyLoad":
+        most = self.at_once[1]
+        return BurstyLoad(self.available, self.duration, self.duration, None, most or 8)
+
+
+@dataclass(frozen=True)
+class BurstyLoad:
+    """Bursts: each place is loaded and free in turn, on its own, with rare long bursts.
+
+    Parameters
+    ----------
+    available : pair of float
+        Range of the available fraction in a burst, in (0, 1].
+    loaded : pair of float
+        Shortest and longest burst, seconds.
+    free : pair of float
+        Shortest and longest pause, seconds, drawn uniformly.
+    tail : float or None
+        Exponent of the bounded Pareto law of bursts, small for heavy tails; None
+        draws them uniformly.
+    loaders : int
+        How many loaders of links there are, each on one link at a time.
+
+    Examples
+    --------
+    >>> BurstyLoad(loaded=(30, 7200), tail=1.1).loaders
+    8
+    """
+
+    available: Pair = (0.05, 0.5)
+    loaded: Pair = (30.0, 7200.0)
+    free: Pair = (60.0, 1800.0)
+    tail: float | None = 1.1
+    loaders: int = 8
+
+    def __post_init__(self) -> None:
+        check_interval("available", self.available, 0.0, 1.0)
+        check_interval("loaded", self.loaded, 0.0, np.inf)
+        check_interval("free", self.free, 0.0, np.inf)
+        if self.tail is not None and not 0 < self.tail < np.inf:
+            raise ConfigError(f"tail must be positive and finite, or null, got {self.tail}")
+        if self.loaders < 1:
+            raise ConfigError(f"loaders must be at least 1, got {self.loaders}")
+
+    def _bursts(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Return lengths of bursts by inversion of their law."""
+        low, high = self.loaded
+        draws = rng.random(shape)
+        if self.tail is None:
+            return low + (high - low) * draws
+        ratio = (low / high) ** self.tail
+        return np.asarray(low * (1 - draws * (1 - ratio)) ** (-1 / self.tail), float)
+
+    def cpu(
+        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
+    ) -> BatchedCpu:
+        """Begin the load of the processors, each somewhere in its own course."""
+        shape = (processors, BATCH // 2)
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            durations, values = np.empty((processors, BATCH)), np.ones((processors, BATCH))
+            durations[:, 0::2] = self._bursts(rng, shape)
+            durations[:, 1::2] = rng.uniform(*self.free, shape)
+            values[:, 0::2] = rng.uniform(*self.available, shape)
+            return durations, values
+
+        cycle = self.loaded[1] + self.free[1]
+        return BatchedCpu(processors, origin - 2 * cycle * rng.random(processors), draw)
+
+    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+        """Begin the load of the links between nodes."""
+        return LinkRows(self._loader_rows(nodes, rng, origin))
+
+    def _loader_rows(
+        self, nodes: int, rng: np.random.Generator, origin: float
+    ) -> Iterator[LinkRow]:
+        links = nodes * (nodes - 1)
+        loaders = min(self.loaders, links // 2)
+        queue = [(origin + rng.uniform(0, self.free[1]), loader) for loader in range(loaders)]
+        heapq.heapify(queue)
+        busy: dict[int, float] = {}
+        while queue:
+            start, loader = heapq.heappop(queue)
+            busy = {index: end for index, end in busy.items() if end > start}
+            index = int(rng.integers(links))
+            while index in busy:
+                index = int(rng.integers(links))
+            end = start + float(self._bursts(rng, (1,))[0])
+            busy[index] = end
+            heapq.heappush(queue, (end + rng.uniform(*self.free), loader))
+            yield start, end, *link_of(index, nodes), rng.uniform(*self.available)
+
+
+@dataclass(frozen=True)
+class PeriodicLoad:
+    """A cycle, such as day and night: availability falls and recovers in small steps.
+
+    Parameters
+    ----------
+    depth : pair of float
+        Range of the fraction that a place loses at its busiest, in (0, 1).
+    period : float
+        Seconds of one cycle.
+    step : float
+        Seconds between changes.
+    spread : float
+        How far the cycles of places are apart, as a share of the period; 0: all
+        together.
+    pairs : int
+        How many links are loaded, drawn once.
+
+    Examples
+    --------
+    >>> PeriodicLoad(depth=(0.5, 0.5)).period
+    86400.0
+    """
+
+    depth: Pair = (0.2, 0.9)
+    period: float = 86400.0
+    step: float = 600.0
+    spread: float = 0.2
+    pairs: int = 8
+
+    def __post_init__(self) -> None:
+        check_interval("depth", self.depth, 0.0, 0.999)
+        if not 0 < self.period < np.inf:
+            raise ConfigError(f"period must be a positive number of seconds, got {self.period}")
+        if not 0 < self.step <= self.period:
+            raise ConfigError(f"step must lie in (0, {self.period:g}], got {self.step}")
+        if not 0 <= self.spread <= 1:
+            raise ConfigError(f"spread must lie in [0, 1], got {self.spread}")
+        if self.pairs < 1:
+            raise ConfigError(f"pairs must be at least 1, got {self.pairs}")
+
+    def _available(
+        self, time: NDArray[np.floating], depth: FloatArray, shift: FloatArray
+    ) -> FloatArray:
+        turn = (time[None, :] / self.period - shift[:, None]) * 2 * np.pi
+        return np.asarray(1.0 - depth[:, None] * 0.5 * (1 - np.cos(turn)), float)
+
+    def _draw(self, places: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        return rng.uniform(*self.depth, places), self.spread * rng.random(places)
+
+    def cpu(
+        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
+    ) -> BatchedCpu:
+        """Begin the load of the processors."""
+        depth, shift = self._draw(processors, rng)
+        steps = iter(range(0, 2**62, BATCH))
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            time = self.step * (next(steps) + np.arange(BATCH, dtype=float))
+            return np.full((1, BATCH), self.step), self._available(time, depth, shift)
+
+        return BatchedCpu(processors, np.array([origin]), draw)
+
+    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+        """Begin the load of the links between nodes."""
+        return LinkRows(self._link_steps(nodes, rng, origin))
+
+    def _link_steps(self, nodes: int, rng: np.random.Generator, origin: float) -> Iterator[LinkRow]:
+        links = nodes * (nodes - 1)
+        picked = rng.choice(links, min(self.pairs, links), replace=False).tolist() if links else []
+        depth, shift = self._draw(len(picked), rng)
+        step = 0
+        while picked:
+            values = self._available(np.array([self.step * step]), depth, shift)[:, 0]
+            start, end = origin + self.step * step, origin + self.step * (step + 1)
+            for index, value in zip(picked, values.tolist(), strict=True):
+                yield start, end, *link_of(index, nodes), value
+            step += 1
+
+
+@dataclass(frozen=True)
+class ConstantLoad:
+    """The same available fraction everywhere, at all times.
+
+    Examples
+    --------
+    >>> ConstantLoad(0.5)
+    ConstantLoad(available=0.5)
+    """
+
+    available: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.available <= 1:
+            raise ConfigError(f"available must be in (0, 1], got {self.available}")
+
+    def cpu(
+        self, processors: int, per_node: int, rng: np.random.Generator, origin: float
+    ) -> BatchedCpu:
+        """Begin the load of the processors."""
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            return np.full((1, 1), np.inf), np.full((processors, 1), self.available)
+
+        return BatchedCpu(processors, np.array([origin]), draw)
+
+    def links(self, nodes: int, rng: np.random.Generator, origin: float) -> LinkRows:
+        """Begin the load of the links between nodes."""
+        links = nodes * (nodes - 1) if self.available < 1 else 0
+        return LinkRows(
+            (origin, np.inf, *link_of(index, nodes), self.available) for index in range(links)
+        )

@@ -1,0 +1,158 @@
+"""The load to come on every processor and link, and who may get which of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from math import exp, expm1
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.background.ahead import LONGEST
+from sim.background.kernels import BoolArray, FloatArray, IntArray
+from sim.background.load_beliefs import LoadBeliefs
+
+
+class BelievedLinks(NamedTuple):
+    """Links that are not believed free; arrays of shape (links,)."""
+
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
+
+
+class Prospect:
+    """The load to come, averaged over the time that a job would run, place by place.
+
+    A forecast is that of the next sample. Over a longer time a deviation from
+    the long-run average dies away as fast as the samples say that it did so
+    far; the last value is taken to last.
+
+    Parameters
+    ----------
+    beliefs : LoadBeliefs
+
+    Attributes
+    ----------
+    now : float
+        Seconds; the engine keeps it.
+    every : float
+        Seconds between the monitor's samples.
+    free_processors : callable
+        Returns the numbers of the free processors, ascending; the engine sets it.
+    picks_fastest : bool
+        Whether the policy names the fastest of the free processors.
+    is_usual : bool
+        Whether a job without processors is believed to meet the long-run average.
+    """
+
+    def __init__(self, beliefs: LoadBeliefs) -> None:
+        self._beliefs = beliefs
+        self.now = beliefs.sensors.load.origin
+        self.processors = beliefs.sensors.load.processors
+        self.per_node = beliefs.sensors.load.processors_per_node
+        self.every = beliefs.sensors.every
+        self.free_processors: Callable[[], IntArray] = partial(np.arange, self.processors)
+        self.picks_fastest = False
+        self.is_usual = False
+        self._weights: dict[int, FloatArray] = {}
+
+    @contextmanager
+    def usual(self) -> Iterator[None]:
+        """Answer `expected` by the long-run average alone, for a while."""
+        before, self.is_usual = self.is_usual, True
+        try:
+            yield
+        finally:
+            self.is_usual = before
+
+    def share_left(self, memory: float, horizon: float, delay: float = 0.0) -> float:
+        """Return which share of a deviation lasts, averaged over the horizon after a delay."""
+        if self._beliefs.belief == "last":
+            return 1.0
+        span = max(horizon / memory, 1e-9)
+        return exp(-delay / memory) * -expm1(-span) / span
+
+    def cpu(self, horizon: float, delay: float = 0.0) -> FloatArray:
+        """Return the believed CPU of every processor, averaged over a time to come.
+
+        Parameters
+        ----------
+        horizon, delay : float
+            How long, and after how long from now, seconds.
+        """
+        beliefs, now = self._beliefs, self.now
+        if beliefs.belief == "oracle":
+            return beliefs.cpu(now + delay, min(horizon, LONGEST))
+        mean = beliefs.mean_cpu(now)
+        if beliefs.belief == "mean":
+            return mean
+        share = self.share_left(beliefs.memory(now), horizon, delay)
+        return np.asarray(mean + (beliefs.cpu(now) - mean) * share)
+
+    def links(self, horizon: float, delay: float = 0.0) -> BelievedLinks:
+        """Return the links not believed free, averaged over a time to come."""
+        now = self.now
+        if self._beliefs.belief == "oracle":
+            return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
+        found = self._beliefs.links(now)
+        ends = np.array(list(found), np.int64).reshape(-1, 2)
+        lost = 1.0 - np.fromiter(found.values(), np.float64, len(found))
+        share = self.share_left(self._beliefs.link_memory(now), horizon, delay)
+        left: FloatArray = np.asarray(1.0 - lost * share, float)
+        return BelievedLinks(ends[:, 0], ends[:, 1], left)
+
+    def _true_links(self, start: float, span: float) -> BelievedLinks:
+        load = self._beliefs.sensors.load
+        rows = load.loaded_links(np.arange(load.processors), start, start + span)
+        overlap = np.minimum(rows[:, 1], start + span) - np.maximum(rows[:, 0], start)
+        lost = (1.0 - rows[:, 4]) * np.clip(overlap, 0.0, None) / span
+        pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
+        total = np.bincount(which.ravel(), lost, len(pairs))
+        return BelievedLinks(pairs[:, 0], pairs[:, 1], np.asarray(1.0 - total, float))
+
+    def bandwidth(self, processors: IntArray, links: BelievedLinks) -> float:
+        """Return the least bandwidth among the links between these processors' nodes."""
+        if not links.available.size:
+            return 1.0
+        inside = self._inside(processors)
+        own = inside[links.source] & inside[links.destination]
+        return float(links.available[own].min(initial=1.0))
+
+    def _inside(self, processors: IntArray) -> BoolArray:
+        """Return for each node whether one of the processors is on it."""
+        inside = np.zeros(self.processors // self.per_node + 1, bool)
+        inside[processors // self.per_node] = True
+        return inside
+
+    # Who may get what
+
+    def least_of(self, count: int) -> FloatArray:
+        """Return how likely each rank is the lowest of so many processors drawn at random.
+
+        The lowest of n out of P is that of rank k, from 0, with probability
+        C(P - 1 - k, n - 1) / C(P, n).
+        """
+        weights = self._weights.get(count)
+        if weights is None:
+            total = self.processors
+            weights = np.zeros(total)
+            weights[0] = count / total
+            rank = np.arange(1, total - count + 1)
+            ratios = (total - count - rank + 1) / (total - rank)
+            weights[1 : total - count + 1] = weights[0] * np.cumprod(ratios)
+            self._weights[count] = weights
+        return weights
+
+    def chance_of_a_link(self, count: int) -> float:
+        """Return how likely a link is a job's own that is spread over random nodes."""
+        nodes = max(self.processors // self.per_node, 2)
+        own = min(-(-count // self.per_node), nodes)
+        return own * (own - 1) / (nodes * (nodes - 1))
+
+    def fastest(self, horizon: float) -> IntArray | None:
+        """Return the free processors, the fastest first, where the policy picks those."""
+        if not self.picks_fastest:
+            return None
+        free = self.free_processors()
+        return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]

@@ -1,0 +1,480 @@
+"""The discrete-event engine: replays a trace on a machine under a policy."""
+
+import gc
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from predictors.base import (
+    FloatArray,
+    IntArray,
+    Observation,
+    RuntimePredictor,
+    VisibleJobs,
+)
+from predictors.in_loop.wrapper import provider, setting
+from predictors.under_load.load_aware import NeedsLoad
+from sim.background.load_outlook import LoadOutlook
+from sim.engine.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
+from sim.engine.logbook import Logbook
+from sim.engine.resizing import Resizer
+from sim.engine.runs_under_load import RunsUnderLoad
+from sim.engine.work import Work
+from sim.errors import PolicyError, SimError
+from sim.machine.base import Machine
+from sim.policies.base import Policy
+from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.feasible_counts import FeasibleCounts
+from sim.state.processors import FreeProcessors, count_processors
+from sim.state.records import Ranges, Records
+from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
+from sim.state.view import Preferences, Run, View
+from workloads.base import GroundTruth, Trace
+
+Overrun = Literal["extend", "kill"]
+
+
+_LARGE = 100_000
+
+
+class Watcher(Protocol):
+    """Someone who checks the engine's work, or tells a user how far it is."""
+
+    def looked(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
+        """Be told what a policy decided, before any of it is done."""
+        ...
+
+    def finished(self, engine: "Engine") -> None:
+        """Be told that nothing is left to happen."""
+        ...
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that one simulation is made of.
+
+    Attributes
+    ----------
+    trace : Trace
+        Jobs that fit the machine, in submit order.
+    truth : GroundTruth
+        How long they really run; seen by the engine alone.
+    policy : Policy
+    predictor : RuntimePredictor
+    machine : Machine
+    overrun : {"extend", "kill"}
+        What happens to a job that runs past its requested time.
+    adopter_draws : numpy.ndarray of float, shape (n,), or None
+        One uniform draw a job, for shares such as that of adopters; None: all 0.
+    known : sequence of Observation
+        Runs that the predictor learns from before the start.
+    watchers : tuple of Watcher
+    sensor_noise : SensorNoise
+        Errors of what is measured of running jobs.
+    """
+
+    trace: Trace
+    truth: GroundTruth
+    policy: Policy
+    predictor: RuntimePredictor
+    machine: Machine
+    overrun: Overrun = "extend"
+    adopter_draws: FloatArray | None = None
+    known: Sequence[Observation] = ()
+    watchers: tuple[Watcher, ...] = ()
+    sensor_noise: SensorNoise = USUAL_NOISE
+
+
+def simulate(setup: Setup) -> Records:
+    """Replay a trace and return what happened.
+
+    Raises
+    ------
+    SimError
+        If a job can never run on the machine.
+    PolicyError
+        If the policy decides what cannot be done, or leaves jobs waiting for ever.
+    """
+    with collection_deferred():
+        engine = Engine(setup)
+        records = engine.run()
+        del engine
+    collect_after(len(setup.trace.jobs))
+    return records
+
+
+class Engine:
+    """One run; see `Setup` for what it is made of."""
+
+    def __init__(self, setup: Setup) -> None:
+        trace, truth, machine = setup.trace, setup.truth, setup.machine
+        self.trace = trace
+        self.machine = machine
+        self.predictor = setup.predictor
+        self.watchers = setup.watchers
+        self.work = Work(trace, truth, machine)
+        self.log = Logbook(len(trace.jobs))
+        self.clock = Clock()
+        self.free = FreeProcessors(machine.processors)
+        self.submit: list[float] = trace.jobs["submit_time"].tolist()
+        self._visible = _visible(trace, truth)
+        self._refuse_misfits(self._visible.requested_processors)
+        self.predictor.attach(self._visible)
+        self.view = self._shown(setup)
+        for observation in setup.known:
+            self.predictor.observe(observation)
+            self.view.note(observation.application, observation.nprocs)
+        self.load = self._watch_load()
+        self.scheduler = setup.policy.begin(self.view)
+        self.resizer = Resizer(self, limited=setup.overrun == "kill")
+        self.looks = 0
+        self.events = 0
+        self._learns = self.predictor.learns
+        self._wants_split = setting(self.predictor, "wants_split", False)
+        self._kill = setup.overrun == "kill"
+        self.down: dict[int, Ranges] = {}
+        self._completions: dict[int, Occurrence] = {}
+        self._restarts: dict[int, int] = {}
+        self._followers, self._independent = _followers(trace)
+        self._next_arrival = 0
+        self._stirred = False
+        self._under_load: RunsUnderLoad | None = None
+        if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
+            self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
+
+    def _shown(self, setup: Setup) -> View:
+        """Return what the policy may see."""
+        truth, machine, draws = setup.truth, setup.machine, setup.adopter_draws
+        largest = np.minimum(truth.max_processors, machine.processors)
+        view = View(
+            machine.processors,
+            self._visible,
+            self.submit,
+            setup.predictor,
+            FeasibleCounts(truth.min_processors, largest, truth.feasible),
+            np.zeros(len(self.submit)) if draws is None else draws,
+            np.asarray(truth.malleable, bool).tolist(),
+            getattr(setup.policy, "preferences", Preferences)(),
+        )
+        view.measured_efficiency = EfficiencySensor(
+            truth.serial_time,
+            self.work.runtime,
+            self.log.held,
+            lambda: self.clock._now,
+            setup.sensor_noise,
+        )
+        view.processors_per_node = machine.processors_per_node
+        view.idle = self.free.ranges
+        return view
+
+    def _watch_load(self) -> LoadOutlook | None:
+        """Let policy and predictor see what is believed of the load, if there is any."""
+        load = self.machine.outlook()
+        if load is not None:
+            load.free_processors = self.free.numbers
+            load.now = self.submit[0]
+            self.view.load = load
+            asking = provider(self.predictor, NeedsLoad)
+            if asking is not None:
+                asking.bind_load(load)
+        return load
+
+    def _refuse_misfits(self, requested: IntArray) -> None:
+        wide = np.flatnonzero(requested > self.machine.processors)
+        if wide.size:
+            job = self.trace.jobs.iloc[int(wide[0])]
+            raise SimError(
+                f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
+                f"the machine has {self.machine.processors}"
+            )
+
+    def run(self) -> Records:
+        """Run until nothing is left to happen."""
+        self._expect_arrivals()
+        self.clock.run_instants(self._instant)
+        if self.log.ended < len(self.submit):
+            waiting = len(self.submit) - self.log.ended
+            raise PolicyError(f"the policy left {waiting} jobs waiting for ever")
+        for watcher in self.watchers:
+            watcher.finished(self)
+        counters = {
+            "events": float(self.events),
+            "looks": float(self.looks),
+            "predictor_queries": float(self.view.queries),
+            **self.resizer.counters(),
+        }
+        self.view.close()
+        return self.log.records(
+            np.array(self.submit), self.machine.processors, counters, self.predictor
+        )
+
+    # What happens
+
+    def _expect_arrivals(self) -> None:
+        """Wait for the next independent job."""
+        if self._next_arrival < len(self._independent):
+            job = self._independent[self._next_arrival]
+            Occurrence(self.clock, self.submit[job], ARRIVAL, self._arrive)
+
+    def _arrive(self, occurrence: Any) -> None:
+        """Take in all independent jobs of this instant."""
+        submit, independent = self.submit, self._independent
+        place = self._next_arrival
+        now = submit[independent[place]]
+        arrived = self.view.arrived
+        while place < len(independent) and submit[independent[place]] == now:
+            arrived.append(independent[place])
+            place += 1
+        self.events += 1
+        self._next_arrival = place
+        self._stirred = True
+        if place < len(independent):
+            Occurrence(self.clock, submit[independent[place]], ARRIVAL, self._arrive)
+
+    def _follow(self, occurrence: Any) -> None:
+        """Take in a job whose think time is over."""
+        self.events += 1
+        self.view.arrived.append(occurrence.subject)
+        self._stirred = True
+
+    def _kill_late(self, occurrence: Any) -> None:
+        self._end(occurrence, "killed")
+
+    def _end(self, occurrence: Any, status: str = "completed") -> None:
+        """Take in the end of a run."""
+        run: Run = occurrence.subject
+        job = run.job
+        if self._completions.get(job) is not occurrence:
+            return
+        now = self.clock._now
+        self._give_back(run)
+        self.log.end(run, now, status)
+        if self.view.preferences.past_errors is not None and status == "completed":
+            self._note_error(run, now)
+        self.events += 1
+        self._stirred = True
+        if run.resumes > now:
+            self.resizer.cut_short(run, now)
+        if self._learns and status == "completed":
+            self._observe(run, now)
+        if job in self._followers:
+            self._release_followers(job, now)
+
+    def _give_back(self, run: Run) -> None:
+        """Take back the processors of a run that is over."""
+        view, job = self.view, run.job
+        del self._completions[job]
+        self.free.give(run.nodes)
+        view.free += run.processors
+        del view.running[job]
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (run.believed_end, job))]
+        view.ended.append(run)
+
+    def _note_error(self, run: Run, now: float) -> None:
+        """Compare a run with what was believed of it, if it was one run on one count."""
+        errors, on_one_count = self.view.preferences.past_errors, run.changed == run.start
+        if errors is not None and on_one_count and run.number == 0:
+            errors.note(self.view.application[run.job], self.log.said_of(run), now - run.start)
+
+    def _observe(self, run: Run, now: float) -> None:
+        """Tell the predictor of a run: its runtime, or what its segments say of it."""
+        visible, job = self._visible, run.job
+        application = self.view.application[job]
+        for processors, runtime, more in self.resizer.observed(run, now):
+            if self._wants_split and not more:
+                more = self.work.split(job, processors)
+            observation = Observation(
+                application,
+                int(visible.size_class[job]),
+                float(visible.size[job]),
+                processors,
+                runtime,
+                now,
+                job,
+                {**more, **self.machine.measured(run.nodes, run.start, now)},
+            )
+            self.view.note(application, processors)
+            if self.predictor.observe(observation):
+                self.view.revise(application)
+
+    def _release_followers(self, job: int, now: float) -> None:
+        for follower, think in self._followers[job]:
+            self.submit[follower] = now + think
+            Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
+
+    def _expire(self, occurrence: Any) -> None:
+        """Double the believed total of a run that has outlived it."""
+        run: Run = occurrence.subject[0]
+        believed_end: float = occurrence.subject[1]
+        if self.view.running.get(run.job) is not run or run.believed_end != believed_end:
+            return
+        now = self.clock._now
+        self.events += 1
+        self._stirred = True
+        if self._under_load is not None and self._under_load.expired(run, now):
+            return
+        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
+        self.move_believed_end(run, run.start + total)
+
+    def move_believed_end(self, run: Run, end: float) -> None:
+        """Believe that a running job ends at another time, sooner or later than before.
+
+        Parameters
+        ----------
+        run : Run
+        end : float
+            Seconds, not before now.
+        """
+        view = self.view
+        before = run.believed_end
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (before, run.job))]
+        insort(ends, (end, run.job, run.processors))
+        run.believed_end = end
+        view.moved_ends.setdefault(run, before)
+        self._expect_expiry(run)
+
+    def _expect_expiry(self, run: Run) -> None:
+        """Wait for the belief to run out, if the job will outlive it."""
+        if self._completions[run.job].time > run.believed_end:
+            Occurrence(self.clock, run.believed_end, EXPIRY, self._expire, (run, run.believed_end))
+
+    def _wake(self, occurrence: Any) -> None:
+        self.events += 1
+        self.view.disturbed = True
+        self._stirred = True
+
+    # What is decided
+
+    def _instant(self, now: float) -> None:
+        """Let the policy look, once, if anything happened at this instant."""
+        if not self._stirred:
+            return
+        self._stirred = False
+        view = self.view
+        view.now = now
+        if self.load is not None:
+            self.load.now = now
+        if self._under_load is not None:
+            self._under_load.look(now)
+        self.looks += 1
+        decisions = self.scheduler.look()
+        for watcher in self.watchers:
+            watcher.looked(self, decisions)
+        for decision in decisions:
+            if type(decision) is Start:
+                self._start(decision, now)
+            elif type(decision) is Resize:
+                self.resizer.resize(decision, now)
+            elif type(decision) is WakeAt:
+                self._wake_at(decision, now)
+            else:
+                self._carry_out(decision, now)
+        view.settle()
+        if self._under_load is not None:
+            self._under_load.settle()
+
+    def _carry_out(self, decision: Decision, now: float) -> None:
+        raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
+
+    def _wake_at(self, decision: WakeAt, now: float) -> None:
+        if decision.time <= now:
+            raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
+        Occurrence(self.clock, decision.time, WAKE, self._wake)
+
+    def _start(self, start: Start, now: float) -> None:
+        job, processors, nodes, cost = start
+        view = self.view
+        if processors > view.free:
+            raise PolicyError(
+                f"Start of job index {job} on {processors} processors; {view.free} are free"
+            )
+        if self.log.is_started(job):
+            raise PolicyError(f"Start of job index {job}, which is not waiting")
+        if nodes is None:
+            nodes = self.free.take(processors)
+        else:
+            if count_processors(nodes) != processors:
+                raise PolicyError(
+                    f"Start of job index {job}: nodes are not {processors} processors"
+                )
+            self.free.take_named(nodes)
+        belief = view.belief(job, processors)
+        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        view.free -= processors
+        view.running[job] = run
+        insort(view.believed_ends, (run.believed_end, job, processors))
+        said = belief if view.preferences.past_errors is None else view.belief_at(job, processors)
+        if self._under_load is not None:
+            said = self._under_load.begin(run, belief, said)
+        explanation = self.view.explain(job, processors) if self._learns else None
+        self.log.start(run, said, explanation, job not in self.view.undecided)
+        if cost:
+            self.resizer.pause(run, now, cost)
+        if self.plan_completion(run, now + cost) > run.believed_end:
+            self._expect_expiry(run)
+
+    def plan_completion(self, run: Run, now: float) -> float:
+        """Wait for the end of a run that goes on at `now`; return when that is."""
+        end = self.work.completion(run, now)
+        over: Callable[[Any], None] = self._end
+        if self._kill:
+            limit = self.resizer.limit(run)
+            if limit < end:
+                end, over = max(limit, now), self._kill_late
+        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
+        return end
+
+
+@contextmanager
+def collection_deferred() -> Iterator[None]:
+    """Put off the search for reference cycles: an event loop makes records, not cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def collect_after(jobs: int) -> None:
+    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
+    if jobs >= _LARGE:
+        gc.collect()
+
+
+def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
+    jobs = trace.jobs
+    return VisibleJobs(
+        application=truth.application,
+        size_class=truth.size_class,
+        size=truth.size,
+        user=jobs["user"].to_numpy(),
+        requested_processors=jobs["requested_processors"].to_numpy(),
+        requested_time=jobs["requested_time"].to_numpy(),
+    )
+
+
+def _followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
+    """Return who follows whom after what think time, and who follows nobody."""
+    jobs = trace.jobs
+    number = len(jobs)
+    if not trace.feedback:
+        return {}, list(range(number))
+    index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
+    followers: dict[int, list[tuple[int, float]]] = {}
+    independent = []
+    pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
+    for job, (before, think) in enumerate(pairs):
+        leader = index.get(before)
+        if leader is None or leader >= job:
+            independent.append(job)
+        else:
+            followers.setdefault(leader, []).append((job, max(think, 0.0)))
+    return followers, independent

@@ -1,0 +1,277 @@
+"""How a running job changes its processors, what that costs, and what can be learned from it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from sim.engine.logbook import Logbook
+from sim.engine.work import Work
+from sim.errors import PolicyError
+from sim.state.decisions import Resize
+from sim.state.processors import (
+    FreeProcessors,
+    count_processors,
+    join_ranges,
+    remove_ranges,
+    split_ranges,
+)
+from sim.state.records import SHOWN_SHARE, Ranges
+from sim.state.view import Run, View
+
+_ROUNDING = 1e-9
+_CLOCK_ROUNDING = 1e-12
+
+
+class Resizes(Protocol):
+    """What changing a running job needs of an engine."""
+
+    view: View
+    free: FreeProcessors
+    work: Work
+    log: Logbook
+
+    def plan_completion(self, run: Run, now: float) -> float:
+        """Wait for the end of a run that goes on at `now`; return when that is."""
+
+    def move_believed_end(self, run: Run, end: float) -> None:
+        """Believe that a running job ends at another time."""
+
+
+class Resizer:
+    """Changes the processors of running jobs and keeps the books of it.
+
+    Parameters
+    ----------
+    engine : Resizes
+    limited : bool
+        Whether jobs are killed at their requested time.
+    """
+
+    def __init__(self, engine: Resizes, limited: bool) -> None:
+        self._engine = engine
+        self._limited = limited
+        self._spent: dict[tuple[int, int], float] = {}
+        self._pause_time = 0.0
+        self._pause_area = 0.0
+
+    def counters(self) -> dict[str, float]:
+        """Return seconds, and processor-seconds, that runs held without progress."""
+        return {"reallocation_time": self._pause_time, "reallocation_area": self._pause_area}
+
+    # Changes
+
+    def resize(self, decision: Resize, now: float) -> None:
+        """Let a running job go on with other processors, and believe accordingly.
+
+        Raises
+        ------
+        PolicyError
+            If the job does not run, or the processors are not to be had.
+        """
+        job, processors, nodes, cost = decision
+        view = self._engine.view
+        run = view.running.get(job)
+        if run is None:
+            raise PolicyError(f"Resize of job index {job}, which is not running")
+        if processors == run.processors and nodes is None and not cost:
+            return
+        if processors < 1 or processors - run.processors > view.free:
+            raise PolicyError(
+                f"Resize of job index {job} from {run.processors} to {processors} processors; "
+                f"{view.free} are free"
+            )
+        if not cost >= 0:
+            raise PolicyError(f"Resize of job index {job} at a cost of {cost} seconds")
+        view.free += run.processors - processors
+        self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
+
+    def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
+        """Let a run go on with the processors that it asked for, once its cycle has ended.
+
+        Parameters
+        ----------
+        run : Run
+        processors : int
+        cost, pending : float
+            Seconds without progress, and before that until the cycle ends.
+        now : float
+
+        Raises
+        ------
+        PolicyError
+            If the processors are not to be had.
+        """
+        view = self._engine.view
+        if processors - run.processors > view.free:
+            raise PolicyError(
+                f"Grant of {processors} processors to job index {run.job}, which holds "
+                f"{run.processors}; {view.free} are free"
+            )
+        view.free += run.processors - processors
+        nodes = self._exchange(run, processors, None)
+        self._go_on(run, nodes, processors, cost, now, pending)
+        view.resized.add(run)
+
+    def extend(self, run: Run, until: float) -> None:
+        """Let a run that keeps its processors go on until then before it is killed."""
+        more = (until - self.limit(run)) / self._whole_limit(run.job, run.processors)
+        key = (run.job, run.number)
+        self._spent[key] = self._spent.get(key, 0.0) - more
+
+    def shrink_off(self, run: Run, lost: Ranges, seconds: float, now: float) -> bool:
+        """Let a run go on without processors that are lost to it and to everybody else.
+
+        This is what a malleable job does instead of dying when a node fails. The
+        lost processors do not become free: whoever repairs them gives them back
+        to the free set and to ``view.free``.
+
+        Parameters
+        ----------
+        run : Run
+        lost : Ranges
+            Of the run's own processors.
+        seconds : float
+            Without progress, beyond those of the change, on the processors that it keeps.
+        now : float
+
+        Returns
+        -------
+        bool
+            False if the job cannot run on what would be left; nothing has changed then.
+        """
+        view = self._engine.view
+        kept = remove_ranges(run.nodes, lost)
+        left = count_processors(kept)
+        counts = view.special(run.job)
+        least = view.extremes(run.job)[0]
+        wanted = left
+        if counts is not None:
+            least = int(counts[0])
+            wanted = int(counts[max(int(np.searchsorted(counts, left, side="right")) - 1, 0)])
+        if not view.malleable[run.job] or left < least:
+            return False
+        kept, spare = split_ranges(kept, wanted)
+        self._engine.free.give(spare)
+        view.free += left - wanted
+        cost = view.preferences.change_cost(run.processors, wanted)
+        self._go_on(run, kept, wanted, seconds + cost, now)
+        view.disturbed = True
+        return True
+
+    def _go_on(
+        self,
+        run: Run,
+        nodes: Ranges,
+        processors: int,
+        cost: float,
+        now: float,
+        pending: float | None = None,
+    ) -> None:
+        """Continue a run on other processors after a pause, `pending` where that was settled."""
+        engine, before = self._engine, run.processors
+        seconds = engine.view.seconds_left(run)
+        if pending is None:
+            pending = engine.work.bank(run, now)
+        elif run.resumes <= now:
+            seconds = max(seconds - pending, 0.0)
+        pause = cost + pending
+        if processors != before:
+            seconds *= engine.view.stretch_factor(run.job, before, processors)
+        if self._limited:
+            spent = (now - run.changed) / self._whole_limit(run.job, before)
+            key = (run.job, run.number)
+            self._spent[key] = self._spent.get(key, 0.0) + spent
+        self._pause_time += cost
+        self._pause_area += pause * processors - pending * before
+        run.nodes, run.processors = nodes, processors
+        run.changed, run.resumes = now, now + pause
+        engine.log.resize(run, now)
+        end = engine.plan_completion(run, now + pause)
+        engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))
+
+    @staticmethod
+    def rounded(believed: float, end: float, now: float) -> float:
+        """Return the planned end where a belief differs from it by rounding alone.
+
+        Else a belief that is right would expire an instant before its job ends.
+        """
+        slack = _ROUNDING * abs(end - now) + _CLOCK_ROUNDING * abs(end)
+        return end if abs(believed - end) <= slack else believed
+
+    def pause(self, run: Run, now: float, cost: float) -> None:
+        """Let a run that has just started make no progress for a while."""
+        run.resumes = now + cost
+        self._pause_time += cost
+        self._pause_area += cost * run.processors
+
+    def cut_short(self, run: Run, now: float) -> None:
+        """Take what is left of a pause out of the books: its run is over."""
+        left = run.resumes - now
+        self._pause_time -= left
+        self._pause_area -= left * run.processors
+
+    def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
+        """Swap a run's processors in the free set; return the new ones."""
+        free = self._engine.free
+        if nodes is not None:
+            if count_processors(nodes) != processors:
+                raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
+            free.give(run.nodes)
+            free.take_named(nodes)
+            return nodes
+        if processors > run.processors:
+            return join_ranges(run.nodes, free.take(processors - run.processors))
+        kept, released = split_ranges(run.nodes, processors)
+        free.give(released)
+        return kept
+
+    # What runs tell
+
+    def observed(self, run: Run, now: float) -> Iterable[tuple[int, float, Mapping[str, Any]]]:
+        """Return what a finished run shows: processors, runtime there, and more.
+
+        A run that kept its processors shows its runtime, without the pause at its
+        start. One whose count changed shows, for each count on which it spent a
+        twentieth of its time or more, the seconds of progress there over the share
+        of the job that they did, which a job that counts its iterations knows; the
+        share comes along as ``share``.
+        """
+        work, job = self._engine.work, run.job
+        if not work.segments(job):
+            return ((run.processors, now - run.resumes, {}),)
+        work.bank(run, now)
+        segments = work.segments(job)
+        whole = sum(seconds for seconds, _ in segments.values())
+        return tuple(
+            (processors, seconds / share, {"share": share})
+            for processors, (seconds, share) in segments.items()
+            if seconds >= SHOWN_SHARE * whole and share > 0
+        )
+
+    # Requested times as limits
+
+    def limit(self, run: Run) -> float:
+        """Return when a run is killed that keeps the processors it holds now.
+
+        Each stretch uses up the requested time at its own count.
+        """
+        left = max(1.0 - self._spent.get((run.job, run.number), 0.0), 0.0)
+        return run.changed + left * self._whole_limit(run.job, run.processors)
+
+    def _whole_limit(self, job: int, processors: int) -> float:
+        """Return the requested time, scaled by the believed curve when molded.
+
+        Without a curve a job is given the time that its requested processor-seconds
+        need on fewer processors, and its requested time on more.
+        """
+        view = self._engine.view
+        limit = view.requested_time[job]
+        reference = view.requested_processors[job]
+        if processors == reference:
+            return limit
+        curve = view.curve(job, np.array([processors, reference]))
+        if curve is None:
+            is_scaled = view.preferences.scales_requests and view.malleable[job]
+            return limit * max(reference / processors, 1.0) if is_scaled else limit
+        return limit * float(curve[0] / curve[1])

@@ -1,0 +1,103 @@
+"""Beliefs about running jobs on a shared machine, renewed by the load that they have met."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from sim.background.load_outlook import LoadOutlook
+from sim.state.processors import as_numbers
+from sim.state.view import Run, View
+
+RARER = 0.1
+"""A running job is looked at no sooner again than after this share of the time it has run."""
+
+TOLERANCE = 0.05
+"""A belief stands while the new remaining time is within this share of it."""
+
+
+class RunsUnderLoad:
+    """What is said of jobs under load that run: at their start, and predicted again.
+
+    At its start a job is predicted for the very processors it got, while the policy
+    decided on another belief; it is told at its next look. With a period, a job is
+    looked at again when the policy looks anyway, once it has run for so long since
+    the last time and for a tenth of its time so far, and when the belief about it
+    expires. What it has done by then follows from its predicted parts and the load
+    that was measured on its processors meanwhile. Jobs whose processors were
+    changed are left alone.
+
+    Parameters
+    ----------
+    view : View
+    load : LoadOutlook
+    move : callable
+        Moves the believed end of a run to a time, seconds.
+
+    Attributes
+    ----------
+    renewals : int
+        How often a belief was renewed and moved.
+    """
+
+    def __init__(self, view: View, load: LoadOutlook, move: Callable[[Run, float], None]) -> None:
+        self.renewals = 0
+        self._view = view
+        self._load = load
+        self._every = load.renew
+        self._move = move
+        self._stated: list[tuple[Run, float, float]] = []
+        self._due: list[tuple[float, int, Run]] = []
+        self._pushed = 0
+
+    def begin(self, run: Run, planned: float, said: float) -> float:
+        """Return the belief for the processors a run got, and the load they have now.
+
+        The policy decided on another, `said`, and planned with `planned`.
+        """
+        if self._every is not None:
+            self._expect(run, run.start + self._every)
+        stated = self._view.runtime_on(run.job, as_numbers(run.nodes))
+        if stated is None or stated == said:
+            return said
+        restated = stated if planned == said else stated * (planned / said)
+        self._stated.append((run, run.believed_end, run.believed_end - planned + restated))
+        return stated
+
+    def settle(self) -> None:
+        """Believe what was said of the runs that have just started, unless they were changed."""
+        for run, before, after in self._stated:
+            if run.believed_end == before:
+                self._move(run, after)
+        self._stated.clear()
+
+    def _expect(self, run: Run, time: float) -> None:
+        self._pushed += 1  # ties are settled by the order of the calls
+        heappush(self._due, (time, self._pushed, run))
+
+    def look(self, now: float) -> None:
+        """Renew the beliefs about the runs whose turn it is."""
+        while self._due and self._due[0][0] <= now:
+            run = heappop(self._due)[2]
+            if self._view.running.get(run.job) is run and run.changed == run.start:
+                self._renew(run, now, 0.0)
+                again = max(self._every or 0.0, RARER * (now - run.start), 1.0)
+                self._expect(run, now + again)
+
+    def expired(self, run: Run, now: float) -> bool:
+        """Renew a belief that has run out; say whether there is a new one.
+
+        The rest must be worth the name, or the belief would expire again and again.
+        """
+        return self._every is not None and self._renew(run, now, TOLERANCE * (now - run.start))
+
+    def _renew(self, run: Run, now: float, least: float) -> bool:
+        if run.changed != run.start or run.resumes > now:
+            return False
+        self._load.now = now
+        left = self._view.seconds_left_on(run.job, as_numbers(run.nodes), run.start)
+        if left is None or left < least:
+            return False
+        end = now + max(left * self._view.caution(run.job), 1.0)
+        if abs(end - run.believed_end) > TOLERANCE * (run.believed_end - now):
+            self.renewals += 1
+            self._move(run, end)
+        return True

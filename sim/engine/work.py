@@ -1,0 +1,117 @@
+"""How far each running job has come; with the engine, all that knows true runtimes."""
+
+from math import isnan
+
+import numpy as np
+
+from sim.machine.base import Machine
+from sim.state.view import Run
+from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
+
+
+class Work:
+    """The work of the jobs, in shares of the whole: 0 at the start, 1 at the end.
+
+    A share is done at the rate 1 / T(n) that the ground truth gives for the
+    processors held, at the speed that the machine allows. A job whose rate never
+    changes runs exactly T(n) seconds.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    machine : Machine
+    """
+
+    def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
+        self._truth = truth
+        self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
+        self._machine = machine
+        self._reference: list[int] = trace.jobs["requested_processors"].tolist()
+        self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
+        self._since = [0.0] * len(self._reference)
+        self._done: dict[int, float] = {}
+        self._whole: dict[int, float] = {}
+        self._segments: dict[int, dict[int, tuple[float, float]]] = {}
+        self._shares: list[float] | None = None
+        if machine.splits_work:
+            jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
+            self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
+
+    def runtime(self, job: int, processors: int) -> float:
+        """Return the true runtime of a job at a count, at full speed, in seconds."""
+        if processors == self._reference[job]:
+            return self._reference_runtime[job]
+        if self._one_by_one is not None:
+            return self._one_by_one.runtime_on(job, processors)
+        return float(self._truth.runtimes(job, np.array([processors]))[0])
+
+    def split(self, job: int, processors: int) -> dict[str, float]:
+        """Return a run's seconds of computation and communication, where the truth knows them."""
+        if not isinstance(self._truth, Splitting):
+            return {}
+        parts = self._truth.computation_communication(job, np.array([processors]))
+        computation, communication = (float(part[0]) for part in parts)
+        if np.isnan(computation):
+            return {}
+        return {"computation": computation, "communication": communication}
+
+    def communication(self, job: int, processors: int) -> float:
+        """Return the share of a job's time that is communication at a count.
+
+        Where that is unknown, or does not matter on this machine, all is computation.
+        """
+        if self._shares is None:
+            return 0.0
+        if processors == self._reference[job]:
+            return self._shares[job]
+        share = self._truth.communication_shares(np.array([job]), np.array([processors])).item(0)
+        return 0.0 if isnan(share) else share
+
+    def done(self, job: int) -> float:
+        """Return the share of a job that was banked so far."""
+        return self._done.get(job, 0.0)
+
+    def bank(self, run: Run, now: float) -> float:
+        """Add up what a run has done with its present processors.
+
+        Returns
+        -------
+        float
+            Seconds of a pause that is still to come.
+        """
+        job = run.job
+        since = self._since[job]
+        if now <= since:
+            return since - now
+        worked = self._machine.progress(
+            since, now, run.nodes, self.communication(job, run.processors)
+        )
+        whole = self._whole.get(job)
+        share = worked / (self.runtime(job, run.processors) if whole is None else whole)
+        self._done[job] = self.done(job) + share
+        self._since[job] = now
+        segments = self._segments.setdefault(job, {})
+        seconds, before = segments.get(run.processors, (0.0, 0.0))
+        segments[run.processors] = (seconds + now - since, before + share)
+        return 0.0
+
+    def segments(self, job: int) -> dict[int, tuple[float, float]]:
+        """Return seconds and share of the job that were banked, by processor count."""
+        return self._segments.get(job, {})
+
+    def completion(self, run: Run, now: float) -> float:
+        """Return when a run ends that goes on at `now` with the processors it holds."""
+        job = run.job
+        self._since[job] = now
+        if run.processors == self._reference[job]:
+            runtime = self._reference_runtime[job]
+        else:
+            runtime = self.runtime(job, run.processors)
+        if job in self._done:
+            self._whole[job] = runtime
+            runtime *= max(1.0 - self._done[job], 0.0)
+        if self._shares is None:
+            return self._machine.completion(now, runtime, run.nodes)
+        share = self.communication(job, run.processors)
+        return self._machine.completion(now, runtime, run.nodes, share)

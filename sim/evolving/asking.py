@@ -1,0 +1,304 @@
+"""What evolving jobs ask of the scheduler while they run: processors, and a longer walltime.
+
+A job looks at itself at the end of a cycle, now and then, and before it would
+stop for its limit. What it asks for follows from the cycles that it has measured
+and, for the efficiency of other counts, from the site's predictor; never from
+the truth. Beside the engine's the truth is asked once: for what it cost a job
+not to get what it asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+
+from predictors.cycles.remaining import CellTrend, Remaining, RemainingTime
+from predictors.errors import NotFittedError
+from sim.engine.clock import WAKE, Clock, Occurrence
+from sim.engine.runs_under_load import RARER
+from sim.evolving.settings import EvolvingScene
+from sim.evolving.stages import Stages
+from sim.state.records import Asked, Requests
+from sim.state.view import Request, Run, View
+
+WINDOW = 32
+"""Latest cycles from which a job takes its speed."""
+
+
+@dataclass
+class _Self:
+    """What a running job knows of itself.
+
+    Attributes
+    ----------
+    run : Run
+    trend : CellTrend
+        Of the cells of the whole mesh.
+    ahead : RemainingTime
+        On the processors that it holds.
+    key : tuple of int
+        Run number and processors to which `ahead` belongs.
+    seen : float
+        Seconds at full speed of the present attempt up to which cycles were taken in.
+    turn : int
+        Looks planned so far; a look of an earlier number is out of date.
+    mean : float
+        Seconds of a cycle lately.
+    """
+
+    run: Run
+    trend: CellTrend
+    ahead: RemainingTime
+    key: tuple[int, int]
+    seen: float = 0.0
+    turn: int = 0
+    mean: float = inf
+
+
+@dataclass
+class _Denied:
+    """A request for processors that is not granted: since when, and what a second costs."""
+
+    row: int
+    since: float
+    rate: float
+
+
+class Asker:
+    """Lets evolving jobs ask, and keeps the books of it.
+
+    Parameters
+    ----------
+    scene : EvolvingScene
+    work : Stages
+    view : View
+        Where the policy finds the standing requests.
+    clock : Clock
+    limit : callable or None
+        Run to the time at which it is killed; None where nothing is.
+    stir : callable
+        Lets the policy look at this instant.
+    """
+
+    def __init__(
+        self,
+        scene: EvolvingScene,
+        work: Stages,
+        view: View,
+        clock: Clock,
+        limit: Callable[[Run], float] | None,
+        stir: Callable[[], None],
+    ) -> None:
+        self.asked: list[Asked] = []
+        self.denied_wait = 0.0
+        self._asks, self._scene, self._work, self._view = scene.asks, scene, work, view
+        self._clock, self._limit, self._stir = clock, limit, stir
+        self._jobs: dict[int, _Self] = {}
+        self._rows: dict[tuple[int, str], int] = {}
+        self._denied: dict[int, _Denied] = {}
+        self._short_of_time: set[int] = set()
+        self._cut_short: dict[int, float] = {}
+
+    # Looks
+
+    def begin(self, run: Run, now: float) -> None:
+        """Follow a run that begins, or goes on in another way, at `now`."""
+        job = run.job
+        own, key = self._jobs.get(job), (run.number, run.processors)
+        if own is None or own.run is not run:
+            self._short_of_time.discard(job)
+            self.denied_wait += now - self._cut_short.pop(job, now)
+            trend = CellTrend() if own is None else own.trend
+            own = self._jobs[job] = _Self(run, trend, self._model(run), key, turn=_turn(own))
+        elif own.key != key:
+            own.key, own.ahead = key, self._model(run)
+        own.seen = 0.0
+        self._plan(own, now)
+
+    def go_on(self, run: Run, now: float) -> None:
+        """Plan anew how a run goes on whose attempt was given more time."""
+        self._plan(self._jobs[run.job], now)
+
+    def _model(self, run: Run) -> RemainingTime:
+        offline = self._scene.benchmark(run.job)
+        return RemainingTime(self._work.cycles(run.job), offline, run.processors, WINDOW)
+
+    def _plan(self, own: _Self, now: float) -> None:
+        """Look next at the end of a cycle: at the latest before the attempt stops for its limit."""
+        own.turn += 1
+        run = own.run
+        pause = max(self._asks.every, RARER * (now - run.start))
+        found = self._work.next_cycle_end(run, now + pause, own.seen)
+        if found is not None:
+            time, seconds = found
+            Occurrence(self._clock, max(time, now), WAKE, self._look, (own, own.turn, seconds))
+
+    def _look(self, occurrence: Any) -> None:
+        """Let a job look at itself, and ask."""
+        own: _Self = occurrence.subject[0]
+        _, turn, until = occurrence.subject
+        run, now = own.run, self._clock._now
+        if self._jobs.get(run.job) is not own or own.turn != turn:
+            return
+        cells, seconds, _ = self._work.measured(run, own.seen, until)
+        own.seen = until
+        if cells.size:
+            own.trend.update(cells * run.processors)
+            own.ahead.update(cells, seconds)
+            own.mean = float(seconds[-WINDOW:].mean())
+        self._ask_processors(own, now)
+        self._ask_walltime(own, now)
+        self._plan(own, now)
+
+    def end(self, run: Run) -> None:
+        """Follow a run no longer; what it asked for it needs no more."""
+        own = self._jobs.get(run.job)
+        if own is None or own.run is not run:
+            return
+        own.turn += 1
+        for kind in ("processors", "walltime"):
+            self._withdraw(run.job, kind)
+        self._settle(run.job, self._clock._now)
+
+    def stopped(self, run: Run, now: float) -> None:
+        """Note that a run ended for its limit: if it had asked for more, its wait is the price."""
+        if run.job in self._short_of_time:
+            self._cut_short[run.job] = now
+
+    def requests(self) -> Requests:
+        """Return all that was asked for."""
+        return Requests(tuple(self.asked), self.denied_wait)
+
+    def drop(self, job: int) -> None:
+        """Forget a job that will not run again."""
+        self._jobs.pop(job, None)
+        self._cut_short.pop(job, None)
+
+    # Requests
+
+    def _ask_processors(self, own: _Self, now: float) -> None:
+        run, view = own.run, self._view
+        if not (self._asks.for_processors and view.malleable[run.job]):
+            return
+        wanted = self._wanted(own)
+        if wanted == run.processors:
+            self._withdraw(run.job, "processors")
+            self._settle(run.job, now)
+            return
+        kind = "more" if wanted > run.processors else "fewer"
+        row = self._ask(Request(run.job, "processors", wanted, 0.0, now), kind, run)
+        self._settle(run.job, now)
+        if self.asked[row].outcome != "granted":
+            self._denied[run.job] = _Denied(row, now, self._price(own, wanted))
+
+    def _wanted(self, own: _Self) -> int:
+        """Return the count that a job would have by its own predictions."""
+        run, asks = own.run, self._asks
+        efficient = None if asks.efficiency is None else self._efficient(run.job)
+        count = run.processors if efficient is None else efficient
+        memory = self._scene.saving.memory
+        if asks.memory and memory is not None and own.trend.count:
+            pause = max(asks.every, RARER * (self._clock._now - run.start))
+            cells = own.trend.ahead(np.array([0.0, pause / own.mean])).max()
+            count = max(count, ceil(cells / memory))
+        counts = self._view.counts(run.job)
+        place = int(np.searchsorted(counts, count, side="left"))
+        return int(counts[min(place, counts.size - 1)])
+
+    def _efficient(self, job: int) -> int | None:
+        """Return the most processors that are predicted to keep the efficiency asked for."""
+        bound, counts = self._asks.efficiency, self._view.counts(job)
+        curve = self._view.curve(job, np.concatenate(([1], counts)))
+        if curve is None or bound is None:
+            return None
+        good = counts[curve[0] >= bound * counts * curve[1:]]
+        return int(good[-1]) if good.size else int(counts[0])
+
+    def _ask_walltime(self, own: _Self, now: float) -> None:
+        run = own.run
+        if not self._asks.walltime or self._limit is None:
+            return
+        remaining = self._remaining(own)
+        if remaining is None:
+            return
+        until = now + remaining * self._scene.saving.margin
+        limit = self._limit(run)
+        if until <= limit:
+            self._withdraw(run.job, "walltime")
+            return
+        self._short_of_time.add(run.job)
+        self._ask(Request(run.job, "walltime", run.processors, until, now), "walltime", run, limit)
+
+    def _remaining(self, own: _Self) -> float | None:
+        """Return how long a job predicts that it will still take, checkpoints and load included."""
+        left, slower = self._work.ahead_of(own.run, own.seen, self._clock._now)
+        if left == 0:
+            return None
+        try:
+            remaining: Remaining = own.ahead.predict(left=left)
+        except NotFittedError:
+            return None
+        return remaining.seconds * slower
+
+    def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> int:
+        """Put a request before the policy, or bring a standing one up to date; return its row."""
+        key, standing = (request.job, request.kind), self._view.requests
+        seconds = request.until - limit if kind == "walltime" else 0.0
+        row = self._rows.get(key)
+        if row is not None and self.asked[row].kind == kind:
+            standing[key] = request._replace(time=standing[key].time)
+            self.asked[row] = replace(
+                self.asked[row], held=run.processors, wanted=request.processors, seconds=seconds
+            )
+        else:
+            self._withdraw(*key)
+            row = self._rows[key] = len(self.asked)
+            held, wanted = run.processors, request.processors
+            self.asked.append(Asked(run.job, run.number, request.time, kind, held, wanted, seconds))
+            standing[key] = request
+        if self._view.preferences.answers:
+            self._stir()
+        else:
+            self.answer(*key, "refused")
+        return row
+
+    def _withdraw(self, job: int, kind: str) -> None:
+        if (job, kind) in self._view.requests:
+            self.answer(job, kind, "withdrawn")
+
+    def answer(self, job: int, kind: str, outcome: str) -> Request:
+        """Note what became of a standing request, and take it from the policy's view."""
+        now = self._clock._now
+        request = self._view.requests.pop((job, kind))
+        row = self._rows.pop((job, kind))
+        self.asked[row] = replace(self.asked[row], outcome=outcome, answered=now)
+        if outcome == "granted":
+            if kind == "processors":
+                self._settle(job, now)
+            else:
+                self._short_of_time.discard(job)
+        return request
+
+    # What it costs not to get what one asked for
+
+    def _price(self, own: _Self, wanted: int) -> float:
+        """Return the true share of its time that a job would be spared on the count it wants."""
+        saving, cells = self._scene.saving, own.trend.last
+
+        def pace(count: int) -> float:
+            pages = saving.memory is not None and cells / count > saving.memory
+            return (saving.paging if pages else 1.0) * self._work.runtime(own.run.job, count)
+
+        return max(1.0 - pace(wanted) / pace(own.run.processors), 0.0)
+
+    def _settle(self, job: int, now: float) -> None:
+        denied = self._denied.pop(job, None)
+        if denied is not None:
+            spent = self.asked[denied.row].denied_time + denied.rate * (now - denied.since)
+            self.asked[denied.row] = replace(self.asked[denied.row], denied_time=spent)
+
+
+def _turn(own: _Self | None) -> int:
+    return 0 if own is None else own.turn

@@ -1,0 +1,437 @@
+"""The engine where nodes fail and jobs evolve: interruptions, restarts, renewed beliefs.
+
+Rigid jobs on a machine that does not fail need none of this; they are replayed
+by `sim.engine.engine` alone.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from predictors.base import FloatArray
+from predictors.in_loop.wrapper import provider
+from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
+from sim.engine.engine import Engine, Setup, collection_deferred
+from sim.errors import PolicyError
+from sim.evolving.asking import Asker
+from sim.evolving.granting import Granting
+from sim.evolving.renewal import Renewal, Renews
+from sim.evolving.settings import EvolvingScene
+from sim.evolving.stages import Costs, Stages
+from sim.machine.failing import FailingMachine
+from sim.machine.failures import NodeEvent
+from sim.state.decisions import Decision, Grant, Refuse, Requeue
+from sim.state.processors import count_processors
+from sim.state.records import Outages, Records, Recoveries
+from sim.state.view import Run
+
+GIVEN_UP = "interrupted more often than cluster.max_restarts"
+AT_LIMIT = "killed at its limit"
+STUCK = "no cycle fits its limit"
+PATIENCE = 10
+"""Runs in a row that may end at their limit without a cycle gained, where load slows them."""
+UNFIT = "its restart does not fit its limit"
+
+
+def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> Records:
+    """Replay a trace through failures, and with jobs that evolve.
+
+    A failure ends what runs on the node, but for malleable jobs that can do
+    without it, where ``cluster.shrink_off_failed`` says so. An evolving job goes on from its last
+    checkpoint, any other from zero, and both wait in the queue again. Under
+    ``overrun=kill`` evolving jobs checkpoint and stop before their limit, or
+    are killed there, and are resubmitted as long as they get ahead.
+
+    Parameters
+    ----------
+    setup : Setup
+        Nodes fail on a `FailingMachine`.
+    evolving : EvolvingScene, optional
+        Which jobs evolve; by default none.
+
+    Returns
+    -------
+    Records
+        Every job completed, or has a reason in ``recoveries``.
+
+    Raises
+    ------
+    SimError, PolicyError
+        As `sim.engine.engine.simulate`.
+    """
+    with collection_deferred():
+        return RecoveringEngine(setup, evolving).run()
+
+
+class RecoveringEngine(Engine):
+    """One run with failures, evolving jobs, or both; see `simulate_recovering`."""
+
+    work: Stages
+
+    def __init__(self, setup: Setup, evolving: EvolvingScene | None = None) -> None:
+        super().__init__(setup)
+        machine = setup.machine
+        self.work = Stages(setup.trace, setup.truth, machine, evolving)
+        self.view.health = self._health
+        self._evolving = evolving
+        self.reasons: dict[int, str] = {}
+        self.node_failures = 0
+        self._outages: list[tuple[int, float, float]] = []
+        self._failed_at: dict[int, float] = {}
+        self._in_vain: dict[int, int] = {}
+        self.interruptions = 0
+        self.shrunk = 0
+        self._resubmit = evolving is not None and evolving.resubmit
+        self._failing = machine if isinstance(machine, FailingMachine) else None
+        self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
+        self._node_events: Iterator[NodeEvent] = iter(())
+        if self._failing is not None and self._failing.failures is not None:
+            self._node_events = self._failing.failures.events()
+        self._renewal: Renewal | None = None
+        renewing = provider(setup.predictor, Renews)
+        if evolving is not None and renewing is not None:
+            self._renewal = Renewal(renewing, self.work, evolving, self.move_believed_end)
+        self._asker: Asker | None = None
+        self._granting: Granting | None = None
+        if evolving is not None and evolving.asks.any:
+            limit = self.resizer.limit if self._kill else None
+            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self.stir)
+            self._granting = Granting(self, self._asker)
+
+    def stir(self) -> None:
+        """Let the policy look at this instant."""
+        self._stirred = True
+
+    def run(self) -> Records:
+        """Run until every job has ended or was given up."""
+        self._expect_node_event()
+        records = super().run()
+        counters = {
+            "node_failures": float(self.node_failures),
+            "interrupted_runs": float(self.interruptions),
+        }
+        if self._failing is not None and self._failing.shrink_off_failed:
+            counters["shrunk_runs"] = float(self.shrunk)
+        if self._renewal is not None:
+            counters["renewed_beliefs"] = float(self._renewal.renewals)
+        return replace(
+            records,
+            counters={**records.counters, **counters},
+            recoveries=self._recoveries(records),
+            requests=None if self._asker is None else self._asker.requests(),
+        )
+
+    def _recoveries(self, records: Records) -> Recoveries:
+        """Add up what was lost: by the cycles of evolving jobs, by whole runs of others."""
+        number = len(self.submit)
+        evolving = np.array([self.work.evolves(job) for job in range(number)], np.bool_)
+        held, status = records.stretches, np.array(records.status)
+        again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
+        area = (held.end_time - held.start_time) * held.processors * again
+        costs = [self.work.costs.get(job, Costs()) for job in range(number)]
+        lost = np.bincount(held.job, area, minlength=number)
+        return Recoveries(
+            evolving=evolving,
+            lost_work=np.where(evolving, [cost.lost for cost in costs], lost),
+            checkpoint_overhead=np.array([cost.overhead for cost in costs]),
+            restart_overhead=np.array([cost.restarting for cost in costs]),
+            reason=[self.reasons.get(job, "") for job in range(number)],
+            outages=self._ended_outages(float(records.end_time.max(initial=0.0))),
+        )
+
+    def _ended_outages(self, end: float) -> Outages:
+        """Return all outages, those that still last up to the last job's end."""
+        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
+        rows = [*self._outages, *lasting]
+        machine = self._failing
+        width = [count_processors((machine.processors_of(row[0]),)) for row in rows if machine]
+        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
+        return Outages(start, np.minimum(stop, end), np.array(width, np.int64))
+
+    # Nodes
+
+    def _expect_node_event(self) -> None:
+        event = next(self._node_events, None)
+        if event is not None:
+            priority = FAILURE if event.kind == "failure" else REPAIR
+            Occurrence(self.clock, event.time, priority, self._take_in_node_event, event)
+
+    def _take_in_node_event(self, occurrence: Any) -> None:
+        """Let a node fail or come back; stop when no job is left, or none can start."""
+        all_ended = self.log.ended == len(self.submit)
+        nothing_else = not self.clock._queue and not self.down
+        if all_ended or nothing_else:
+            return
+        event: NodeEvent = occurrence.subject
+        self.events += 1
+        if event.kind == "failure":
+            self._fail(event.node)
+        else:
+            self._repair(event.node)
+        self.view.disturbed = self.view.outages_changed = True
+        self._stirred = True
+        self._expect_node_event()
+
+    def _fail(self, node: int) -> None:
+        """End what runs on a node, and take its processors out of service."""
+        assert self._failing is not None
+        self.node_failures += 1
+        view, now = self.view, self.clock._now
+        first, last = self._failing.processors_of(node)
+        hit = [
+            run
+            for run in view.running.values()
+            if any(low <= last and high >= first for low, high in run.nodes)
+        ]
+        for run in sorted(hit, key=lambda run: run.job):
+            if not self._shrinks_off(run, first, last):
+                self._interrupt(run)
+        self.down[node] = ((first, last),)
+        self._failed_at[node] = now
+        self.free.take_named(self.down[node])
+        view.free -= last - first + 1
+        self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
+
+    def _shrinks_off(self, run: Run, first: int, last: int) -> bool:
+        """Let a run go on without the processors from first to last, if it may and can."""
+        machine = self._failing
+        if machine is None or not machine.shrink_off_failed:
+            return False
+        lost = tuple(
+            (max(low, first), min(high, last))
+            for low, high in run.nodes
+            if low <= last and high >= first
+        )
+        now = self.clock._now
+        if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
+            return False
+        self.free.give(lost)
+        self.view.free += count_processors(lost)
+        self.shrunk += 1
+        return True
+
+    def _repair(self, node: int) -> None:
+        ranges = self.down.pop(node)
+        self._outages.append((node, self._failed_at.pop(node), self.clock._now))
+        end, width = self.view.outages.pop(node)
+        ends = self.view.believed_ends
+        del ends[bisect_left(ends, (end, -1 - node))]
+        self.free.give(ranges)
+        self.view.free += width
+
+    def _believe_outage(self, node: int, began: float, seconds: float) -> None:
+        """Believe that a node is back after so many seconds."""
+        # Once every job has ended nobody asks any more, and time may stop.
+        is_over = self.log.ended == len(self.submit)
+        view, end = self.view, inf if is_over else began + seconds
+        width = count_processors(self.down[node])
+        view.outages[node] = (end, width)
+        insort(view.believed_ends, (end, -1 - node, width))
+        if not is_over:
+            Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
+
+    def _prolong_outage(self, occurrence: Any) -> None:
+        """Double the believed length of an outage that has outlived it."""
+        node, began, believed = occurrence.subject
+        view = self.view
+        if node not in view.outages or view.outages[node][0] != believed:
+            return
+        ends = view.believed_ends
+        del ends[bisect_left(ends, (believed, -1 - node))]
+        self._believe_outage(node, began, 2.0 * (believed - began))
+        view.disturbed = view.outages_changed = self._stirred = True
+
+    # Interruptions
+
+    def _interrupt(self, run: Run) -> None:
+        """End a run before its time; its job goes on from its checkpoint, or from zero."""
+        job, now = run.job, self.clock._now
+        if self.work.evolves(job):
+            self.work.over(run, now)
+        else:
+            self.work.restart(job)
+        self.interruptions += 1
+        self._queue_again(run)
+
+    def _queue_again(self, run: Run) -> None:
+        """Put the job of a run that is over back into the queue, or give it up."""
+        job, view = run.job, self.view
+        if run.number >= self._most:
+            self._report(run, "failed", GIVEN_UP)
+            return
+        self._let_go(run)
+        self.log.interrupt(run, self.clock._now)
+        self._restarts[job] = run.number + 1
+        if self.work.evolves(job):
+            view.left[job] = self.work.left(job)
+        view.forget([job])
+        if self._failing is None or self._failing.requeue == "head":
+            view.ahead.add(job)
+        view.arrived.append(job)
+        view.disturbed = self._stirred = True
+
+    def _let_go(self, run: Run) -> None:
+        self._give_back(run)
+        self._follow_no_longer(run)
+
+    def _follow_no_longer(self, run: Run) -> None:
+        """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
+        if self._renewal is not None:
+            self._renewal.end(run)
+        if self._asker is not None:
+            self._asker.end(run)
+
+    def _report(self, run: Run, status: str, reason: str) -> None:
+        """Give a job up, for a reason."""
+        self.reasons[run.job] = reason
+        super()._end(self._completions[run.job], status)
+        self._forget(run)
+
+    def _forget(self, run: Run) -> None:
+        self.work.drop(run.job)
+        self._follow_no_longer(run)
+        if self._asker is not None:
+            self._asker.drop(run.job)
+
+    def _end(self, occurrence: Any, status: str = "completed") -> None:
+        """Take in the end of a run that nothing interrupted."""
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        if status == "killed":
+            self.reasons[run.job] = AT_LIMIT
+        if self.work.evolves(run.job):
+            self.work.over(run, self.clock._now, whole=True)
+        super()._end(occurrence, status)
+        self._forget(run)
+
+    def _stop(self, occurrence: Any) -> None:
+        """Queue a job again that has checkpointed and stopped before its limit."""
+        self._resume(occurrence, whole=True)
+
+    def _cut(self, occurrence: Any) -> None:
+        """Kill an evolving job at its limit; it goes on from its checkpoint, if it may."""
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        if self._resubmit:
+            self._resume(occurrence, whole=False)
+        else:
+            self.work.over(run, self.clock._now)
+            self._report(run, "killed", AT_LIMIT)
+
+    def _resume(self, occurrence: Any, whole: bool) -> None:
+        run: Run = occurrence.subject
+        if self._completions.get(run.job) is not occurrence:
+            return
+        if self._asker is not None:
+            self._asker.stopped(run, self.clock._now)
+        attempt = self.work.attempt(run.job)
+        gained = self.work.over(run, self.clock._now, whole)
+        self.events += 1
+        if attempt is None:
+            self._report(run, "killed", UNFIT)
+        elif gained == 0 and (attempt.is_stuck or self._fruitless(run.job)):
+            self._report(run, "killed", STUCK)
+        else:
+            if gained > 0:
+                self._in_vain.pop(run.job, None)
+            self._queue_again(run)
+
+    def _fruitless(self, job: int) -> bool:
+        """Say whether so many runs of a job ended at their limit without a cycle gained."""
+        self._in_vain[job] = self._in_vain.get(job, 0) + 1
+        return self._in_vain[job] >= PATIENCE
+
+    # Runs
+
+    def plan_completion(self, run: Run, now: float) -> float:
+        """Wait for what an evolving run will come to; return when that is."""
+        job = run.job
+        if not self.work.evolves(job):
+            return super().plan_completion(run, now)
+        limit = inf
+        if self._kill:
+            limit = max(self.resizer.limit(run) - now, 1e-9)
+        end, outcome = self.work.begin(run, now, limit)
+        self.expect_end(run, end, outcome)
+        if self._renewal is not None:
+            self._renewal.begin(run, now)
+        if self._asker is not None:
+            self._asker.begin(run, now)
+        return end
+
+    def expect_end(self, run: Run, end: float, outcome: str) -> None:
+        """Wait for an evolving run to end with this outcome, whatever was waited for before."""
+        over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
+            outcome, self._cut
+        )
+        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
+
+    def _health(self, job: int, after: float) -> FloatArray:
+        """Return measured over benchmarked time of a job's cycles since an instant."""
+        run = self.view.running.get(job)
+        model = None if self._evolving is None else self._evolving.benchmark(job)
+        if run is None or model is None or self.work.attempt(job) is None:
+            return np.empty(0)
+        work = self.work
+        elapsed = (work.elapsed(run, time) for time in (after, self.clock._now))
+        cells, seconds, _ = work.measured(run, *elapsed)
+        return seconds / model.predict(run.processors, cells=cells) if cells.size else seconds
+
+    # What is decided
+
+    def _instant(self, now: float) -> None:
+        if self._stirred and self._renewal is not None:
+            self._renewal.look(now)
+        super()._instant(now)
+        self.view.resized.clear()
+
+    def _expire(self, occurrence: Any) -> None:
+        """Ask a job that outlives its belief for its cycles; else double the belief."""
+        run: Run = occurrence.subject[0]
+        current = self.view.running.get(run.job) is run
+        if (
+            current
+            and run.believed_end == occurrence.subject[1]
+            and self._renewal is not None
+            and self._renewal.renew(run.job, self.clock._now)
+            and run.believed_end > self.clock._now
+        ):
+            self.events += 1
+            self._stirred = True
+            return
+        super()._expire(occurrence)
+
+    def _carry_out(self, decision: Decision, now: float) -> None:
+        if self._granting is not None and isinstance(decision, Grant | Refuse):
+            self._granting.reply(decision, now)
+            return
+        if not isinstance(decision, Requeue):
+            super()._carry_out(decision, now)
+            return
+        run = self.view.running.get(decision.job)
+        if run is None:
+            raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
+        # Taken in at once, but after this look, which has not seen it.
+        Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
+
+    def _give_up_place(self, occurrence: Any) -> None:
+        """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
+        run: Run = occurrence.subject
+        now = self.clock._now
+        if self.view.running.get(run.job) is not run:
+            return
+        self.events += 1
+        end = self.work.stop(run, now) if self.work.evolves(run.job) else None
+        if end is None:
+            self._interrupt(run)
+        elif end < self._completions[run.job].time:
+            self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
+            self._follow_no_longer(run)
+            self.move_believed_end(run, end)
+            self.view.disturbed = self._stirred = True

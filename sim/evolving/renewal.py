@@ -1,0 +1,131 @@
+"""Beliefs about running evolving jobs, renewed from the cycles that they have measured."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Protocol, runtime_checkable
+
+from numpy.typing import ArrayLike
+
+from predictors.cycles.offline import OfflineCyclePredictor
+from predictors.cycles.remaining import Remaining
+from sim.engine.runs_under_load import RARER
+from sim.evolving.settings import EvolvingScene
+from sim.evolving.stages import Stages
+from sim.state.view import Run
+
+Mover = Callable[[Run, float], None]
+
+
+@runtime_checkable
+class Renews(Protocol):
+    """A runtime predictor that takes in the cycles of running jobs.
+
+    Attributes
+    ----------
+    renew_every : float
+        Seconds between two looks at a running job.
+    tolerance : float
+        A belief stands while the new remaining time is within this share of it.
+    """
+
+    renew_every: float
+    tolerance: float
+
+    def progress(
+        self,
+        job: int,
+        run: int,
+        nprocs: int,
+        cells: ArrayLike,
+        seconds: ArrayLike,
+        left: int,
+        offline: OfflineCyclePredictor | None = None,
+    ) -> Remaining | None:
+        """Take in cycles of a running job and say how long it will still take."""
+        ...
+
+    def believed_seconds(self, remaining: Remaining) -> float:
+        """Return the remaining time to believe in, seconds."""
+        ...
+
+    def forget(self, job: int) -> None:
+        """Drop the cycles of a job that runs no more."""
+        ...
+
+
+class Renewal:
+    """Keeps the beliefs about running evolving jobs fresh.
+
+    A job is looked at, when the policy looks anyway, once it has run for
+    `renew_every` seconds since the last time, and for a tenth of its time so
+    far: never once a cycle.
+
+    Parameters
+    ----------
+    predictor : Renews
+    work : Stages
+    scene : EvolvingScene
+    move : callable
+        Moves the believed end of a run to a time, seconds.
+    """
+
+    def __init__(self, predictor: Renews, work: Stages, scene: EvolvingScene, move: Mover) -> None:
+        self.renewals = 0
+        self._predictor = predictor
+        self._work = work
+        self._scene = scene
+        self._move = move
+        self._due: list[tuple[float, int, int]] = []
+        self._running: dict[int, tuple[Run, float]] = {}
+
+    def begin(self, run: Run, now: float) -> None:
+        """Follow a run that begins, or goes on with other processors, at `now`."""
+        job = run.job
+        if job not in self._running:
+            heappush(self._due, (now + self._predictor.renew_every, job, run.number))
+        self._running[job] = (run, 0.0)
+
+    def end(self, run: Run) -> None:
+        """Follow a run no longer."""
+        self._running.pop(run.job, None)
+        self._predictor.forget(run.job)
+
+    def look(self, now: float) -> None:
+        """Renew the beliefs about the runs whose turn it is."""
+        due = self._due
+        while due and due[0][0] <= now:
+            _, job, number = heappop(due)
+            if job in self._running and self._running[job][0].number == number:
+                # Long runs change slowly; at least a moment later, or this would not end.
+                ran = now - self._running[job][0].start
+                again = max(self._predictor.renew_every, RARER * ran, 1.0)
+                heappush(due, (now + again, job, number))
+                self.renew(job, now)
+
+    def renew(self, job: int, now: float) -> bool:
+        """Renew the belief about a run from its fresh cycles; say whether there is one."""
+        if job not in self._running:
+            return False
+        run, seen = self._running[job]
+        work = self._work
+        attempt = work.attempt(job)
+        elapsed = work.elapsed(run, now)
+        if attempt is None or elapsed <= seen:
+            return False
+        cells, seconds, _ = work.measured(run, seen, elapsed)
+        self._running[job] = (run, elapsed)
+        account = attempt.account(elapsed)
+        left = attempt.first + attempt.left - account.finished
+        offline = self._scene.benchmark(job)
+        remaining = self._predictor.progress(
+            job, run.number, run.processors, cells, seconds, left, offline
+        )
+        self.renewals += 1
+        if remaining is None or left == 0:
+            return False
+        # Checkpoints will take the share of time that they have taken so far.
+        slower = 1.0 + account.overhead / account.computed
+        end = now + max(self._predictor.believed_seconds(remaining) * slower, 1.0)
+        if abs(end - run.believed_end) > self._predictor.tolerance * (run.believed_end - now):
+            self._move(run, end)
+        return True

@@ -1,0 +1,267 @@
+"""How the jobs of a run evolve, save their work and answer for their limits (``evolving``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from predictors.base import IntArray
+from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
+from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
+from predictors.cycles.offline import OfflineCyclePredictor
+from sim.errors import ConfigError
+from sim.evolving.attempts import Checkpointing
+from sim.machine.base import Dedicated
+from sim.machine.failing import FailingMachine
+from workloads.evolving.cycle_costs import CycleMachine
+from workloads.evolving.jobs import Deal, EvolvingJobs, EvolvingRuns
+from workloads.streams import Streams
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What an evolving job asks for while it runs; nothing by default.
+
+    Parameters
+    ----------
+    memory : bool
+        Ask for processors on which the cells to come are predicted to fit
+        (``evolving.memory``).
+    efficiency : float, optional
+        Ask for the most processors that are predicted to keep this efficiency,
+        T(1) / (n T(n)), and give back those beyond.
+    walltime : bool
+        Under ``overrun=kill``: ask for a longer limit once the rest of the run is
+        predicted not to fit it.
+    every : float, seconds
+        Least time between two looks of a job at itself.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Asks().any, Asks(walltime=True).any
+    (False, True)
+    """
+
+    memory: bool = False
+    efficiency: float | None = None
+    walltime: bool = False
+    every: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.efficiency is not None and not 0.0 < self.efficiency <= 1.0:
+            raise ConfigError(f"efficiency must be above 0 and at most 1, got {self.efficiency}")
+        if not 0.0 < self.every < inf:
+            raise ConfigError(f"every must be positive and finite, got {self.every}")
+
+    @property
+    def for_processors(self) -> bool:
+        """Whether jobs ask for other processors."""
+        return self.memory or self.efficiency is not None
+
+    @property
+    def any(self) -> bool:
+        """Whether jobs ask for anything."""
+        return self.for_processors or self.walltime
+
+
+NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
+"""Message costs that a benchmark of each machine would find."""
+
+
+@dataclass(frozen=True)
+class EvolvingScene:
+    """The evolving jobs of one run, by index in the job table.
+
+    Attributes
+    ----------
+    runs : EvolvingRuns
+    saving : Checkpointing
+    resubmit : bool
+        Whether a job that was killed at its limit goes on from its checkpoint.
+    offline : tuple of OfflineCyclePredictor
+        Benchmarked model of each application of `runs`.
+    before : int
+        Jobs that stand in the table ahead of those of `runs` (calibration runs).
+    asks : Asks
+        What jobs ask of the scheduler while they run.
+    """
+
+    runs: EvolvingRuns
+    saving: Checkpointing
+    offline: tuple[OfflineCyclePredictor, ...] = ()
+    resubmit: bool = True
+    before: int = 0
+    asks: Asks = field(default_factory=Asks)
+
+    def benchmark(self, job: int) -> OfflineCyclePredictor | None:
+        """Return the benchmarked model of a job's application, if there is one."""
+        at = job - self.before
+        if at < 0 or not self.offline or not self.runs.evolving[at]:
+            return None
+        return self.offline[int(self.runs.deck[at])]
+
+    def after(self, jobs: int) -> "EvolvingScene":
+        """Return the scene with so many more jobs ahead of it in the table."""
+        return replace(self, before=self.before + jobs)
+
+
+def exchange_of(machine: CycleMachine) -> Exchange | None:
+    """Return the messages of a cycle as a benchmark of two nodes would have them.
+
+    Bytes in both directions and the processes that share a network interface are in
+    it; contention between more nodes, and where they lie, are not.
+    """
+    if machine.name not in NETWORKS:
+        return None
+    return Exchange(
+        NETWORKS[machine.name],
+        messages=machine.messages,
+        reductions=machine.reductions,
+        bidirectional=machine.bidirectional,
+        nic=machine.nic,
+        processors_per_node=machine.processors_per_node,
+    )
+
+
+def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePredictor, ...]:
+    """Fit each application's offline model to a noisy benchmark on a single node."""
+    machine, rng = runs.machine, streams("cycle benchmarks")
+    exchange = exchange_of(machine)
+    models = []
+    for deck in runs.applications:
+        cells = np.geomspace(0.4, 16.0, 24) * deck.cells
+        model = OfflineCyclePredictor(
+            communication=exchange, processors_per_node=machine.processors_per_node
+        )
+        models.append(model.fit(deck.benchmark(machine, cells.tolist(), rng)))
+    return tuple(models)
+
+
+@dataclass(frozen=True)
+class NoEvolving:
+    """No job changes while it runs."""
+
+    def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> None:
+        """Return None: nothing evolves."""
+        return
+
+
+@dataclass(frozen=True)
+class Evolving:
+    """A share of the jobs adapts its mesh, cycle by cycle.
+
+    Parameters
+    ----------
+    share : float
+        Share of the jobs that evolve, 0 to 1.
+    decks : sequence of str
+        Presets to draw from; names in `workloads.evolving.phases.DECKS`.
+    deal : str
+        ``draw`` decks at random, or give them to the jobs ``in_turn``.
+    machine : str
+        What a cycle costs; a name in `workloads.evolving.cycle_costs.CYCLE_MACHINES`.
+    cycles : int, optional
+        Cycles of each run; each deck's own by default.
+    interval : IntervalRule
+        Computation between checkpoints.
+    cost, cost_per_cell : float
+        Seconds of a checkpoint: a constant, and for each cell on a processor.
+    restart : float
+        Seconds to read a checkpoint, at the start of every attempt but the first.
+    node_mtbf : float, optional
+        Mean time between failures of a node, as the jobs believe it; by default
+        the machine's own, infinite where nothing fails.
+    window : int, optional
+        Cycles from which the next is predicted; None takes all.
+    stop_in_time : bool
+        Under ``overrun=kill``: checkpoint and stop before the limit.
+    margin : float
+        How many times its prediction a cycle is given before the limit.
+    resubmit : bool
+        Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
+    memory : float, optional
+        Cells that the memory of a processor holds; all do by default.
+    paging : float
+        How many times as long a cycle takes whose cells it does not hold.
+    asks : Asks
+        What jobs ask of the scheduler while they run; nothing by default.
+
+    Raises
+    ------
+    WorkloadError, PredictorError, ConfigError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> scene = Evolving(cycles=100).scene(np.array([4, 8]), Streams(seed=1), Dedicated(8))
+    >>> scene.runs.run(0).cycles
+    100
+    """
+
+    share: float = 1.0
+    decks: Sequence[str] = ("timing_a", "timing_b", "timing_c")
+    deal: Deal = "draw"
+    machine: str = "itanium2"
+    cycles: int | None = None
+    interval: IntervalRule = field(default_factory=DalyRule)
+    cost: float = 10.0
+    cost_per_cell: float = 0.0
+    restart: float = 10.0
+    node_mtbf: float | None = None
+    window: int | None = 8
+    stop_in_time: bool = True
+    margin: float = 1.25
+    resubmit: bool = True
+    memory: float | None = None
+    paging: float = 3.0
+    asks: Asks = field(default_factory=Asks)
+
+    def __post_init__(self) -> None:
+        for name, value in (("cost", self.cost), ("cost_per_cell", self.cost_per_cell)):
+            if not 0.0 <= value < inf:
+                raise ConfigError(f"evolving.{name} must be at least 0 and finite, got {value}")
+        try:
+            self.saving(inf)
+        except ConfigError as error:
+            raise ConfigError(f"evolving.{error}") from error
+        if self.asks.memory and self.memory is None:
+            raise ConfigError("evolving.asks.memory=true: needs evolving.memory, cells a processor")
+        self._jobs()
+
+    def _jobs(self) -> EvolvingJobs:
+        return EvolvingJobs(self.share, self.decks, self.machine, self.cycles, self.deal)
+
+    def saving(self, mtbf: float) -> Checkpointing:
+        """Return how jobs save their work where a node fails every `mtbf` seconds."""
+        return Checkpointing(
+            rule=self.interval,
+            cost=CheckpointCost(self.cost, self.cost_per_cell),
+            restart=self.restart,
+            node_mtbf=mtbf if self.node_mtbf is None else self.node_mtbf,
+            window=self.window,
+            stop_in_time=self.stop_in_time,
+            margin=self.margin,
+            memory=self.memory,
+            paging=self.paging,
+        )
+
+    def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> EvolvingScene:
+        """Draw which jobs evolve.
+
+        Parameters
+        ----------
+        processors : numpy.ndarray of int, shape (n,)
+            Reference counts of the jobs.
+        streams : Streams
+        machine : Dedicated
+        """
+        mtbf = machine.mtbf if isinstance(machine, FailingMachine) else inf
+        runs = self._jobs().assign(processors, streams)
+        models = offline_models(runs, streams)
+        return EvolvingScene(runs, self.saving(mtbf), models, self.resubmit, asks=self.asks)

@@ -1,0 +1,407 @@
+"""Where each evolving job stands: what it has saved, and what its attempts cost.
+
+With `sim.engine.work` all that knows true runtimes. Areas are processor-seconds of the
+clock; where a machine is slowed, a run's area is shared out in proportion to its
+seconds at full speed.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from predictors.base import FloatArray
+from sim.engine.work import Work
+from sim.evolving.attempts import Account, Attempt, Clock
+from sim.evolving.settings import EvolvingScene
+from sim.machine.base import Machine
+from sim.machine.disturbed import Disturbed
+from sim.machine.failing import FailingMachine
+from sim.state.processors import nodes_of
+from sim.state.view import Run
+from workloads.base import GroundTruth, Trace
+from workloads.evolving.phases import EvolvingRun
+
+_INSTANT = 1e-12
+"""Relative distance below which two times are the same."""
+
+_CLOCK_STEPS = 64
+"""Equal parts of a limit in which a job's pace under background load is taken as even."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """How far a job has come.
+
+    Attributes
+    ----------
+    run : EvolvingRun
+    saved : int
+        Cycles in its last checkpoint.
+    begun : int
+        Share that its present run did not do, or did on other counts.
+    first : int
+        Cycles done when its present attempt began: more than `saved` after a resize.
+    unsaved : float
+        Processor-seconds of computation in the cycles between.
+    reading : bool
+        Whether the present attempt began with a restart.
+    attempt : Attempt or None
+        None where the restart alone exceeds the limit.
+    """
+
+    run: EvolvingRun
+    saved: int = 0
+    begun: float = 0.0
+    first: int = 0
+    unsaved: float = 0.0
+    reading: bool = False
+    attempt: Attempt | None = None
+
+
+@dataclass(slots=True)
+class Costs:
+    """What one job paid for failures, limits and checkpoints, processor-seconds."""
+
+    lost: float = 0.0
+    overhead: float = 0.0
+    restarting: float = 0.0
+
+
+class Stages(Work):
+    """The work of jobs of which some evolve.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    machine : Machine
+    scene : EvolvingScene or None
+        None where no job evolves.
+    """
+
+    def __init__(
+        self, trace: Trace, truth: GroundTruth, machine: Machine, scene: EvolvingScene | None
+    ) -> None:
+        super().__init__(trace, truth, machine)
+        self.costs: dict[int, Costs] = {}
+        self._scene = scene
+        self._stages: dict[int, Stage] = {}
+        self._speed = machine.speed if isinstance(machine, FailingMachine) else machine
+        self._width = machine.processors_per_node
+
+    def evolves(self, job: int) -> bool:
+        """Say whether a job evolves."""
+        scene = self._scene
+        return (
+            scene is not None
+            and job >= scene.before
+            and bool(scene.runs.evolving[job - scene.before])
+        )
+
+    def done(self, job: int) -> float:
+        """Return the share of a job that its present run did not have to do."""
+        stage = self._stages.get(job)
+        return super().done(job) if stage is None else stage.begun
+
+    def restart(self, job: int) -> None:
+        """Let a job that does not evolve begin again from zero."""
+        self._done.pop(job, None)
+
+    def left(self, job: int) -> float:
+        """Return the share of its cycles that a waiting job still has to do."""
+        stage = self._stages.get(job)
+        return 1.0 if stage is None else 1.0 - stage.saved / stage.run.cycles
+
+    def attempt(self, job: int) -> Attempt | None:
+        """Return what a running job is about to do, None where it does not evolve."""
+        stage = self._stages.get(job)
+        return None if stage is None else stage.attempt
+
+    def begin(self, run: Run, now: float, limit: float) -> tuple[float, str]:
+        """Lay out what a run does from now on.
+
+        Returns
+        -------
+        end : float
+            When it ends if nothing fails, seconds.
+        outcome : str
+            ``completed``, ``stopped``, ``killed``, or ``unfit`` if the restart
+            alone exceeds the limit.
+        """
+        assert self._scene is not None
+        job = run.job
+        stage = self._stages.get(job)
+        if stage is None:
+            stage = Stage(self._scene.runs.run(job - self._scene.before))
+            self._stages[job] = stage
+        self._since[job] = now
+        saving = self._scene.saving
+        if stage.reading and saving.restart >= limit:
+            stage.attempt = None
+            return now + limit, "unfit"
+        return self._laid_out(run, limit)
+
+    def extend(self, run: Run, until: float) -> tuple[float, str]:
+        """Lay out anew what a run does that may go on until then; return as `begin`.
+
+        What it has done stays as it is: a limit only says where an attempt stops.
+        """
+        return self._laid_out(run, until - self._since[run.job])
+
+    def _laid_out(self, run: Run, limit: float) -> tuple[float, str]:
+        """Lay out a run's attempt within so many seconds since it began; return as `begin`."""
+        assert self._scene is not None
+        job, count, stage = run.job, run.processors, self._stages[run.job]
+        since = self._since[job]
+        stage.attempt = attempt = self._scene.saving.attempt(
+            stage.run,
+            count,
+            self.runtime(job, count),
+            self._nodes(run),
+            stage.first,
+            limit,
+            is_restart=stage.reading,
+            clock=self._clock(run, since, limit),
+        )
+        end = self._machine.completion(since, attempt.wall, run.nodes)
+        if end > since + limit:
+            return since + limit, "killed"
+        return end, attempt.outcome
+
+    def _clock(self, run: Run, since: float, limit: float) -> Clock | None:
+        """Return what tells a run the time that passes while it works, if it may be slowed.
+
+        Background load slows it too, but matters only to a job that is in time for a limit.
+        """
+        speed, nodes = self._speed, run.nodes
+        if isinstance(speed, Disturbed):
+            return lambda seconds: speed.walls(since, seconds, nodes) - since
+        if not self._machine.splits_work or limit == inf:
+            return None
+        times = np.linspace(0.0, limit, _CLOCK_STEPS + 1)
+        spans = zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
+        done = [self._machine.progress(since + a, since + b, nodes) for a, b in spans]
+        work = np.concatenate(([0.0], np.cumsum(done)))
+        slowed = limit / work.item(-1) if work[-1] > 0.0 else inf
+
+        def clock(seconds: FloatArray) -> FloatArray:
+            beyond = np.maximum(seconds - work[-1], 0.0)
+            # What the load allows after the limit does not matter: it is too late then.
+            return np.asarray(np.interp(seconds, work, times) + beyond * slowed)
+
+        return clock
+
+    def stop(self, run: Run, now: float) -> float | None:
+        """Let a run checkpoint after the cycle under way and stop; return when that is.
+
+        None where it has nothing to save: it is still reading its checkpoint.
+        """
+        stage, elapsed = self._stages[run.job], self.elapsed(run, now)
+        if stage.attempt is None or elapsed < stage.attempt.restart:
+            return None
+        stage.attempt = stage.attempt.told_to_stop(elapsed)
+        return self._machine.completion(self._since[run.job], stage.attempt.wall, run.nodes)
+
+    def _nodes(self, run: Run) -> int:
+        """Count the nodes on which a run sits."""
+        width = self._width
+        if width == 1:
+            return run.processors
+        return len(nodes_of(run.nodes, width))
+
+    def account(self, run: Run, now: float, whole: bool = False) -> Account:
+        """Return what a run has done since its attempt began; `whole` up to its own end."""
+        stage = self._stages[run.job]
+        if stage.attempt is None:
+            return Account(stage.first, stage.first, 0.0, 0.0, 0.0, now - self._since[run.job])
+        if whole:
+            return stage.attempt.account(stage.attempt.wall)
+        return stage.attempt.account(self.elapsed(run, now))
+
+    def elapsed(self, run: Run, now: float) -> float:
+        """Return the seconds at full speed since a run's attempt began."""
+        since = self._since[run.job]
+        return self._machine.progress(since, now, run.nodes) if now > since else 0.0
+
+    def _pay(self, run: Run, now: float, account: Account, lost: float) -> float:
+        """Charge an attempt; return the processor-seconds of a second at full speed."""
+        spent = account.computed + account.overhead + account.restarting
+        area = max(now - self._since[run.job], 0.0) * run.processors
+        rate = area / spent if spent > 0.0 else float(run.processors)
+        costs = self.costs.setdefault(run.job, Costs())
+        costs.lost += lost * rate
+        costs.overhead += account.overhead * rate
+        costs.restarting += account.restarting * rate
+        return rate
+
+    def over(self, run: Run, now: float, whole: bool = False) -> int:
+        """Settle a run that is over; return how many cycles it saved beyond what was.
+
+        Parameters
+        ----------
+        run : Run
+        now : float, seconds
+        whole : bool
+            Whether it came to the end of its attempt by itself.
+        """
+        stage = self._stages[run.job]
+        account = self.account(run, now, whole)
+        self._pay(run, now, account, account.lost)
+        before = stage.saved
+        outcome = "unfit" if stage.attempt is None else stage.attempt.outcome
+        if account.saved > stage.first or (whole and outcome == "stopped"):
+            stage.saved = account.saved
+        elif not (whole and outcome == "completed"):
+            self.costs[run.job].lost += stage.unsaved
+        if not (whole and outcome == "completed"):
+            stage.begun = stage.saved / stage.run.cycles
+        stage.first, stage.unsaved, stage.reading = stage.saved, 0.0, True
+        stage.attempt = None
+        return stage.saved - before
+
+    def drop(self, job: int) -> None:
+        """Forget a job that will not run again."""
+        self._stages.pop(job, None)
+
+    def bank(self, run: Run, now: float) -> float:
+        """Go on after a resize from the cycles that are finished.
+
+        Returns
+        -------
+        float
+            Seconds of a pause that is still to come.
+        """
+        job = run.job
+        if job not in self._stages:
+            return super().bank(run, now)
+        since = self._since[job]
+        if now <= since:
+            return since - now
+        self._bank_at(run, now, self.account(run, now))
+        return 0.0
+
+    def _bank_at(self, run: Run, now: float, account: Account) -> None:
+        """Settle what a run has done by `now`, and go on from its last finished cycle."""
+        job, stage = run.job, self._stages[run.job]
+        assert stage.attempt is not None
+        plan = stage.attempt.plan
+        finished = min(account.finished, stage.run.cycles - 1) - stage.first
+        reached = float(plan.ends[finished - 1]) if finished else 0.0
+        rate = self._pay(run, now, account, max(account.computed - reached, 0.0))
+        if account.saved > stage.first:
+            kept = float(plan.ends[account.saved - stage.first - 1])
+            stage.saved, stage.unsaved = account.saved, 0.0
+            reached = max(reached - kept, 0.0)
+        stage.unsaved += reached * rate
+        stage.reading = account.restarting < stage.attempt.restart
+        stage.first += finished
+        stage.begun = max(stage.first / stage.run.cycles, np.finfo(float).tiny)
+        self._since[job] = now
+
+    # What a job knows of itself when it asks
+
+    def cycles(self, job: int) -> int:
+        """Return the cycles of a job's whole run."""
+        return self._stages[job].run.cycles
+
+    def next_cycle_end(
+        self, run: Run, time: float, after: float = 0.0
+    ) -> tuple[float, float] | None:
+        """Return when a run ends its first cycle at or after `time`, or the last before it stops.
+
+        Parameters
+        ----------
+        run : Run
+        time : float
+            Seconds of the clock.
+        after : float
+            Seconds at full speed since its attempt began; earlier cycles do not count.
+
+        Returns
+        -------
+        tuple of float, or None
+            Seconds of the clock, and at full speed since its attempt began (late by a
+            hair, so that the cycle has ended whatever is rounded); None where no cycle
+            ends before the last of the whole run does.
+        """
+        attempt = self._stages[run.job].attempt
+        if attempt is None:
+            return None
+        plan, restart = attempt.plan, attempt.restart
+        ends = restart + plan.wall_ends[: plan.finished(plan.wall)]
+        if attempt.outcome == "completed":
+            ends = ends[:-1]
+        place = int(np.searchsorted(ends, self.elapsed(run, time)))
+        if attempt.outcome != "completed":
+            place = min(place, ends.size - 1)
+        if not 0 <= place < ends.size or not ends[place] > after:
+            return None
+        seconds = ends.item(place)
+        time = self._machine.completion(self._since[run.job], seconds, run.nodes)
+        return time, seconds * (1.0 + _INSTANT)
+
+    def ahead_of(self, run: Run, elapsed: float, now: float) -> tuple[int, float]:
+        """Return the cycles that a run has left, and how much longer than measured they take.
+
+        Checkpoints and background load will take the share of time that they have
+        taken so far.
+        """
+        attempt = self._stages[run.job].attempt
+        assert attempt is not None
+        account = attempt.account(elapsed)
+        slower = 1.0 + account.overhead / account.computed if account.computed > 0.0 else 1.0
+        if self._machine.splits_work and elapsed > 0.0:
+            slower *= (now - self._since[run.job]) / elapsed
+        return attempt.first + attempt.left - account.finished, slower
+
+    def _cycle_end(self, run: Run, now: float) -> tuple[float, float] | None:
+        """Return the end of a run's cycle under way as `next_cycle_end`, unless it ends then."""
+        slack = _INSTANT * abs(now)
+        found = self.next_cycle_end(run, now - slack)
+        return None if found is None or found[0] < now - 2.0 * slack else found
+
+    def until_cycle_end(self, run: Run, now: float) -> float | None:
+        """Return the seconds until a run's processors can change without a cycle done twice.
+
+        Until its cycle under way ends, or a pause that is still to come; None where
+        its attempt ends by then.
+        """
+        since = self._since[run.job]
+        if now <= since:
+            return since - now
+        found = self._cycle_end(run, now)
+        return None if found is None else max(found[0] - now, 0.0)
+
+    def finish_cycle(self, run: Run, now: float) -> None:
+        """Settle what a run has done by the end of its cycle under way, and go on from there."""
+        found = self._cycle_end(run, now) if now > self._since[run.job] else None
+        attempt = self._stages[run.job].attempt
+        if found is not None and attempt is not None:
+            self._bank_at(run, max(found[0], now), attempt.account(found[1]))
+
+    def measured(
+        self, run: Run, after: float, until: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the cycles of a run that ended in (after, until], as the job measures them.
+
+        Parameters
+        ----------
+        run : Run
+        after, until : float
+            Seconds at full speed since its attempt began; see `elapsed`.
+
+        Returns
+        -------
+        cells, seconds, ends : numpy.ndarray of float, shape (m,)
+            Cells per processor, and wall times without checkpoints.
+        """
+        attempt = self._stages[run.job].attempt
+        if attempt is None:
+            return np.empty(0), np.empty(0), np.empty(0)
+        cells, begins, ends = attempt.cycles(after, until)
+        if not isinstance(self._speed, Disturbed) or not ends.size:
+            return cells, ends - begins, ends
+        since = self._since[run.job]
+        both = self._speed.walls(since, np.concatenate([begins, ends]), run.nodes)
+        return cells, both[ends.size :] - both[: ends.size], ends

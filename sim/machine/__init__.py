@@ -1,0 +1,1 @@
+"""Machines: dedicated, shared, with failing or disturbed nodes."""

@@ -1,0 +1,108 @@
+"""The machine: how many processors, and how fast work proceeds on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sim.background.load_outlook import LoadOutlook
+from sim.errors import ConfigError
+from sim.state.records import Ranges
+
+MOST_PROCESSORS = 1_000_000_000
+"""More than any machine has; areas of jobs stay exact enough below it."""
+
+
+class Machine(Protocol):
+    """What the engine needs of a machine: its size, and how fast work proceeds on it.
+
+    Work is counted in seconds at full speed. Of each such second a share is
+    spent communicating, the rest computing.
+
+    Attributes
+    ----------
+    processors, processors_per_node : int
+    splits_work : bool
+        Whether it matters how much of a job is communication.
+    """
+
+    @property
+    def processors(self) -> int:
+        """How many processors there are."""
+        ...
+
+    @property
+    def processors_per_node(self) -> int:
+        """Processor p sits on node p // processors_per_node."""
+        ...
+
+    @property
+    def splits_work(self) -> bool:
+        """Whether it matters how much of a job is communication."""
+        ...
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        ...
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        ...
+
+    def outlook(self) -> LoadOutlook | None:
+        """Return what may be believed of background load; None without any."""
+        ...
+
+    def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:
+        """Return what a monitor saw during a run, as predictors are told."""
+        ...
+
+
+@dataclass(frozen=True)
+class Dedicated:
+    """A machine whose processors serve one job at a time, all alike and at full speed.
+
+    Attributes
+    ----------
+    processors : int
+        At least 1, at most `MOST_PROCESSORS`.
+    processors_per_node : int
+        Processor p sits on node p // processors_per_node.
+    """
+
+    processors: int
+    processors_per_node: int = 1
+    splits_work = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.processors <= MOST_PROCESSORS:
+            raise ConfigError(
+                f"cluster.processors must be at least 1 and at most {MOST_PROCESSORS:,}, "
+                f"got {self.processors}"
+            )
+        if self.processors_per_node < 1:
+            raise ConfigError(
+                f"cluster.processors_per_node must be at least 1, got {self.processors_per_node}"
+            )
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        return start + runtime
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        return end - start
+
+    def outlook(self) -> None:
+        """Return None: there is no background load."""
+
+    def measured(self, nodes: Ranges, start: float, end: float) -> Mapping[str, float]:
+        """Return nothing: there is no load to measure."""
+        return {}

@@ -1,0 +1,203 @@
+"""The machine whose nodes fail and are repaired, and on which foreign processes may run."""
+
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Literal, NoReturn
+
+from sim.errors import ConfigError
+from sim.machine.base import Dedicated
+from sim.machine.disturbed import Disturbed
+from sim.machine.failures import (
+    ConstantRepairs,
+    ExponentialLifetimes,
+    LognormalRepairs,
+    NodeFailures,
+    WeibullLifetimes,
+)
+from sim.machine.interference import NodeInterference
+from sim.state.records import Ranges
+from workloads.streams import Streams
+
+Requeueing = Literal["head", "tail"]
+
+
+@dataclass(frozen=True)
+class FailingMachine(Dedicated):
+    """A machine in one run: its nodes' clocks are wound up.
+
+    Attributes
+    ----------
+    failures : NodeFailures or None
+        None where nothing fails.
+    mtbf : float
+        Mean time between failures of one node, seconds; infinite without any.
+    believed_repair : float
+        Seconds after which a failed node is believed to be back.
+    requeue : str
+        Whether an interrupted job goes to the ``head`` or ``tail`` of the queue.
+    max_restarts : int
+        A job that is interrupted more often is given up.
+    shrink_off_failed : bool
+        Whether malleable jobs go on without the processors of a failed node.
+    shrink_seconds : float
+        What that costs them, beyond what the policy says of changes.
+    speed : Dedicated
+        How fast work proceeds: undisturbed, or `Disturbed`.
+    """
+
+    failures: NodeFailures | None = field(default=None, kw_only=True)
+    mtbf: float = field(default=inf, kw_only=True)
+    believed_repair: float = field(default=3600.0, kw_only=True)
+    requeue: Requeueing = field(default="head", kw_only=True)
+    max_restarts: int = field(default=1000, kw_only=True)
+    shrink_off_failed: bool = field(default=False, kw_only=True)
+    shrink_seconds: float = field(default=0.0, kw_only=True)
+    speed: Dedicated = field(default_factory=lambda: Dedicated(1), kw_only=True)
+
+    def processors_of(self, node: int) -> tuple[int, int]:
+        """Return the first and the last processor of a node."""
+        first = node * self.processors_per_node
+        return first, min(first + self.processors_per_node, self.processors) - 1
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`."""
+        return self.speed.completion(start, runtime, nodes)
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        return self.speed.progress(start, end, nodes)
+
+
+@dataclass(frozen=True)
+class Failing(Dedicated):
+    """A machine whose nodes fail (``cluster=failing``).
+
+    Attributes
+    ----------
+    mtbf : float or None
+        Mean time from a repair to the next failure of one node, seconds; None
+        for nodes that never fail.
+    lifetimes : str
+        ``exponential``, or ``weibull`` with `shape`.
+    shape : float
+        Below 1 a node is likeliest to fail soon after a repair.
+    repair : float
+        Mean repair time, seconds; at least 0.
+    repair_median : float or None
+        Median of log-normal repair times; None for a constant.
+    requeue : str
+        Where in the queue an interrupted job goes: ``head`` or ``tail``.
+    max_restarts : int
+        A job that is interrupted more often is given up, with status ``failed``.
+    shrink_off_failed : bool
+        Whether a malleable job goes on without the processors of a failed node,
+        where what is left suffices, instead of dying.
+    shrink_seconds : float
+        Seconds without progress in which it recovers then, on top of what
+        ``policy.reallocation.cost`` says of such a change; at least 0.
+    interference : float
+        Share of the nodes on which a foreign process ever runs, 0 to 1.
+    quiet, disturbed : float
+        Mean lengths of phases without and with it, seconds.
+    factor : float
+        How many times as long work takes while it runs.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> machine = Failing(8, 4, mtbf=86400.0).bound(Streams(seed=1), start=0.0)
+    >>> machine.failures.nodes, machine.processors_of(1)
+    (2, (4, 7))
+    """
+
+    mtbf: float | None = 2_592_000.0
+    lifetimes: Literal["exponential", "weibull"] = "exponential"
+    shape: float = 0.7
+    repair: float = 3600.0
+    repair_median: float | None = None
+    requeue: Requeueing = "head"
+    max_restarts: int = 1000
+    shrink_off_failed: bool = False
+    shrink_seconds: float = 0.0
+    interference: float = 0.0
+    quiet: float = 86400.0
+    disturbed: float = 3600.0
+    factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, allowed in (
+            ("lifetimes", ("exponential", "weibull")),
+            ("requeue", ("head", "tail")),
+        ):
+            if getattr(self, name) not in allowed:
+                self._refuse(name, " or ".join(allowed))
+        if self.max_restarts < 0:
+            self._refuse("max_restarts", "at least 0")
+        for name in ("mtbf", "shape", "repair_median", "quiet", "disturbed"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < inf:
+                self._refuse(name, "positive and finite")
+        for name in ("repair", "shrink_seconds"):
+            if not 0.0 <= getattr(self, name) < inf:
+                self._refuse(name, "at least 0 and finite")
+        if self.repair_median is not None and not self.repair_median < self.repair:
+            self._refuse("repair_median", f"below the mean, repair={self.repair}")
+        if not 0.0 <= self.interference <= 1.0:
+            self._refuse("interference", "between 0 and 1")
+        if not 1.0 < self.factor < inf:
+            self._refuse("factor", "above 1")
+
+    def _refuse(self, name: str, allowed: str) -> NoReturn:
+        raise ConfigError(f"cluster.{name} must be {allowed}, got {getattr(self, name)}")
+
+    def bound(self, streams: Streams, start: float) -> FailingMachine:
+        """Return the machine of one run: failures depend on seed, replication and node alone.
+
+        Parameters
+        ----------
+        streams : Streams
+        start : float, seconds
+            When the nodes' clocks start.
+        """
+        nodes = ceil(self.processors / self.processors_per_node)
+        size = (self.processors, self.processors_per_node)
+        speed = Dedicated(*size)
+        if self.interference != 0.0:
+            key = streams.key("interference")
+            lengths = (self.quiet, self.disturbed, self.factor, self.interference)
+            speed = Disturbed(*size, phases=NodeInterference(nodes, *lengths, key, start))
+        return FailingMachine(
+            *size,
+            mtbf=inf if self.mtbf is None else self.mtbf,
+            failures=self._failures(nodes, streams.key("failures"), start),
+            believed_repair=self.repair,
+            requeue=self.requeue,
+            max_restarts=self.max_restarts,
+            shrink_off_failed=self.shrink_off_failed,
+            shrink_seconds=self.shrink_seconds,
+            speed=speed,
+        )
+
+    def _failures(self, nodes: int, key: int, start: float) -> NodeFailures | None:
+        if self.mtbf is None:
+            return None
+        lives = (
+            ExponentialLifetimes(self.mtbf)
+            if self.lifetimes == "exponential"
+            else WeibullLifetimes(self.mtbf, self.shape)
+        )
+        repairs = (
+            ConstantRepairs(self.repair)
+            if self.repair_median is None
+            else LognormalRepairs(self.repair, self.repair_median)
+        )
+        return NodeFailures(nodes, lives, repairs, key, start)

@@ -1,0 +1,264 @@
+"""A machine that is not the jobs' alone: background load slows them down, for oracles too."""
+
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    IntArray,
+    Observation,
+    RuntimePredictor,
+    VisibleJobs,
+)
+from predictors.in_loop.oracle import NeedsTruth
+from predictors.in_loop.wrapper import Wrapper
+from predictors.under_load.forecast import Selection
+from predictors.under_load.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.under_load.observed_load import LoadForm
+from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
+from sim.background.load_beliefs import Belief, LoadBeliefs
+from sim.background.load_outlook import LoadOutlook
+from sim.background.load_sensors import LoadSensors, check_monitor
+from sim.background.models import ConstantLoad
+from sim.background.sources import LoadModel
+from sim.errors import ConfigError
+from sim.state.records import Ranges
+from workloads.base import GroundTruth
+from workloads.streams import Streams
+
+
+class Shared:
+    """A machine with background load on its processors and on the links between its nodes.
+
+    A job progresses at the rate that its slowest processor and the most loaded
+    link among its nodes allow. Processors serve one job at a time; the load
+    comes from elsewhere and does not depend on the jobs.
+
+    Parameters
+    ----------
+    processors, processors_per_node : int
+    cpu, network : LoadModel or None
+        Kinds of load; None: always free. By default the paper's.
+    sample_every : float
+        Seconds between the samples of the monitor.
+    sample_per : {"processor", "node"}
+        Whether it reads every processor, or an average a node.
+    sample_noise : float
+        Standard deviation of the logarithm of a reading.
+    belief : {"forecast", "last", "oracle", "mean"}
+        What predictor and policy take the coming load to be: a forecast from
+        the samples, the last of them, the truth, or the average so far.
+    selection : {"mae_50", "mse", "mae"}
+        How the mixture of forecasters chooses.
+    forget : float
+        Seconds after which a link that stayed free is believed free again.
+    history : float
+        Seconds of load, and of samples of it, before `origin`.
+    renew : float, optional
+        Seconds between two predictions of a running job by a predictor that knows
+        what load does to it; by default it is predicted at its start alone.
+    streams : Streams, optional
+        Random streams of the replication.
+    origin : float
+        The first submit time, seconds.
+
+    Raises
+    ------
+    ConfigError
+        If a figure is out of range.
+    LoadFileError
+        If recorded load cannot be played.
+
+    Examples
+    --------
+    >>> from sim.background.models import ConstantLoad
+    >>> machine = Shared(4, cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
+    >>> machine.completion(100.0, 70.0, ((0, 1),), communication=1 / 7)
+    260.0
+    """
+
+    splits_work = True
+
+    def __init__(
+        self,
+        processors: int,
+        processors_per_node: int = 1,
+        cpu: LoadModel | None = CPU_ROUNDS,
+        network: LoadModel | None = NETWORK_ROUNDS,
+        sample_every: float = 120.0,
+        sample_per: Literal["processor", "node"] = "processor",
+        sample_noise: float = 0.0,
+        belief: Belief = "forecast",
+        selection: Selection = "mae_50",
+        forget: float = 6000.0,
+        history: float = 86400.0,
+        renew: float | None = None,
+        streams: Streams | None = None,
+        origin: float = 0.0,
+    ) -> None:
+        if not (history >= 0 and np.isfinite(history)):
+            raise ConfigError(f"history must be a number of seconds, at least 0, got {history}")
+        if renew is not None and not (renew > 0 and np.isfinite(renew)):
+            raise ConfigError(f"renew must be a positive number of seconds or null, got {renew}")
+        self.renew = renew
+        check_monitor(sample_every, sample_per, sample_noise, "sample_")
+        self._settings = (belief, selection, forget)
+        self._streams = Streams(0) if streams is None else streams
+        self._kinds = (cpu, network)
+        self._monitor: tuple[float, Literal["processor", "node"], float]
+        self._monitor = (sample_every, sample_per, sample_noise)
+        self._idle = all(kind in (None, ConstantLoad(1.0)) for kind in self._kinds)
+        self.load = BackgroundLoad(
+            processors, self._streams, cpu, network, processors_per_node, origin - history
+        )
+        self.sensors = LoadSensors(self.load, self._streams, *self._monitor)
+        self.outlook()
+        self._processors = np.arange(processors)
+
+    @property
+    def processors(self) -> int:
+        """How many processors there are."""
+        return self.load.processors
+
+    @property
+    def processors_per_node(self) -> int:
+        """Processor p sits on node p // processors_per_node."""
+        return self.load.processors_per_node
+
+    def outlook(self) -> LoadOutlook:
+        """Return what may be believed of the load, from the beginning of the samples on."""
+        return LoadOutlook(LoadBeliefs(self.sensors, *self._settings), self.renew)
+
+    def elsewhen(self) -> "Shared":
+        """Return the same machine under load of the same kind at another time."""
+        streams = Streams(self._streams.key("load.elsewhen") >> 1, 0)
+        (cpu, network), (every, per, noise) = self._kinds, self._monitor
+        size = (self.processors, self.processors_per_node)
+        return Shared(*size, cpu, network, every, per, noise, history=0.0, streams=streams)
+
+    def _held(self, nodes: Ranges) -> IntArray:
+        """Return the processor numbers of ranges."""
+        if len(nodes) == 1:
+            first, last = nodes[0]
+            return self._processors[first : last + 1]
+        return np.concatenate([self._processors[first : last + 1] for first, last in nodes])
+
+    def completion(
+        self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return when work of `runtime` seconds at full speed ends if it starts at `start`.
+
+        Parameters
+        ----------
+        start, runtime : float
+            Seconds.
+        nodes : Ranges
+            The processors held.
+        communication : float
+            Share of the work that is communication.
+        """
+        if self._idle:
+            return start + runtime
+        exchange = runtime * communication
+        own = self._held(nodes)
+        return self.load.advance(own, start, np.inf, 1.0, runtime - exchange, exchange)[0]
+
+    def progress(
+        self, start: float, end: float, nodes: Ranges, communication: float = 0.0
+    ) -> float:
+        """Return the work done from `start` to `end`, in seconds at full speed."""
+        span = end - start
+        if self._idle or span <= 0:
+            return span
+        own = self._held(nodes)
+        rate = (1.0 - communication, communication)
+        return span - self.load.advance(own, start, end, span, *rate)[1]
+
+    def measured(self, nodes: Ranges, start: float, end: float) -> dict[str, float]:
+        """Return what the monitor saw of the load of a run.
+
+        Returns
+        -------
+        dict of str to float
+            ``effective_cpu`` and ``effective_bandwidth``: the average over the run
+            of the least among its processors and links, of the load itself for
+            an oracle of load; ``available_cpu`` and ``available_bandwidth``: the
+            least of their averages; the same with ``_at_start``: the least of
+            the first sample; ``load_samples``: how many there were.
+        """
+        own = self._held(nodes)
+        samples = self.sensors.during(own, start, end)
+        values = {"load_samples": float(len(samples.cpu))}
+        for name, seen in (("cpu", samples.cpu), ("bandwidth", samples.bandwidth)):
+            least = seen.min(axis=1, initial=1.0)
+            values[f"effective_{name}"] = float(least.mean())
+            values[f"available_{name}"] = float(seen.mean(axis=0).min(initial=1.0))
+            values[f"available_{name}_at_start"] = float(least[0])
+        if self._settings[0] == "oracle":
+            true = self.load.effective(own, start, end)
+            values["effective_cpu"], values["effective_bandwidth"] = true
+        return values
+
+
+class OracleUnderLoad:
+    """A predictor of times on an idle machine that is told how they split, and the load.
+
+    Parameters
+    ----------
+    oracle : RuntimePredictor
+        Such as `predictors.in_loop.oracle.Oracle`, bound to the truth.
+    truth : GroundTruth
+        For the shares of communication.
+    """
+
+    load_form: LoadForm = "effective"
+
+    def __init__(self, oracle: RuntimePredictor, truth: GroundTruth) -> None:
+        self.learns = oracle.learns
+        self._oracle = oracle
+        self._truth = truth
+        self._expected: ExpectedLoad | None = None
+
+    def bind_load(self, load: ExpectedLoad) -> None:
+        """Take the handle on what is believed of the load."""
+        self._expected = load
+
+    def attach(self, jobs: VisibleJobs) -> None:
+        """Begin a run with these jobs."""
+        self._oracle.attach(jobs)
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return computation and communication of a job at each count."""
+        runtimes = self._oracle.curve(job, counts)
+        if runtimes is None:
+            return None
+        shares = self._truth.communication_shares(np.full(len(counts), job), counts)
+        exchange = runtimes * np.nan_to_num(shares)
+        return Parts(np.zeros(len(counts)), runtimes - exchange, exchange)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the runtimes under the load believed to come, seconds."""
+        parts, expected = self.parts(job, counts), self._expected
+        if parts is None or expected is None:
+            return self._oracle.curve(job, counts)
+        return runtime_under(
+            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
+        )
+
+    def observe(self, observation: Observation) -> bool:
+        """Pass on a finished run."""
+        return self._oracle.observe(observation)
+
+    def explain(self, job: int, nprocs: int) -> Explanation:
+        """Say what the oracle says."""
+        return self._oracle.explain(job, nprocs)
+
+
+def oracles_under_load(predictor: RuntimePredictor, truth: GroundTruth) -> RuntimePredictor:
+    """Return a predictor whose oracles, itself or inside it, know what load does to a job."""
+    if isinstance(predictor, Wrapper):
+        predictor.replace(lambda inside: oracles_under_load(inside, truth))
+        return predictor
+    return OracleUnderLoad(predictor, truth) if isinstance(predictor, NeedsTruth) else predictor

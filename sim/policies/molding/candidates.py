@@ -1,0 +1,176 @@
+"""Waiting jobs whose count is still open: each has candidate counts and believed runtimes."""
+
+import numpy as np
+from numba import njit
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.advice import last_up_to
+from sim.policies.ties import TIE
+from sim.state.waiting_queue import WaitingQueue
+
+BEGIN, SIZE, LOW, HIGH, HELD = range(5)
+"""Rows of `OpenQueue.spans`."""
+
+
+@njit(cache=True)
+def around(
+    counts: IntArray, begin: int, end: int, target: float, tolerance: float
+) -> tuple[int, int]:
+    """Return the first candidate, and one past the last, within a tolerance of a target.
+
+    Without tolerance, the largest count up to the target alone; at least one stays.
+    """
+    last = last_up_to(counts, begin, end, target * (1 + tolerance) * (1 + TIE))
+    first = last
+    if tolerance > 0:
+        floor = np.ceil(target / (1 + tolerance) * (1 - TIE))
+        while first > begin and counts[first - 1] >= floor:
+            first -= 1
+    return first, last + 1
+
+
+# Kernels that fill `LOW` and `HIGH` do so for the places of jobs that have started, too: nobody
+# reads them there.
+
+
+@njit(cache=True)
+def allow_all(spans: IntArray, first: int, last: int) -> None:
+    """Allow everybody all candidates, and hold nobody."""
+    for k in range(first, last):
+        spans[LOW, k], spans[HIGH, k] = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[HELD, k] = 0
+
+
+@njit(cache=True)
+def aim(
+    counts: IntArray, spans: IntArray, first: int, last: int, target: FloatArray, tolerance: float
+) -> None:
+    """Allow everybody what is around the target; see `OpenQueue.aim`."""
+    for k in range(first, last):
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, target[k - first], tolerance)
+
+
+@njit(cache=True)
+def settle(
+    counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
+    target: FloatArray, most: float,
+) -> None:  # fmt: skip
+    """Allow everybody one count; see `OpenQueue.settle`."""
+    for k in range(first, last):
+        begin, end = spans[BEGIN, k], spans[BEGIN, k] + spans[SIZE, k]
+        spans[LOW, k] = last_up_to(counts, begin, end, min(target[job[k]], most))
+        spans[HIGH, k] = spans[LOW, k] + 1
+
+
+class OpenQueue(WaitingQueue):
+    """Waiting jobs by rank, each with candidate allocations.
+
+    The candidates of a job are a part of ``counts``, ascending, with ``runtimes`` alongside.
+    ``processors`` and ``runtime`` hold what was chosen last.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int
+    runtimes : numpy.ndarray of float
+        Seconds.
+    spans : numpy.ndarray of int, shape (5, places)
+        By place: where its candidates begin (row `BEGIN`), and how many they are
+        (`SIZE`); from where (`LOW`) to before where (`HIGH`) a rule allows them in this
+        pass; 1 where the job must not be considered in this pass (`HELD`).
+    serial : numpy.ndarray of float
+        Believed T(1) by place, seconds.
+    promise : numpy.ndarray of float
+        The end that was first predicted for a job, by place, seconds.
+    """
+
+    arrays = (*WaitingQueue.arrays, "spans", "serial", "promise")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spans: IntArray = np.zeros((5, 64), np.int64)
+        self.serial: FloatArray = np.zeros(64)
+        self.promise: FloatArray = np.zeros(64)
+        self.counts: IntArray = np.zeros(1024, np.int64)
+        self.runtimes: FloatArray = np.zeros(1024)
+        self._used = 0
+
+    @property
+    def here(self) -> slice:
+        """The places in use, those of jobs that have started among them."""
+        return slice(self.first, self.last)
+
+    def offer(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
+        """Give the job at a place its candidates, all of them allowed."""
+        number = counts.size
+        self.spans[SIZE, place] = 0
+        if self._used + number > self.counts.size:
+            self._clear_away(number)
+        begin, end = self._used, self._used + number
+        self.counts[begin:end] = counts
+        self.runtimes[begin:end] = runtimes
+        self._used = end
+        spans = self.spans
+        spans[BEGIN, place], spans[SIZE, place] = begin, number
+        spans[LOW, place], spans[HIGH, place], spans[HELD, place] = begin, end, 0
+        self.serial[place] = serial
+        self.promise[place] = np.inf
+
+    def candidates(self, place: int) -> tuple[IntArray, FloatArray]:
+        """Return all candidates at a place."""
+        begin, size = self.spans.item(BEGIN, place), self.spans.item(SIZE, place)
+        candidates = slice(begin, begin + size)
+        return self.counts[candidates], self.runtimes[candidates]
+
+    def allowed(self, place: int) -> tuple[IntArray, FloatArray]:
+        """Return the candidates that are allowed in this pass."""
+        candidates = slice(self.spans.item(LOW, place), self.spans.item(HIGH, place))
+        return self.counts[candidates], self.runtimes[candidates]
+
+    def allow_all(self) -> None:
+        """Allow every waiting job all its candidates, and hold nobody."""
+        allow_all(self.spans, self.first, self.last)
+
+    def aim(self, target: FloatArray, tolerance: float = 0.0) -> None:
+        """Allow every waiting job what is around its target, at least one count.
+
+        Parameters
+        ----------
+        target : numpy.ndarray of float, shape (last - first,)
+            By place.
+        tolerance : float
+            Counts up to this share away are allowed; at 0 the largest up to the target
+            alone, else the least one.
+        """
+        aim(self.counts, self.spans, self.first, self.last, target, tolerance)
+
+    def settle(self, target: FloatArray, most: float = np.inf) -> None:
+        """Allow every waiting job one count: the largest up to its target, else the least one.
+
+        Parameters
+        ----------
+        target : numpy.ndarray of float, by job index
+        most : float
+            The most that anybody gets.
+        """
+        settle(self.counts, self.spans, self.job, self.first, self.last, target, most)
+
+    def choose(self, place: int, pick: int) -> None:
+        """Put down which candidate a job takes."""
+        self.processors[place] = self.counts[pick]
+        self.runtime[place] = self.runtimes[pick]
+
+    def _clear_away(self, number: int) -> None:
+        """Make room: forget the candidates of jobs that have started, or grow."""
+        places = self.places()
+        spans = self.spans[:, places]
+        kept = int(spans[SIZE].sum())
+        room = max(self.counts.size, 2 * (kept + number))
+        counts, runtimes = np.zeros(room, np.int64), np.zeros(room)
+        begins = np.cumsum(spans[SIZE]) - spans[SIZE]
+        moved = begins - spans[BEGIN]
+        take = np.repeat(-moved, spans[SIZE]) + np.arange(kept)
+        counts[:kept], runtimes[:kept] = self.counts[take], self.runtimes[take]
+        for row in (BEGIN, LOW, HIGH):
+            self.spans[row, places] += moved
+        self.counts, self.runtimes, self._used = counts, runtimes, kept

@@ -1,0 +1,389 @@
+"""A reallocation rule, and how it shares out what order and backfilling leave."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
+from sim.policies.order import Order
+from sim.policies.reallocation.beliefs import Beliefs, Members
+from sim.policies.reallocation.costs import FREE, CostModel
+from sim.policies.reallocation.lending import Deferral, LendingView
+from sim.policies.reallocation.shares import snap
+from sim.policies.reallocation.weighing import Weighing
+from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.view import Run, View
+
+
+class NoReallocation:
+    """Malleable jobs keep the processors they start on."""
+
+    reallocates = False
+    cost = FREE
+
+    def begin(
+        self, view: View, order: Order, backfill: Backfill, allocation: Allocation
+    ) -> Scheduler:
+        """Begin a run without reallocation."""
+        return backfill.begin(view, order, allocation)
+
+
+@dataclass(frozen=True)
+class Reallocation:
+    """A reallocation rule, and how it may act.
+
+    Malleable jobs wait in the same queue as all others, for the count with which
+    the rule lets them start; the allocation rule chooses for rigid and moldable
+    jobs alone. Whoever may start is up to order and backfilling. A rule is a
+    subclass that says in `share` who holds how many, and adds its own parameters.
+
+    Parameters
+    ----------
+    cost : CostModel
+        What changes cost; free by default.
+    gain_factor : float
+        κ: where changes cost something, they must be believed to save more than so
+        many times what they cost: a growth its pause, a shrink all that the victims
+        lose; see `sim.policies.reallocation.weighing.Weighing`. 0 weighs no shrinks.
+    distance : float
+        Seconds that must pass between two changes of a job, unless it must make
+        room for a start.
+    reclaim : bool
+        Whether what running malleable jobs could give up counts for starts and
+        reservations. If not, malleable jobs wait for what the allocation rule
+        gives them, as all others do, never shrink, and grow only while nobody waits.
+
+    Attributes
+    ----------
+    shrinks_unasked : bool
+        Whether the rule shrinks jobs on its own account, `reclaim` or not.
+    defers : bool
+        Whether jobs wait whose share rounds to nothing; without `reclaim` they do not.
+    """
+
+    shrinks_unasked = False
+    defers = False
+    reallocates = True
+
+    cost: CostModel = FREE
+    gain_factor: float = 1.0
+    distance: float = 0.0
+    reclaim: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.gain_factor >= 0:
+            raise ValueError(f"gain_factor must be at least 0, got {self.gain_factor}")
+        if not 0 <= self.distance < np.inf:
+            raise ValueError(f"distance must be at least 0 and finite, got {self.distance}")
+
+    @abstractmethod
+    def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
+        """Return the processors of each member.
+
+        Parameters
+        ----------
+        beliefs : Beliefs
+        members : Members
+        total : int
+            What they may hold together; at least the sum of ``members.least``.
+        """
+
+    def queue_count(self, beliefs: Beliefs, job: int) -> int:
+        """Return with how many processors a job starts, and below which it never falls."""
+        return beliefs.view.extremes(job)[0]
+
+    def hold_back(self, beliefs: Beliefs) -> float | None:
+        """Return until when nobody may start, None if jobs may."""
+        return None
+
+    def wake(self, beliefs: Beliefs) -> float | None:
+        """Return when the rule wants to share anew, None if only when something happens."""
+        return None
+
+    @property
+    def weighs_shrinks(self) -> bool:
+        """Whether room is made only where that is worth what the victims lose."""
+        return self.reclaim and not self.cost.free and self.gain_factor > 0
+
+    @property
+    def grows_only(self) -> bool:
+        """Whether no job ever shrinks."""
+        return not (self.reclaim or self.shrinks_unasked)
+
+    def begin(
+        self, view: View, order: Order, backfill: Backfill, allocation: Allocation
+    ) -> Scheduler:
+        """Begin a run."""
+        return ReallocatingScheduler(self, view, order, backfill, allocation)
+
+
+class _AllocationOfTheRest:
+    """Asks the reallocation rule about malleable jobs, the allocation rule about all others."""
+
+    def __init__(self, rule: Reallocation, beliefs: Beliefs, allocation: Allocation) -> None:
+        self._rule = rule
+        self._beliefs = beliefs
+        self._allocation = allocation
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count with which a job waits."""
+        if view.malleable[job] and not self._rule.grows_only:
+            return self._rule.queue_count(self._beliefs, job)
+        return self._allocation.choose(job, view, outlook)
+
+
+class ReallocatingScheduler:
+    """Lets backfilling start jobs, then shares out processors among the malleable ones.
+
+    Parameters
+    ----------
+    rule : Reallocation
+    view : View
+    order : Order
+    backfill : Backfill
+    allocation : Allocation
+        Of rigid and moldable jobs.
+
+    Attributes
+    ----------
+    inner : Scheduler
+        Who decides about starts, on the view of what malleable jobs keep.
+    lends_otherwise : bool
+        Whether runs keep other counts in this pass than in the last, because room
+        is made where that is worth it; reservations may then move.
+    """
+
+    def __init__(
+        self,
+        rule: Reallocation,
+        view: View,
+        order: Order,
+        backfill: Backfill,
+        allocation: Allocation,
+    ) -> None:
+        self.view = view
+        self.rule = rule
+        self.beliefs = Beliefs(view)
+        self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
+        rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
+        self.inner = backfill.begin(self.lending, order, rest)
+        self._tracks_runs = getattr(self.inner, "tracks_runs", False)
+        self.lending.is_tracked = self._tracks_runs
+        self._strict = isinstance(self.inner, StrictScheduler)
+        self._is_held_back = False
+        self._waking = -np.inf
+        self._known_limits: dict[int, tuple[int, int]] = {}
+        self._snaps = False  # whether some job has counts that are not feasible in between
+        self._weighing = Weighing(self.beliefs, rule.cost, rule.gain_factor, self._limits)
+        self.lends_otherwise = False
+        self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
+        self._deferral: Deferral | None = None
+        if rule.defers and rule.reclaim:
+            self._deferral = Deferral(view, self._share, self._limits)
+
+    def _share(self, members: Members, total: int) -> IntArray:
+        """Return what the rule gives each member."""
+        return self.rule.share(self.beliefs, members, total)
+
+    def _limits(self, job: int) -> tuple[int, int]:
+        """Return the count below which a job need not fall, and its largest."""
+        known = self._known_limits.get(job)
+        if known is None:
+            known = self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
+            self._known_limits[job] = known
+            self._snaps = self._snaps or self.view.special(job) is not None
+        return known
+
+    def _kept(self, run: Run) -> int:
+        """Return the processors that a run cannot be asked to give up."""
+        if self.rule.weighs_shrinks:
+            return self._given.get(run.job, run.processors)
+        if self.rule.reclaim and self.view.malleable[run.job]:
+            return min(self._limits(run.job)[0], run.processors)
+        return run.processors
+
+    def look(self) -> list[Decision]:
+        """Decide who starts, and who grows and shrinks."""
+        view = self.view
+        self.beliefs.refresh()
+        if view.revised:
+            self._known_limits.clear()
+        for run in view.ended:
+            self.beliefs.forget(run.job)
+            self._known_limits.pop(run.job, None)
+        running = self._running()
+        lent = self._lent(running)
+        if self._deferral is not None:
+            self.lending.arrived = self._deferral.admit(running)
+        decisions = self._starts(lent)
+        starts = [d for d in decisions if type(d) is Start]
+        others: list[Decision] = [d for d in decisions if type(d) is not Start]
+        members = self._members(running, starts)
+        total = view.free + int(members.held.sum())
+        total -= sum(d.processors for d in starts if not view.malleable[d.job])
+        if len(members):
+            share = self._share if self._deferral is None else self._deferral.share
+            shares = share(members, total)
+            shares = self._snapped(members, shares, total)
+            shares, later = self._guarded(members, shares, total)
+            others += self._wakes(later)
+            return [*self._changes(members, shares, starts), *others]
+        return [*starts, *others, *self._wakes(np.inf)]
+
+    def _running(self) -> Members:
+        """Return the malleable runs between what each keeps and the most it can use."""
+        malleable = self.view.malleable
+        runs = [run for run in self.view.running.values() if malleable[run.job]]
+        job = [run.job for run in runs]
+        held = np.array([run.processors for run in runs], np.int64)
+        limits = np.array([self._limits(j) for j in job], np.int64).reshape(-1, 2)
+        least, largest = np.minimum(limits[:, 0], held), np.maximum(limits[:, 1], held)
+        return Members(job, [*runs], held, least, largest)
+
+    def _lent(self, running: Members) -> int:
+        """Return how many processors running jobs could give up, where they may be asked."""
+        if not self.rule.weighs_shrinks:
+            return int((running.held - running.least).sum()) if self.rule.reclaim else 0
+        runs = [run for run in running.run if run is not None]
+        given = self._weighing.kept(runs, self._wanted())
+        self.lends_otherwise, self._given = given != self._given, given
+        return sum(run.processors - self._given.get(run.job, run.processors) for run in runs)
+
+    def _wanted(self) -> Iterator[int]:
+        """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
+        view = self.view
+        if isinstance(self.inner, QueueKeeper):
+            queue = self.inner.queue
+            for place in queue.places().tolist():
+                yield queue.processors.item(place)
+        late = [] if self._deferral is None else self._deferral.jobs
+        for job in [*late, *view.arrived]:
+            yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
+
+    def _starts(self, lent: int) -> Iterable[Decision]:
+        """Let backfilling decide on the view of what malleable jobs keep."""
+        lending = self.lending
+        until = self.rule.hold_back(self.beliefs)
+        self._is_held_back = until is not None
+        lending.look(lent, until)
+        if self._tracks_runs:
+            lending.follow()
+        decisions = self.inner.look()
+        if self._tracks_runs:
+            for d in decisions:
+                if type(d) is Start:
+                    end = lending.now + lending.belief(d.job, d.processors)
+                    lending.expect(d.job, d.processors, end)
+        lending.settle()
+        return decisions
+
+    def _members(self, running: Members, starts: list[Start]) -> Members:
+        """Return the malleable jobs, now with those that start, and what each may hold."""
+        view, rule, held = self.view, self.rule, running.held
+        waiting = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
+        may_grow = rule.reclaim or not waiting or self._is_held_back
+        least = held if rule.grows_only else running.least
+        largest = running.largest if may_grow else held
+        may_grow = may_grow or (self._strict and not rule.grows_only)
+        new = [start for start in starts if view.malleable[start.job]]
+        if not new:
+            return Members(running.job, running.run, held, least, largest)
+        counts = np.array([start.processors for start in new])
+        most = counts
+        if may_grow:
+            most = np.maximum([self._limits(start.job)[1] for start in new], counts)
+        return Members(
+            [*running.job, *(start.job for start in new)],
+            [*running.run, *(None for _ in new)],
+            np.concatenate([held, np.zeros_like(counts)]),
+            np.concatenate([least, counts]),
+            np.concatenate([largest, most]),
+        )
+
+    def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
+        """Lower the shares to feasible counts."""
+        if not self._snaps:
+            return shares
+        special = self.view.special
+        allowed = [special(job) for job in members.job]
+        if all(counts is None for counts in allowed):
+            return shares
+        usable = [
+            None if counts is None else counts[(counts >= low) & (counts <= high)]
+            for counts, low, high in zip(
+                allowed, members.least.tolist(), members.largest.tolist(), strict=True
+            )
+        ]
+        return snap(shares, total, usable)
+
+    # The guard
+
+    def _guarded(self, members: Members, shares: IntArray, total: int) -> tuple[IntArray, float]:
+        """Undo the changes that do not pay or come too soon, as far as starts leave room.
+
+        Returns
+        -------
+        tuple of (numpy.ndarray of int, float)
+            The shares, and when the first change that came too soon may be tried again.
+        """
+        rule, now = self.rule, self.view.now
+        later = np.inf
+        if rule.cost.free and rule.distance == 0:
+            return shares, later
+        shares = shares.copy()
+        if rule.weighs_shrinks and not rule.shrinks_unasked:
+            shares = self._weighing.weighed(members, shares, total)
+        unneeded: list[tuple[bool, int, int]] = []
+        for place, run in enumerate(members.run):
+            if run is None or shares[place] == run.processors:
+                continue
+            soon = now < run.changed + rule.distance
+            if soon:
+                later = min(later, run.changed + rule.distance)
+            if shares[place] < run.processors:
+                unneeded.append((not soon, run.processors - int(shares[place]), place))
+            elif soon or not self._weighing.pays(run, int(shares[place])):
+                shares[place] = run.processors
+        slack = total - int(shares.sum())
+        for _, given_up, place in sorted(unneeded):
+            if given_up <= slack:
+                shares[place] += given_up
+                slack -= given_up
+        return shares, later
+
+    # Decisions
+
+    def _changes(
+        self, members: Members, shares: IntArray, starts: list[Start]
+    ) -> Iterable[Decision]:
+        """Return who shrinks, then who starts, then who grows."""
+        change, begin = self.rule.cost.change, self.rule.cost.start
+        shrinks: list[Decision] = []
+        grows: list[Decision] = []
+        counts: dict[int, int] = {}
+        for job, run, share in zip(members.job, members.run, shares.tolist(), strict=True):
+            if run is None:
+                counts[job] = share
+            elif share != run.processors:
+                where = shrinks if share < run.processors else grows
+                where.append(Resize(job, share, None, change(run.processors, share)))
+        begun: list[Decision] = []
+        for start in starts:
+            share = counts.get(start.job, 0)
+            whole = Start(start.job, share, None, begin(share)) if share else start
+            begun.append(whole._replace(nodes=None) if counts else whole)
+        return [*shrinks, *begun, *grows]
+
+    def _wakes(self, later: float) -> list[Decision]:
+        """Return the wish to look again, where there is one that was not uttered before."""
+        wanted = self.rule.wake(self.beliefs)
+        if wanted is not None:
+            later = min(later, wanted)
+        if later <= self.view.now or later in (np.inf, self._waking):
+            return []
+        self._waking = later
+        return [WakeAt(float(later))]

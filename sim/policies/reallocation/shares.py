@@ -1,0 +1,165 @@
+"""Whole shares of a number of processors within each job's limits, and moves in an order."""
+
+import heapq
+from collections.abc import Iterable
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+
+
+def fill_level(
+    weights: FloatArray, total: float, least: FloatArray, largest: FloatArray
+) -> FloatArray:
+    """Return shares proportional to weights, clipped to limits, that use up the total.
+
+    This is water-filling: who would get less than the least gets the least, who
+    would get more than the largest gets the largest, and the others share the
+    rest in proportion.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray of float, shape (n,), above 0
+    total : float
+        At least the sum of `least`.
+    least, largest : numpy.ndarray of float, shape (n,)
+
+    Examples
+    --------
+    >>> low, high = np.array([1.0, 1.0, 1.0]), np.array([2.0, 8.0, 8.0])
+    >>> fill_level(np.ones(3), 12.0, low, high).tolist()
+    [2.0, 5.0, 5.0]
+    """
+    if total >= largest.sum():
+        return largest
+    levels = np.concatenate([least / weights, largest / weights])
+    slopes = np.concatenate([weights, -weights])
+    order = np.argsort(levels, kind="stable")
+    levels, slopes = levels[order], np.cumsum(slopes[order])
+    filled = np.empty(levels.size)
+    filled[0] = least.sum()
+    np.cumsum(slopes[:-1] * np.diff(levels), out=filled[1:])
+    filled[1:] += filled[0]
+    place = max(int(np.searchsorted(filled, total, side="right")) - 1, 0)
+    slope = slopes[place]
+    level = levels[place] + ((total - filled[place]) / slope if slope > 0 else 0.0)
+    shares: FloatArray = np.clip(weights * level, least, largest)
+    return shares
+
+
+def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArray) -> IntArray:
+    """Return whole shares by weight within limits; the largest remainders are rounded up.
+
+    Ties go to the first; the least is never undercut.
+
+    Examples
+    --------
+    >>> apportion(np.array([1.0, 3.0, 5.0]), 10, np.array([1, 1, 1]), np.array([9, 9, 9])).tolist()
+    [1, 3, 6]
+    """
+    exact = fill_level(weights, float(total), least.astype(float), largest.astype(float))
+    shares: IntArray = np.floor(exact + 1e-9).astype(np.int64)
+    over = min(total, int(largest.sum())) - int(shares.sum())
+    if over > 0:
+        remainder = np.where(shares < largest, np.round(exact - shares, 9), -1.0)
+        shares[np.argsort(-remainder, kind="stable")[:over]] += 1
+    return shares
+
+
+def snap(shares: IntArray, total: int, allowed: list[IntArray | None]) -> IntArray:
+    """Return the shares lowered to allowed counts, what becomes free handed on in order.
+
+    Parameters
+    ----------
+    shares : numpy.ndarray of int, shape (n,)
+    total : int
+        Processors that may be handed out.
+    allowed : list of (numpy.ndarray of int or None), length n
+        Ascending counts; None where every count is allowed.
+
+    Examples
+    --------
+    >>> powers = np.array([1, 2, 4, 8])
+    >>> snap(np.array([3, 7]), 10, [powers, powers]).tolist()
+    [2, 8]
+    """
+    snapped = shares.copy()
+    for place, counts in enumerate(allowed):
+        if counts is not None:
+            where = int(np.searchsorted(counts, shares[place], side="right")) - 1
+            snapped[place] = counts[max(where, 0)]
+    left = total - int(snapped.sum())
+    if left > 0:
+        for place in np.argsort(snapped - shares, kind="stable").tolist():
+            counts = allowed[place]
+            if counts is None or snapped[place] >= shares[place]:
+                continue
+            where = int(np.searchsorted(counts, snapped[place], side="right"))
+            if where < counts.size and counts[where] - snapped[place] <= left:
+                left -= int(counts[where] - snapped[place])
+                snapped[place] = counts[where]
+    return snapped
+
+
+def make_room(counts: IntArray, least: IntArray, total: int, victims: Iterable[int]) -> None:
+    """Lower counts in place, one victim after the other, until they fit in the total.
+
+    Examples
+    --------
+    >>> counts = np.array([4, 4, 2])
+    >>> make_room(counts, np.array([1, 1, 2]), 7, [0, 1])
+    >>> counts.tolist()
+    [1, 4, 2]
+    """
+    over = int(counts.sum()) - total
+    for place in victims:
+        if over <= 0:
+            return
+        given = min(over, int(counts[place] - least[place]))
+        counts[place] -= given
+        over -= given
+
+
+def hand_out(counts: IntArray, limits: IntArray, total: int, takers: Iterable[int]) -> None:
+    """Raise counts in place up to limits, one taker after the other, as the total allows.
+
+    Examples
+    --------
+    >>> counts = np.array([1, 1])
+    >>> hand_out(counts, np.array([4, 9]), 8, [0, 1])
+    >>> counts.tolist()
+    [4, 4]
+    """
+    left = total - int(counts.sum())
+    for place in takers:
+        if left <= 0:
+            return
+        taken = min(left, int(limits[place] - counts[place]))
+        if taken > 0:
+            counts[place] += taken
+            left -= taken
+
+
+def level(counts: IntArray, least: IntArray, largest: IntArray, total: int) -> None:
+    """Take or give processor by processor, always from the highest or to the lowest rank.
+
+    The rank is (n - least)/(largest - least); ties go to the first.
+    """
+    width: FloatArray = np.maximum(largest - least, 1).astype(float)
+    change = total - int(counts.sum())
+    step = 1 if change > 0 else -1
+    heap = [
+        (step * (counts[k] - least[k]) / width[k], k)
+        for k in range(counts.size)
+        if (counts[k] < largest[k] if step > 0 else counts[k] > least[k])
+    ]
+    heapq.heapify(heap)
+    while change != 0 and heap:
+        _, place = heap[0]
+        counts[place] += step
+        change -= step
+        if counts[place] < largest[place] if step > 0 else counts[place] > least[place]:
+            rank = step * (counts[place] - least[place]) / width[place]
+            heapq.heapreplace(heap, (rank, place))
+        else:
+            heapq.heappop(heap)

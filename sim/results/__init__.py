@@ -1,0 +1,1 @@
+"""What a run leaves behind: tables, figures, plots, and the folder they are written to."""

@@ -1,0 +1,266 @@
+"""Artefacts of a run: written whole or not at all, the summary last."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sim.results.frames import RECOVERY_PARTS, Tables
+from sim.results.job_metrics import Figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUMMARY = "summary.json"
+FAILURE = "failure.json"
+TABLES = ("jobs", "allocations", "timeline", "predictions")
+SIZES = "sizes.parquet"
+REQUESTS = "requests.parquet"
+EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
+"""What is written where it is asked for."""
+PICTURES = ("cycles.png", "checkpoints.png")
+"""Pictures of evolving jobs."""
+FILES = (
+    *(SUMMARY, FAILURE, "manifest.json", "schedule.png", *PICTURES, *EXPORTS),
+    *(f"{t}.parquet" for t in TABLES),
+)
+PARTIAL = ".partial"
+
+UNITS = {
+    **dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds"),
+    **dict.fromkeys(
+        (
+            *("submit_time", "start_time", "end_time", "wait_time", "response_time", "time"),
+            *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
+            "recorded_start_time",
+            *("predicted", "actual", "wanted_time", "time_low", "time_high"),
+            *("wanted_seconds", "answered_time", "denied_time"),
+        ),
+        "s",
+    ),
+}
+"""Units of columns, kept in the Parquet schema as field metadata ``unit``."""
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """Everything that one run writes.
+
+    Attributes
+    ----------
+    tables : Tables
+    figure : matplotlib.figure.Figure
+        The picture of the schedule.
+    summary : dict
+        What `sim.results.metrics.summarise` returned.
+    manifest : mapping
+        What may differ between two runs of the same configuration.
+    export : callable, optional
+        Writes further files (`EXPORTS`) into the folder that it is given.
+    more_figures : mapping of str to matplotlib.figure.Figure
+        Further pictures by file name, of `PICTURES`.
+    """
+
+    tables: Tables
+    figure: "Figure"
+    summary: Figures
+    manifest: Mapping[str, object]
+    export: Callable[[Path], None] | None = None
+    more_figures: "Mapping[str, Figure]" = field(default_factory=dict)
+
+
+def is_finished(folder: Path) -> bool:
+    """Return whether the run in this folder ended and wrote everything."""
+    return (folder / SUMMARY).is_file()
+
+
+def clear(folder: Path) -> None:
+    """Remove the artefacts of an earlier run from a folder, the summary first."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / PARTIAL, ignore_errors=True)
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as Parquet: NaN as null, units of columns in the schema.
+
+    The same table gives the same bytes; neither index nor time is stored.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields = [
+        pa.field(
+            name,
+            pa.string() if pa.types.is_large_string(field.type) else field.type,
+            metadata={"unit": UNITS[name]} if name in UNITS else None,
+        )
+        for name, field in zip(table.schema.names, table.schema, strict=True)
+    ]
+    pq.write_table(table.cast(pa.schema(fields)), path, compression="zstd")
+
+
+def _write_parts(folder: Path, run: Artefacts) -> None:
+    for name in TABLES:
+        write_table(getattr(run.tables, name), folder / f"{name}.parquet")
+    pictures = {"schedule.png": run.figure, **run.more_figures}
+    for name, figure in pictures.items():
+        figure.savefig(folder / name, metadata={"Software": None})
+    if run.export is not None:
+        run.export(folder)
+    (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")
+    (folder / SUMMARY).write_text(_json(run.summary), encoding="utf-8")
+
+
+def _publish(partial: Path, folder: Path) -> None:
+    """Move finished files to their place, the summary last."""
+    names = sorted(path.name for path in partial.iterdir())
+    for name in sorted(names, key=lambda name: name == SUMMARY):
+        (partial / name).replace(folder / name)
+    partial.rmdir()
+
+
+BASELINE, STEP = "baseline", "baseline_predictor"
+"""Folders within a run's: its baseline, and the baseline's policy with the run's predictor."""
+
+
+def write_run(
+    folder: Path,
+    run: Artefacts,
+    baseline: Artefacts | None = None,
+    step: Artefacts | None = None,
+) -> None:
+    """Write the artefacts of a run, and those that it is compared with in folders below.
+
+    Everything is written in a folder of its own first and then moved; the run's
+    summary comes last, after its baseline is whole. A process that dies on the
+    way leaves no summary, and so no run that looks finished.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made if missing; artefacts of an earlier run in it are removed.
+    run : Artefacts
+    baseline, step : Artefacts, optional
+        Written to ``baseline/`` and ``baseline_predictor/``.
+    """
+    clear(folder)
+    for name, other in ((BASELINE, baseline), (STEP, step)):
+        if (folder / name).is_dir():
+            clear(folder / name)
+        if other is not None:
+            write_run(folder / name, other)
+    partial = folder / PARTIAL
+    partial.mkdir(parents=True)
+    _write_parts(partial, run)
+    _publish(partial, folder)
+
+
+def replication_folder(folder: Path, replication: int) -> Path:
+    """Return where replication k, from 0, of several lies."""
+    return folder / f"replication={replication}"
+
+
+SCHEDULE = ("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "makespan", "jobs")
+"""Figures in which two schedules agree to the last bit only if they are the same."""
+
+
+def same_schedule(summaries: Sequence[Figures]) -> bool:
+    """Return whether simulations, two or more, are the same schedule to the last bit.
+
+    Random numbers that nobody looked at, such as curves under a rule that sees
+    none, make no repetition.
+
+    Examples
+    --------
+    >>> once = {"mean_response_time": 2.5, "noise_spread": 0.1}
+    >>> same_schedule([once, once | {"noise_spread": 0.2}]), same_schedule([once])
+    (True, False)
+    """
+    seen = {repr([summary.get(key) for key in SCHEDULE]) for summary in summaries}
+    known = all(summary.get(SCHEDULE[0]) is not None for summary in summaries)
+    return known and len(summaries) > 1 and len(seen) == 1
+
+
+def mean_summary(summaries: Sequence[Figures]) -> Figures:
+    """Return the means over replications under the same keys, plus ``replications``.
+
+    Undefined figures are left out of a mean, and the mean is None where none is
+    defined. Figures that are equal in all replications stay as they are; text
+    that differs becomes None; truth values that differ become a share.
+
+    Examples
+    --------
+    >>> mean_summary([{"jobs": 3, "wait": 1.0}, {"jobs": 3, "wait": None}])
+    {'jobs': 3, 'replications': 2, 'wait': 1.0}
+    """
+    keys = sorted({key for summary in summaries for key in summary})
+    means = {key: _mean([summary.get(key) for summary in summaries]) for key in keys}
+    return dict(sorted((means | {"replications": len(summaries)}).items()))
+
+
+def _mean(values: list[float | int | bool | str | None]) -> float | int | bool | str | None:
+    known = [value for value in values if value is not None]
+    if not known or all(value == known[0] for value in known):
+        return known[0] if known else None
+    numbers = [float(value) for value in known if not isinstance(value, str)]
+    return sum(numbers) / len(numbers) if len(numbers) == len(known) else None
+
+
+def read_summary(folder: Path) -> Figures:
+    """Return the summary of a finished run."""
+    content: Figures = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    return content
+
+
+def read_failure(folder: Path) -> str:
+    """Return the message of a failed run."""
+    return str(json.loads((folder / FAILURE).read_text(encoding="utf-8"))["message"])
+
+
+def write_means(
+    folder: Path,
+    replications: int,
+    manifest: Mapping[str, object],
+    more: Mapping[str, float | int | bool | str | None] = MappingProxyType({}),
+) -> Figures:
+    """Write the summary of a run of several replications from theirs, and return it.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The run's folder, in which ``replication=0/`` and so on are finished.
+    replications : int
+    manifest : mapping
+    more : mapping
+        Further figures of the summary.
+    """
+    parts = [read_summary(replication_folder(folder, k)) for k in range(replications)]
+    clear(folder)
+    same = {"replications_identical": True} if same_schedule(parts) else {}
+    summary = dict(sorted((mean_summary(parts) | dict(more) | same).items()))
+    partial = folder / PARTIAL
+    partial.mkdir()
+    (partial / "manifest.json").write_text(_json(manifest), encoding="utf-8")
+    (partial / SUMMARY).write_text(_json(summary), encoding="utf-8")
+    _publish(partial, folder)
+    return summary
+
+
+def write_failure(folder: Path, message: str) -> None:
+    """Mark a run as failed with its message, and remove what it may have written before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    clear(folder)
+    partial = folder / (FAILURE + PARTIAL)
+    partial.write_text(_json({"status": "failed", "message": message}), encoding="utf-8")
+    partial.replace(folder / FAILURE)

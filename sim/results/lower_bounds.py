@@ -1,0 +1,322 @@
+"""Lower bounds on makespan and mean response time that no policy can beat.
+
+Sources: Turek, Ludwig, Wolf, Fleischer, Tiwari, Glasgow, Schwiegelshohn & Yu,
+SPAA 1994 (squashed area and height); Goemans, SODA 1997 (mean busy times with
+release dates).
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+from sim.results.frames import BOUND_SECONDS, completed
+from sim.results.job_metrics import Figures
+from sim.results.outcome import Outcome
+from workloads.base import GroundTruth, Trace
+
+COMPILED_JOBS = 20_000
+"""From this many jobs on, the sweep over arrivals is worth compiling."""
+CHUNK = 2_000_000
+"""Runtimes that are evaluated at once."""
+MOST_RUNTIMES = 400_000_000
+"""Runtimes beyond which least areas and times are not worked out."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least that each job can cost over the counts it can run on.
+
+    Attributes
+    ----------
+    area : numpy.ndarray of float, shape (n,), processor-seconds
+        a_j = min over n of n T_j(n); below T_j(1) where speedup is superlinear.
+    time : numpy.ndarray of float, shape (n,), seconds
+        h_j = min over n of T_j(n).
+    """
+
+    area: FloatArray
+    time: FloatArray
+
+
+class Sums(NamedTuple):
+    """Sums over jobs on one preemptive machine, relative to each job's release, seconds."""
+
+    response: float
+    mean_busy: float
+
+
+def _representatives(
+    truth: GroundTruth, top: IntArray, jobs: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return job indices to evaluate, and for each of `jobs` the position of its own one.
+
+    Jobs of an application whose curves are multiples of each other are stood
+    for by the one that can use the most processors.
+    """
+    if not getattr(truth, "shared_shape", False):
+        return jobs, np.arange(len(jobs))
+    order = jobs[np.lexsort((-top[jobs], truth.application[jobs]))]
+    _, first = np.unique(truth.application[order], return_index=True)
+    chosen = order[first]
+    return chosen, np.searchsorted(truth.application[chosen], truth.application[jobs])
+
+
+def _grid(truth: GroundTruth, jobs: IntArray, width: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the runtimes of `jobs` at 1..width, and where they can run, both (k, width)."""
+    counts = np.arange(1, width + 1)
+    rows = np.repeat(jobs, width)
+    limit = np.repeat(truth.max_processors[jobs], width)
+    each = np.minimum(np.tile(counts, len(jobs)), limit)
+    runtime = truth.runtimes_at(rows, each).reshape(len(jobs), width)
+    can = counts >= truth.min_processors[jobs, None]
+    can &= counts <= truth.max_processors[jobs, None]
+    for row, job in enumerate(jobs.tolist()):
+        allowed = truth.feasible(job)
+        if allowed is not None:
+            can[row] &= np.isin(counts, allowed)
+    return runtime, can
+
+
+def _prefix_minima(
+    truth: GroundTruth, jobs: IntArray, width: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return T(n) and the least n T(n) and T(n) over feasible counts up to n, each (k, width)."""
+    runtime, can = _grid(truth, jobs, width)
+    area = np.where(can, runtime * np.arange(1, width + 1), np.inf)
+    time = np.where(can, runtime, np.inf)
+    return runtime, np.minimum.accumulate(area, axis=1), np.minimum.accumulate(time, axis=1)
+
+
+def least_costs(trace: Trace, truth: GroundTruth, processors: int) -> Least | None:
+    """Return each job's least area and time over its feasible counts.
+
+    Curves need not be monotone: every feasible count is evaluated. Where the
+    ground truth says that jobs of one application share their shape
+    (``shared_shape``), one job of each application is evaluated and the others
+    are scaled by their recorded runtimes.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    processors : int
+        Size of the machine; larger counts do not exist.
+
+    Returns
+    -------
+    Least or None
+        None where it would take more than `MOST_RUNTIMES` evaluations.
+    """
+    requested = trace.jobs["requested_processors"].to_numpy()
+    reference = trace.jobs["reference_runtime"].to_numpy()
+    area, time = requested * reference, reference.copy()
+    top = np.minimum(truth.max_processors, processors)
+    jobs = np.flatnonzero(truth.max_processors > truth.min_processors)
+    if not len(jobs):
+        return Least(area, time)
+    chosen, position = _representatives(truth, top, jobs)
+    if int(top[chosen].sum()) > MOST_RUNTIMES:
+        return None
+    by_width = np.argsort(top[chosen], kind="stable")
+    users = np.argsort(position, kind="stable")
+    begins = np.searchsorted(position[users], np.arange(len(chosen) + 1))
+    for part in _chunks(top[chosen][by_width]):
+        rows = by_width[part]
+        width = int(top[chosen[rows]].max())
+        runtime, least_area, least_time = _prefix_minima(truth, chosen[rows], width)
+        lengths = begins[rows + 1] - begins[rows]
+        row = np.repeat(np.arange(len(rows)), lengths)
+        offset = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        mine = jobs[users[np.repeat(begins[rows], lengths) + offset]]
+        scale = reference[mine] / runtime[row, requested[mine] - 1]
+        area[mine] = np.minimum(area[mine], scale * least_area[row, top[mine] - 1])
+        time[mine] = np.minimum(time[mine], scale * least_time[row, top[mine] - 1])
+    return Least(area, time)
+
+
+def _chunks(widths: IntArray) -> list[slice]:
+    """Return slices of ascending widths, each of at most `CHUNK` runtimes when padded."""
+    slices, begin = [], 0
+    while begin < len(widths):
+        sizes = widths[begin:] * np.arange(1, len(widths) - begin + 1)
+        length = max(int(np.searchsorted(sizes, CHUNK, side="right")), 1)
+        slices.append(slice(begin, begin + length))
+        begin += length
+    return slices
+
+
+def _one_machine(release: FloatArray, size: FloatArray, by_remaining: bool) -> tuple[float, float]:
+    """Run jobs preemptively on a machine of speed 1; see `preemptive_sums`."""
+    n = len(release)
+    left = size.copy()
+    moment = np.zeros(n)
+    response, mean_busy = 0.0, 0.0
+    heap = [(0.0, 0)]
+    heap.pop()
+    now, arrived = 0.0, 0
+    while arrived < n or len(heap) > 0:
+        if len(heap) == 0:
+            now = max(now, release[arrived])
+        while arrived < n and release[arrived] <= now:
+            heapq.heappush(heap, (size[arrived], arrived))
+            arrived += 1
+        key, job = heapq.heappop(heap)
+        end = now + left[job]
+        if arrived < n and release[arrived] < end:
+            end = release[arrived]
+            moment[job] += (end - now) * (end + now) / 2
+            left[job] -= end - now
+            heapq.heappush(heap, (left[job] if by_remaining else key, job))
+        else:
+            moment[job] += left[job] * (end + now) / 2
+            response += end - release[job]
+            mean_busy += (moment[job] / size[job] if size[job] > 0 else end) - release[job]
+        now = end
+    return response, mean_busy
+
+
+def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool) -> Sums:
+    """Run jobs preemptively on one machine of speed 1 and sum over them.
+
+    Parameters
+    ----------
+    release : numpy.ndarray of float, shape (n,), seconds
+        Ascending.
+    size : numpy.ndarray of float, shape (n,), seconds
+    by_remaining : bool
+        Shortest remaining size first (SRPT, least total response time), else
+        shortest size first (least total mean busy time).
+
+    Returns
+    -------
+    Sums
+        Σ(C_j - r_j) and Σ(M_j - r_j), with C_j the end of job j and M_j its mean
+        busy time.
+    """
+    origin = release[0] if len(release) else 0.0
+    arguments = (release - origin, size.astype(np.float64), by_remaining)
+    if len(release) < COMPILED_JOBS:
+        return Sums(*_one_machine(*arguments))
+    return Sums(*_compiled()(*arguments))
+
+
+def _compiled() -> Callable[[FloatArray, FloatArray, bool], tuple[float, float]]:
+    """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
+    from numba import njit
+
+    compiled: Callable[[FloatArray, FloatArray, bool], tuple[float, float]]
+    compiled = njit(cache=True)(_one_machine)
+    return compiled
+
+
+def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
+    """Return a lower bound on last end minus first submit, seconds.
+
+    The latest of: a job's submit and least time; and, from any submit on, the
+    area of all later jobs on the whole machine.
+    """
+    later = np.cumsum(least.area[::-1])[::-1] / processors
+    ends = np.maximum(release + least.time, release + later)
+    return float(ends.max() - release[0])
+
+
+def response_bounds(
+    release: FloatArray, least: Least, processors: int, *, fixed_allotment: bool
+) -> dict[str, float]:
+    """Return lower bounds on the mean response time by their names, seconds.
+
+    Parameters
+    ----------
+    release : numpy.ndarray of float, shape (n,), seconds
+        Submit times, ascending.
+    least : Least
+        In the same order.
+    processors : int
+    fixed_allotment : bool
+        Whether every run keeps its processors from start to end; ``mixed`` holds
+        for no other schedule.
+
+    Returns
+    -------
+    dict of str to float
+        ``height``: mean least time. ``squashed``: SRPT on one machine as fast as
+        all processors, with least areas as sizes; a job on n processors gets
+        1 / T(n) <= n / a of itself done a second, so Σ a over progress never
+        exceeds P, superlinear speedups and malleable policies included.
+        ``mixed``: least mean busy times on that machine plus half of the least
+        times: a job of constant rate ends half its runtime after its mean busy
+        time.
+    """
+    n = len(release)
+    size = least.area / processors
+    bounds = {
+        "height": float(least.time.sum()) / n,
+        "squashed": preemptive_sums(release, size, by_remaining=True).response / n,
+    }
+    if fixed_allotment:
+        busy = preemptive_sums(release, size, by_remaining=False).mean_busy
+        bounds["mixed"] = (busy + float(least.time.sum()) / 2) / n
+    return bounds
+
+
+def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
+    """Return the lower bounds of a run's workload for its summary.
+
+    Jobs that did not complete bound nothing: they count with no area and no time.
+    Calibration runs count in the bound on the makespan alone.
+
+    Parameters
+    ----------
+    run : Outcome
+    least : Least, optional
+        Least costs by job index, where they are known already.
+    """
+    names = ("height", "squashed", "mixed")
+    keys = [f"bound_mean_response_{name}" for name in names]
+    undefined: Figures = dict.fromkeys(
+        ["bound_makespan", "bound_mean_response_time", "bound_mean_bounded_slowdown", *keys]
+    )
+    if least is None:
+        least = least_costs(run.trace, run.truth, run.records.processors)
+    if least is None or not run.counted.any():
+        return undefined
+    done = completed(run.records)
+    least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
+    order = np.argsort(run.records.submit_time, kind="stable")
+    release = run.records.submit_time[order]
+    everyone = Least(least.area[order], least.time[order])
+    mine = run.counted[order]
+    counted = Least(everyone.area[mine], everyone.time[mine])
+    runs = int((run.records.restarts + 1).sum())
+    response = response_bounds(
+        release[mine],
+        counted,
+        run.records.processors,
+        fixed_allotment=len(run.records.stretches.job) == runs,
+    )
+    reference = run.trace.jobs["reference_runtime"].to_numpy()[order][mine]
+    slowdown = np.maximum(1.0, counted.time / np.maximum(reference, BOUND_SECONDS))
+    return undefined | {
+        "bound_makespan": makespan_bound(release, everyone, run.records.processors),
+        "bound_mean_response_time": max(response.values()),
+        "bound_mean_bounded_slowdown": float(slowdown.mean()),
+        **{f"bound_mean_response_{name}": value for name, value in response.items()},
+    }
+
+
+def over_bounds(figures: Mapping[str, object]) -> Figures:
+    """Return how many times its lower bound a run's makespan and mean response are.
+
+    None where either is undefined or the bound is 0.
+    """
+    found: Figures = dict.fromkeys(["makespan_over_bound", "mean_response_time_over_bound"])
+    for name in ("makespan", "mean_response_time"):
+        own, bound = figures[name], figures[f"bound_{name}"]
+        if isinstance(own, float) and isinstance(bound, float) and bound > 0:
+            found[f"{name}_over_bound"] = own / bound
+    return found

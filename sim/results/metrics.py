@@ -1,0 +1,348 @@
+"""The summary of a run: flat, sorted, reproducible figures."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray, Observation
+from sim.results.frames import BOUND_SECONDS, completed, held_area
+from sim.results.job_metrics import Figures, job_figures, mean
+from sim.results.lower_bounds import bound_figures, over_bounds
+from sim.results.outcome import Outcome
+from sim.results.prediction_metrics import belief_figures, error_figures, learning_figures
+from sim.results.request_metrics import asking_figures, recovery_figures
+from sim.results.steady_state import LEAST_BATCH, NUMBERS, Trim, batch_means
+from sim.results.steps import Steps
+
+
+def plain(value: object) -> float | int | bool | str | None:
+    """Return a figure as JSON has it: plain types, None for what is not finite.
+
+    Examples
+    --------
+    >>> plain(np.int64(3)), plain(np.float64("nan")), plain(np.True_)
+    (3, None, True)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(f"a summary holds numbers, text and null, not {type(value).__name__}")
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
+    """Return Σ T(1) over held and over all processor-seconds, of jobs whose T(1) is known."""
+    serial = run.truth.serial_time
+    known = run.counted & np.isfinite(serial)
+    done = float(serial[known & completed(run.records)].sum())
+    some, every = bool(known.any()), bool(known[run.counted].all())
+    return {
+        "system_efficiency": _ratio(done, float(area[known].sum())) if some else None,
+        "useful_utilization": _ratio(done, total) if some and every else None,
+    }
+
+
+def _loads(run: Outcome, machine: int) -> Figures:
+    jobs = run.trace.jobs[run.counted]
+    submit = run.records.submit_time[run.counted]
+    span = float(np.ptp(submit)) * machine if len(submit) else 0.0
+    area = jobs["requested_processors"] * jobs["reference_runtime"]
+    return {
+        "offered_load": _ratio(float(area.sum()), span),
+        "work_load": _ratio(float(run.truth.serial_time[run.counted].sum()), span),
+    }
+
+
+def whole_figures(run: Outcome) -> Figures:
+    """Return the figures that count every job, calibration runs among them."""
+    records = run.records
+    if not len(records.submit_time):
+        return {"makespan": None, "held_area": 0.0, "processors": records.processors}
+    area = held_area(records)
+    begin, end = float(records.submit_time.min()), float(records.end_time.max())
+    runs = int((records.restarts + 1).sum())
+    return {
+        "makespan": end - begin,
+        "held_area": float(area.sum()),
+        "processors": records.processors,
+        "reallocations": len(records.stretches.job) - runs,
+        **machine_figures(run.state, records.processors, begin, end),
+        **recovery_figures(records),
+        **asking_figures(records),
+        **_efficiencies(run, area, records.processors * (end - begin)),
+        **_loads(run, records.processors),
+    }
+
+
+def slug(reason: str) -> str:
+    """Return a reason in words as a part of a key.
+
+    Examples
+    --------
+    >>> slug("wider than the machine")
+    'wider_than_the_machine'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", reason.lower()).strip("_")
+
+
+def _cleaning(run: Outcome) -> Figures:
+    dropped, repaired = run.trace.dropped, run.trace.repaired
+    return {
+        "dropped_jobs": sum(dropped.values()),
+        **{f"dropped_jobs_{slug(reason)}": count for reason, count in dropped.items()},
+        "repaired_values": sum(repaired.values()),
+        **{f"repaired_values_{slug(reason)}": count for reason, count in repaired.items()},
+    }
+
+
+def recorded_figures(run: Outcome) -> Figures:
+    """Return what the log says of its jobs' waits, over those of which it says it.
+
+    ``recorded_times_kept`` tells whether submits are the log's own too, so that
+    the run's figures answer to them; nothing on logs without waits.
+    """
+    jobs = run.trace.jobs[run.counted]
+    kept = run.trace.altered is None
+    if "recorded_wait_time" in jobs:
+        jobs = jobs[jobs["recorded_wait_time"] >= 0]
+    if "recorded_wait_time" not in jobs or jobs.empty:
+        return {} if kept else {"recorded_times_kept": False}
+    wait, runtime = (jobs[k].to_numpy() for k in ("recorded_wait_time", "reference_runtime"))
+    response = wait + runtime
+    bounded = np.maximum(1.0, response / np.maximum(runtime, BOUND_SECONDS))
+    return {
+        "recorded_times_kept": kept,
+        "recorded_mean_wait_time": mean(wait),
+        "recorded_mean_response_time": mean(response),
+        "recorded_mean_bounded_slowdown": mean(bounded),
+    }
+
+
+def steady_figures(run: Outcome, trim: Trim) -> Figures:
+    """Return the ``steady_*`` twins: the rule is in `Trim`; nothing if nothing is trimmed."""
+    if not trim.trims:
+        return {}
+    jobs = run.tables.jobs
+    jobs = jobs[jobs["job_id"] >= 0]
+    kept = jobs.iloc[trim.window(len(jobs))]
+    begin, end = (float(kept["submit_time"].iloc[row]) for row in (0, -1))
+    inside = run.tables.predictions["job_id"].isin(kept["job_id"])
+    figures = {
+        **job_figures(kept),
+        **machine_figures(run.state, run.records.processors, begin, end),
+        **error_figures(run.tables.predictions[inside]),
+        **belief_figures(run.tables.predictions[inside]),
+        **batch_figures(kept),
+    }
+    return {f"steady_{key}": value for key, value in figures.items()}
+
+
+def batch_figures(jobs: pd.DataFrame) -> Figures:
+    """Return how sure the means of one run are, by means of batches of jobs in submit order.
+
+    Parameters
+    ----------
+    jobs : pandas.DataFrame
+        Columns of ``jobs.parquet``, the warm-up left out.
+
+    Returns
+    -------
+    dict
+        Half-widths of 95 % intervals of three means, the least number of
+        batches that they rest on, and whether any batches are still correlated:
+        the run is then too short for its intervals. Nothing below 100 jobs.
+    """
+    if len(jobs) < LEAST_BATCH * NUMBERS[-1]:
+        return {}
+    found = {
+        column: batch_means(jobs[column].to_numpy(float), 0)
+        for column in ("wait_time", "response_time", "bounded_slowdown")
+    }
+    return {
+        **{f"mean_{column}_half_width": one.interval.half for column, one in found.items()},
+        "batches": min(one.batches for one in found.values()),
+        "batches_correlated": any(one.correlated for one in found.values()),
+    }
+
+
+def _merge(parts: Sequence[Mapping[str, object]]) -> Figures:
+    figures: Figures = {}
+    for part in parts:
+        twice = sorted(figures.keys() & part.keys())
+        if twice:
+            raise ValueError(f"two figures of the summary have one key: {', '.join(twice)}")
+        figures |= {key: plain(value) for key, value in part.items()}
+    return dict(sorted(figures.items()))
+
+
+def summarise(
+    run: Outcome,
+    *,
+    trim: Trim | None = None,
+    calibration: Sequence[Observation] = (),
+    calibration_area: float = 0.0,
+    more: Mapping[str, object] | None = None,
+) -> Figures:
+    """Return the summary of a run, sorted by key; undefined figures are None.
+
+    Parameters
+    ----------
+    run : Outcome
+    trim : Trim, optional
+        What the ``steady_*`` twins leave out; without it there are none.
+    calibration : sequence of Observation
+        Runs that predictors saw before the first submit.
+    calibration_area : float, processor-seconds
+        What those runs held; that of calibration jobs in the trace is added.
+    more : mapping, optional
+        Further keys, such as the choices of the configuration.
+
+    Returns
+    -------
+    dict
+        Plain numbers, text and None by key.
+
+    Raises
+    ------
+    ValueError
+        If a counter or a key of `more` is the name of another figure.
+    """
+    jobs, predictions = run.tables.jobs, run.tables.predictions
+    charged = jobs["job_id"] < 0
+    counted = np.flatnonzero(run.counted)
+    arrivals = run.records.submit_time[counted]
+    begin, end = (float(arrivals.min()), float(arrivals.max())) if len(counted) else (0.0, 0.0)
+    own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
+    return _merge(
+        [
+            *own,
+            over_bounds(_merge(own)),
+            stability(run.state, run.records.processors, begin, end),
+            error_figures(predictions[predictions["job_id"] >= 0]),
+            belief_figures(predictions[predictions["job_id"] >= 0]),
+            learning_figures(run.truth, run.records, calibration, counted),
+            {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
+            _cleaning(run),
+            recorded_figures(run),
+            steady_figures(run, trim or Trim()),
+            run.records.counters,
+            more or {},
+        ]
+    )
+
+
+SATURATION_SLOPE = 0.01
+"""Share of the machine by which queued work must grow to count as saturation."""
+SATURATION_RISE = 0.5
+"""Rise of queued work, over its mean, that counts as saturation.
+
+Work that grows steadily from nothing rises by 2/3 of its mean in its last half.
+"""
+
+
+def _durations(state: Steps, begin: float, end: float) -> FloatArray:
+    edges = np.clip(state.times, begin, end)
+    return np.diff(edges, append=max(float(edges[-1]), begin))
+
+
+def lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
+    """Return the idle processor-seconds while some waiting job could have used them.
+
+    Parameters
+    ----------
+    idle, least : numpy.ndarray of int, shape (m,)
+        Idle processors, and the fewest that any waiting job needs.
+    durations : numpy.ndarray of float, shape (m,), seconds
+    """
+    return float((idle * durations)[least <= idle].sum())
+
+
+def slope(values: FloatArray, times: FloatArray, begin: float, end: float) -> float | None:
+    """Return the least-squares slope of a step function over [begin, end], per second.
+
+    Parameters
+    ----------
+    values, times : numpy.ndarray of float, shape (m,)
+        The function is values[i] from times[i] on.
+    begin, end : float, seconds
+
+    Notes
+    -----
+    The fit is over all time, not over the steps: ∫(t - t̄) f dt / (L³/12).
+    """
+    length = end - begin
+    if length <= 0:
+        return None
+    middle = (begin + end) / 2
+    left = np.clip(times, begin, end) - middle
+    right = np.append(left[1:], np.clip(end, begin, end) - middle)
+    moment = float((values * (right**2 - left**2)).sum()) / 2
+    return moment / (length**3 / 12)
+
+
+def stability(state: Steps, processors: int, begin: float, end: float) -> Figures:
+    """Return the growth of queued work over the last half of the arrivals.
+
+    Saturated is a queue whose work, fitted by a line over the last half of the
+    time between first and last submit, grows by more than one hundredth of the
+    machine and by more than half of its mean over that half.
+
+    Parameters
+    ----------
+    state : Steps
+    processors : int
+    begin, end : float, seconds
+        First and last submit.
+    """
+    middle = (begin + end) / 2
+    growth = slope(state.queued_work, state.times, middle, end)
+    if growth is None:
+        return {"queued_work_slope": None, "saturated": None}
+    average = float((state.queued_work * _durations(state, middle, end)).sum()) / (end - middle)
+    rise = growth * (end - middle)
+    grows = growth > SATURATION_SLOPE * processors and rise > SATURATION_RISE * average
+    return {"queued_work_slope": growth / processors, "saturated": bool(grows)}
+
+
+def machine_figures(state: Steps, processors: int, begin: float, end: float) -> Figures:
+    """Return the figures of machine and queue between two instants.
+
+    Parameters
+    ----------
+    state : Steps
+    processors : int
+        Size of the machine.
+    begin, end : float, seconds
+
+    Notes
+    -----
+    Loss of capacity is the share of the machine's time that is idle while some
+    waiting job could start on as few processors: on its minimum, and (the
+    twin ``_requested``) on its request. Failed nodes are not idle.
+    """
+    durations = _durations(state, begin, end)
+    total = processors * (end - begin)
+    seen = durations > 0
+    figures: Figures = {
+        "max_queued_jobs": int(state.queued_jobs[seen].max(initial=0)),
+        "max_queued_processors": int(state.queued_processors[seen].max(initial=0)),
+    }
+    if total <= 0:
+        keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
+        return figures | dict.fromkeys(keys)
+    idle = processors - state.busy - state.down
+    return figures | {
+        "utilization": float((state.busy * durations).sum()) / total,
+        "loss_of_capacity": lost_capacity(idle, state.least, durations) / total,
+        "loss_of_capacity_requested": lost_capacity(idle, state.least_requested, durations) / total,
+        "mean_queued_jobs": float((state.queued_jobs * durations).sum()) / (end - begin),
+    }

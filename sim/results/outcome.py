@@ -1,0 +1,76 @@
+"""One finished simulation: who ran, what happened, and the tables made of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.results.frames import Tables, tables
+from sim.results.steps import Demand, Steps, steps
+from sim.state.records import Records
+from workloads.base import GroundTruth, Trace
+
+
+def demand(trace: Trace, truth: GroundTruth, counted: NDArray[np.bool_]) -> Demand:
+    """Return what each job asks for while it waits.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    counted : numpy.ndarray of bool, shape (n,)
+        Whether the job's waiting counts.
+    """
+    jobs = trace.jobs
+    requested = jobs["requested_processors"].to_numpy()
+    return Demand(
+        requested,
+        np.minimum(truth.min_processors, requested),
+        requested * jobs["reference_runtime"].to_numpy(),
+        counted,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished simulation.
+
+    Attributes
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    records : Records
+    tables : Tables
+        The run's tables, over all jobs.
+    state : Steps
+        Machine and queue over time; only jobs that count are in the queue.
+    counted : numpy.ndarray of bool, shape (n,)
+        Jobs that count in metrics: all but calibration runs that were submitted
+        as jobs, which have a negative ``job_id``.
+    """
+
+    trace: Trace
+    truth: GroundTruth
+    records: Records
+    tables: Tables
+    state: Steps
+    counted: NDArray[np.bool_]
+
+
+def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
+    """Return a finished simulation with its tables.
+
+    Parameters
+    ----------
+    trace : Trace
+    truth : GroundTruth
+    records : Records
+        All three by the same job index.
+    """
+    counted = trace.jobs["job_id"].to_numpy() >= 0
+    everyone = np.ones(len(counted), np.bool_)
+    state = steps(records, demand(trace, truth, everyone))
+    made = tables(trace, truth, records, state)
+    if not counted.all():
+        state = steps(records, demand(trace, truth, counted))
+    return Outcome(trace, truth, records, made, state, counted)

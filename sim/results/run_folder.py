@@ -1,0 +1,126 @@
+"""The folder of a run: whether it is finished, and how it is emptied."""
+
+import contextlib
+import json
+import platform
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sim.results.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
+from sim.results.job_metrics import Figures
+from workloads.base import Trace
+
+PACKAGES = (
+    *("moldsim", "numpy", "scipy", "pandas", "pyarrow", "simpy", "numba"),
+    *("matplotlib", "hydra-core", "rich"),
+)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that this module lies in, None outside of one."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip()
+
+
+def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
+    """Return the content of ``manifest.json``.
+
+    Parameters
+    ----------
+    trace : Trace
+        Its source and checksum are kept.
+    wall_seconds : float
+        How long the run took.
+    """
+    return {
+        "checksum": trace.checksum,
+        "commit": commit(),
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "source": trace.source,
+        "versions": {package: _version(package) for package in PACKAGES},
+        "wall_seconds": wall_seconds,
+    }
+
+
+MANIFEST = "manifest.json"
+DIGEST = "config_sha256"
+"""Under this key the manifest has the digest of the configuration."""
+
+
+def is_finished_with(folder: Path, digest: str) -> bool:
+    """Return whether a run with this very configuration is finished in the folder."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return is_finished(folder) and manifest.get(DIGEST) == digest
+
+
+def summary_beside(run: Path, summary: Figures, name: str = BASELINE) -> Figures | None:
+    """Return the summary of what a finished run was compared with, its mean over replications.
+
+    Parameters
+    ----------
+    run : pathlib.Path
+    summary : dict
+        The run's own.
+    name : str
+        ``baseline`` or ``baseline_predictor``; None is returned where it was not played.
+    """
+    count = summary.get("replications")
+    if not isinstance(count, int):
+        return read_summary(run / name) if is_finished(run / name) else None
+    folders = [run / f"replication={k}" / name for k in range(count)]
+    if not folders or not all(map(is_finished, folders)):
+        return None
+    return mean_summary([read_summary(folder) for folder in folders])
+
+
+def read_results(run: Path) -> tuple[Figures, Figures | None, Figures | None]:
+    """Return the summaries of a finished run, of its baseline and of the step between."""
+    summary = read_summary(run)
+    return summary, summary_beside(run, summary), summary_beside(run, summary, STEP)
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    for run in (*sorted(folder.glob("replication=*")), folder):
+        yield run / BASELINE
+        yield run / STEP
+        yield run
+
+
+def clear_run(folder: Path) -> None:
+    """Remove what an earlier or broken run left: its own files, and folders empty then.
+
+    The run's own summary goes first, so that nothing looks finished on the way.
+    """
+    (folder / ".hydra" / "finished.json").unlink(missing_ok=True)
+    clear(folder)
+    for part in list(_parts(folder)):
+        clear(part)
+        if part != folder:
+            with contextlib.suppress(OSError):
+                part.rmdir()

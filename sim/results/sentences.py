@@ -1,0 +1,151 @@
+"""What a reader must know beside figures: what predictors were given, and a log's own schedule."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sim.results.job_metrics import Figures
+
+if TYPE_CHECKING:
+    pass
+
+
+_SIZES = {
+    "class": "which of its inputs a job has, not how large it is",
+    "hidden": "no job's size",
+}
+
+
+_TIMES = {
+    "exact": "requested times are the true runtimes",
+    "recorded": "recorded requested times",
+    "modelled": "requested times modelled, as none is recorded",
+    "recorded and exact": "recorded requested times, missing ones filled with the true runtime",
+    "recorded and modelled": "recorded requested times, missing ones modelled",
+}
+
+
+_CURVES = {
+    "invented": "invented curves",
+    "measured": "measured curves",
+    "none": "no curves (jobs are rigid)",
+}
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, two digits of small ones.
+
+    Examples
+    --------
+    >>> _percent(2.1314), _percent(0.0041)
+    ('213.1 %', '0.41 %')
+    """
+    return f"{100 * share:.1f} %" if share >= 0.01 else f"{100 * share:.2g} %"
+
+
+def _runs(figures: Figures) -> str:
+    runs, share = figures.get("given_runs"), figures.get("given_work_share")
+    if not runs:
+        return "no runs before the start"
+    how = (
+        "submitted as jobs ahead of all and charged"
+        if figures.get("given_charged")
+        else "free of charge"
+    )
+    part = "" if share is None else f" ({_percent(float(share))} of the work)"
+    return f"{float(runs):,.0f} runs before the start{part}, {how}"
+
+
+def _known_sizes(figures: Figures) -> str:
+    sizes, noise = figures.get("given_sizes"), figures.get("given_size_noise")
+    if sizes == "class" and not figures.get("sizes_per_application"):
+        return "which popular time a job requests, not its size"
+    if sizes != "known":
+        return _SIZES.get(str(sizes), "sizes of some")
+    if not isinstance(noise, int | float) or not noise:
+        return "every job's serial time"
+    return f"every job's serial time within {100 * noise:.2g} %"
+
+
+def given_line(figures: Figures) -> str | None:
+    """Return in one line what predictors were given, None for a summary that does not say.
+
+    Examples
+    --------
+    >>> figures = {"given_runs": 150, "given_work_share": 0.0123, "given_charged": True,
+    ...     "given_sizes": "known", "given_size_noise": 0.1, "given_applications": "invented",
+    ...     "applications": 50, "given_curves": "invented", "given_requested_times": "tsafrir"}
+    >>> for part in given_line(figures).split("; "):
+    ...     print(part)
+    150 runs before the start (1.2 % of the work), submitted as jobs ahead of all and charged
+    every job's serial time within 10 %
+    50 invented applications
+    invented curves
+    requested times modelled (tsafrir)
+    """
+    if "given_runs" not in figures:
+        return None
+    number = figures.get("applications")
+    count = f"{float(number):,.0f} " if isinstance(number, int | float) else ""
+    times = str(figures.get("given_requested_times"))
+    named = _identity(figures.get("given_identity"))
+    parts = [
+        *(["the true runtimes"] if figures.get("given_truth") else []),
+        _runs(figures),
+        _known_sizes(figures),
+        f"{count}{figures.get('given_applications') or 'partly invented'} applications{named}",
+        _CURVES.get(str(figures.get("given_curves")), "curves of several kinds"),
+        _TIMES.get(times, f"requested times modelled ({times})"),
+    ]
+    return "; ".join(parts)
+
+
+def _identity(identity: object) -> str:
+    """Return in brackets what jobs of one recorded application share."""
+    if not isinstance(identity, str):
+        return ""
+    shared = identity.replace("_", " and ")
+    return " (a job each)" if identity == "none" else f" (by {shared})"
+
+
+def given_lines(summaries: Sequence[Figures]) -> dict[str, list[int]]:
+    """Return each line that summaries have, with the places of those that have it."""
+    places: dict[str, list[int]] = {}
+    for place, figures in enumerate(summaries):
+        line = given_line(figures)
+        if line is not None:
+            places.setdefault(line, []).append(place)
+    return places
+
+
+EXCESS = "excess_processors"
+"""Figure that only summaries of a log's own schedule have."""
+
+
+def is_recorded(figures: Mapping[str, object]) -> bool:
+    """Say whether a summary is of the log's own schedule."""
+    return figures.get(EXCESS) is not None
+
+
+def recorded_sentences(schedules: Sequence[Figures], in_windows: bool) -> list[str]:
+    """Return what sets the log's own schedule apart from simulated ones, a sentence each.
+
+    Parameters
+    ----------
+    schedules : sequence of dict
+        Summaries of it.
+    in_windows : bool
+        Whether it is compared in windows of the log.
+    """
+    lines = []
+    worst = max(schedules, key=lambda one: float(one[EXCESS] or 0), default=None)
+    if worst is not None and worst[EXCESS]:
+        lines.append(
+            f"The recorded schedule holds up to {worst[EXCESS]:,.0f} processors more than "
+            f"cluster.processors={worst['processors']:.0f}."
+        )
+    if in_windows:
+        lines.append(
+            "Simulated windows of the log start on an empty machine; the recorded waits in them "
+            "hold what was running and queued before."
+        )
+    return lines

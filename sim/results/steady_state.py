@@ -1,0 +1,178 @@
+"""The steady state of a run: which jobs count in it, and batch means of those that do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from predictors.base import FloatArray
+from sim.errors import ConfigError, StatisticsError
+from sim.statistics.intervals import LEVEL, Interval, samples, t_interval
+
+
+def _count(value: float, jobs: int) -> int:
+    return int(value) if float(value).is_integer() else int(value * jobs)
+
+
+@dataclass(frozen=True)
+class Trim:
+    """How many of the first and last submitted jobs the ``steady_*`` figures leave out.
+
+    Jobs are left out in submit order. Figures of the machine and the queue run
+    over the time from the first to the last submit of the jobs that stay, so
+    that neither the filling nor the draining of the machine counts.
+
+    Parameters
+    ----------
+    warmup, cooldown : int or float
+        A number of jobs (0, 1, 2, ...) or a fraction of the jobs between 0 and 1.
+
+    Raises
+    ------
+    ConfigError
+        If a value is negative, or is neither whole nor below 1.
+
+    Examples
+    --------
+    >>> Trim(warmup=0.25, cooldown=1).window(8)
+    slice(2, 7, None)
+    """
+
+    warmup: float = 0
+    cooldown: float = 0
+
+    def __post_init__(self) -> None:
+        for key in ("warmup", "cooldown"):
+            value = getattr(self, key)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not (0 <= value < 1 or (value >= 1 and float(value).is_integer())):
+                raise ConfigError(
+                    f"metrics.{key} must be a number of jobs (0, 1, 2, ...) or a fraction of "
+                    f"them (0 <= fraction < 1), got {value!r}"
+                )
+
+    @property
+    def trims(self) -> bool:
+        """Whether any job is left out."""
+        return self.warmup > 0 or self.cooldown > 0
+
+    def window(self, jobs: int) -> slice:
+        """Return the slice, in submit order, of the jobs that stay.
+
+        Raises
+        ------
+        ConfigError
+            If fewer than two jobs would stay.
+        """
+        first, last = _count(self.warmup, jobs), jobs - _count(self.cooldown, jobs)
+        if last - first < 2:
+            raise ConfigError(
+                f"metrics.warmup={self.warmup} and metrics.cooldown={self.cooldown} leave "
+                f"{max(last - first, 0)} of {jobs} jobs; at least 2 must stay"
+            )
+        return slice(first, last)
+
+
+NUMBERS = (30, 20, 10)
+"""Numbers of batches that are tried: more hardly narrow an interval, and correlate sooner."""
+LEAST_BATCH = 10
+INDEPENDENT = 0.05
+"""A p value above this one calls batches uncorrelated."""
+
+
+@dataclass(frozen=True)
+class BatchMeans:
+    """The mean of a long run in steady state.
+
+    Attributes
+    ----------
+    interval : Interval
+        Over the batches' means.
+    batches, size : int
+        How many, and observations in each.
+    warmup : int
+        Observations left out at the beginning.
+    correlation : float
+        Of neighbouring batches' means.
+    correlated : bool
+        Whether that is more than chance; the interval is then too narrow, and
+        the run too short.
+    """
+
+    interval: Interval
+    batches: int
+    size: int
+    warmup: int
+    correlation: float
+    correlated: bool
+
+
+def _lag_one(means: FloatArray) -> tuple[float, float]:
+    """Return the correlation of neighbours and the p value of none (von Neumann's ratio)."""
+    from scipy.special import ndtr
+
+    number = len(means)
+    apart = means - means.mean()
+    total = float((apart**2).sum())
+    if total == 0:
+        return 0.0, 1.0
+    ends = float(apart[0] ** 2 + apart[-1] ** 2) / (2 * total)
+    correlation = float((apart[1:] * apart[:-1]).sum()) / total + ends
+    score = correlation * np.sqrt((number**2 - 1) / (number - 2))
+    return correlation, float(ndtr(-score))
+
+
+def batch_means(
+    values: ArrayLike, warmup: int, *, batches: int | None = None, level: float = LEVEL
+) -> BatchMeans:
+    """Return the mean of one long run with its interval.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (n,)
+        Such as the response times of the jobs of one trace, in submit order.
+    warmup : int
+        Observations to leave out at the beginning, while the machine fills.
+    batches : int, optional
+        Without it, the largest of `NUMBERS` whose neighbouring batches are
+        uncorrelated, by von Neumann's ratio; the least of them if none are.
+    level : float
+
+    Raises
+    ------
+    StatisticsError
+        If less than 10 observations a batch are left.
+
+    References
+    ----------
+    Law, Simulation Modeling and Analysis (5th ed., 2015), section 9.5.3; Fishman,
+    Grouping observations in digital simulation, Management Science 24 (1978).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 2100)
+    >>> found = batch_means(noise, warmup=100)
+    >>> found.batches, found.size, found.interval.contains(5.0), found.correlated
+    (20, 100, True, False)
+    """
+    every = samples(values)
+    if warmup < 0 or (batches is not None and batches < 2):
+        raise StatisticsError(f"warmup={warmup}, batches={batches}: need warmup >= 0, batches >= 2")
+    kept = every[warmup:]
+    numbers = [n for n in NUMBERS if len(kept) >= LEAST_BATCH * n] if batches is None else [batches]
+    if not numbers or len(kept) < LEAST_BATCH * numbers[-1]:
+        needed = LEAST_BATCH * (batches or NUMBERS[-1])
+        raise StatisticsError(
+            f"{len(every)} observations less a warm-up of {warmup} leave {max(len(kept), 0)}; "
+            f"at least {needed} are needed"
+        )
+    for number in numbers:
+        size = len(kept) // number
+        means = kept[len(kept) - number * size :].reshape(number, size).mean(axis=1)
+        correlation, probability = _lag_one(means)
+        if probability > INDEPENDENT:
+            break
+    return BatchMeans(
+        t_interval(means, level), number, size, warmup, correlation, probability <= INDEPENDENT
+    )

@@ -1,0 +1,1 @@
+"""Checking schedules of this and of other simulators, rule by rule."""

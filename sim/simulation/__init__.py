@@ -1,0 +1,1 @@
+"""One simulation from its configuration to its artefacts, with its replications."""

@@ -1,0 +1,251 @@
+"""Build the parts of a run from its configuration: the one place where classes are named."""
+
+import importlib
+import inspect
+import os
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from sim.errors import ConfigError
+from sim.policies.advice import check_counts
+
+PACKAGES = ("sim", "predictors", "workloads")
+"""A ``_target_`` outside of these packages is refused."""
+
+_PART = "a part"
+_WORDS: Mapping[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "a path",
+    type(None): "null",
+}
+_PLURALS: Mapping[object, str] = {int: "whole numbers", float: "numbers", str: "texts"}
+_ORIGINS: Mapping[object, str] = {Mapping: "keys and values", os.PathLike: "a path"}
+_LISTS = (list, tuple, Sequence, Iterable)
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(part for each in get_args(hint) for part in _alternatives(each))
+    return (hint,)
+
+
+def _fits_one(value: object, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (str, Path):
+        return isinstance(value, str)
+    if hint in (bool, type(None)):
+        return isinstance(value, hint)
+    if get_origin(hint) in _LISTS and isinstance(value, list | tuple):
+        return all(any(fits(each, part) for part in get_args(hint)) for each in value)
+    return not isinstance(value, str | int | float | None) or hint is Any
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Return whether a plain value may be passed where a parameter has this type hint.
+
+    Examples
+    --------
+    >>> fits(3, float), fits(True, int), fits("abc", int | None), fits(None, int | None)
+    (True, False, False, True)
+    >>> fits([1, 8], Sequence[int]), fits([1, "b"], Sequence[int])
+    (True, False)
+    """
+    return any(_fits_one(value, each) for each in _alternatives(hint))
+
+
+def allowed(hint: Any) -> str:
+    """Return in words which values fit a type hint.
+
+    Examples
+    --------
+    >>> allowed(Literal["recorded", "exact"] | None)
+    'recorded, exact or null'
+    """
+    words: list[str] = []
+    for each in _alternatives(hint):
+        if get_origin(each) is Literal:
+            words += [str(choice) for choice in get_args(each)]
+        elif (word := _WORDS.get(each) or _listed(each)) not in words:
+            words.append(word)
+    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else words[0]
+
+
+def _listed(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in _LISTS:
+        elements = _PLURALS.get(get_args(hint)[0])
+        return "a list" if elements is None else f"a list of {elements}"
+    return _PART if origin is None else _ORIGINS.get(origin, _PART)
+
+
+def _located(target: object, key: str) -> Any:
+    module, _, name = str(target).rpartition(".")
+    if module.partition(".")[0] not in PACKAGES:
+        packages = ", ".join(PACKAGES)
+        raise ConfigError(f"{key}._target_={target}: must be a class of one of {packages}")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{key}._target_={target}: there is no such class") from error
+
+
+def accepted(target: object, key: str) -> tuple[str, ...]:
+    """Return the names of the arguments that a ``_target_`` takes."""
+    return tuple(inspect.signature(_located(target, key)).parameters)
+
+
+def default(target: object, name: str, key: str) -> Any:
+    """Return what an argument of a ``_target_`` is where the configuration does not say."""
+    return inspect.signature(_located(target, key)).parameters[name].default
+
+
+def _hints(factory: Any) -> dict[str, Any]:
+    constructor = factory.__init__ if inspect.isclass(factory) else factory
+    try:
+        return get_type_hints(constructor)
+    except NameError:
+        return {}
+
+
+def _refuse_argument(key: str, value: object, hint: Any) -> NoReturn:
+    if allowed(hint) == _PART:
+        group = key.replace(".", "/")
+        raise ConfigError(f"{key}={value}: is made of several keys; choose with {group}={value}")
+    shown = "null" if value is None else value
+    raise ConfigError(f"{key}={shown}: must be {allowed(hint)}")
+
+
+def _check_arguments(factory: Any, arguments: Mapping[str, Any], key: str) -> None:
+    known = inspect.signature(factory).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        for name in arguments.keys() - known.keys():
+            raise ConfigError(
+                f"{key}.{name}: not a setting here; allowed: {', '.join(known) or 'none'}"
+            )
+    for name, parameter in known.items():
+        if name not in arguments and parameter.default is parameter.empty:
+            raise ConfigError(f"{key}.{name}: a value is needed")
+    for name, hint in _hints(factory).items():
+        if name in arguments and not fits(arguments[name], hint):
+            _refuse_argument(f"{key}.{name}", arguments[name], hint)
+
+
+def _located_message(error: Exception, key: str, arguments: Mapping[str, Any]) -> str:
+    message = str(error)
+    if message.startswith(f"{key}."):
+        return message
+    first = message.replace("=", " ").partition(" ")[0]
+    return f"{key}.{message}" if first in arguments else f"{key}: {message}"
+
+
+def build(node: Any, key: str, **more: Any) -> Any:
+    """Build what a part of the configuration describes.
+
+    Parameters
+    ----------
+    node : mapping, list or plain value
+        Mappings with a ``_target_`` become objects, inner ones first.
+    key : str
+        Where the node stands in the configuration, for error messages.
+    **more
+        Arguments that do not come from the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If a class is unknown or not this project's, an argument is missing,
+        unknown or of the wrong type, or the constructor refuses a value; the
+        message has the full key.
+
+    Examples
+    --------
+    >>> noisy = {"_target_": "predictors.in_loop.oracle.NoisyOracle", "spread": 0.1}
+    >>> build(noisy, "predictor").spread
+    0.1
+    """
+    if isinstance(node, list):
+        return [build(item, f"{key}[{i}]") for i, item in enumerate(node)]
+    if not isinstance(node, Mapping):
+        return node
+    arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
+    if "_target_" not in node:
+        return arguments
+    arguments |= more
+    factory = _located(node["_target_"], key)
+    _check_arguments(factory, arguments, key)
+    try:
+        return factory(**arguments)
+    except ValueError as error:
+        raise ConfigError(_located_message(error, key, arguments)) from error
+
+
+KEY = "policy.allocation"
+
+
+def has_menu(policy: Mapping[str, Any]) -> bool:
+    """Say whether a policy's allocation chooses among counts; fixed counts and requests do not."""
+    allocation = policy.get("allocation")
+    return isinstance(allocation, Mapping) and "counts" in accepted(allocation["_target_"], KEY)
+
+
+def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
+    """Return a policy's configuration whose allocation chooses among the counts of one menu.
+
+    Parameters
+    ----------
+    policy : mapping
+        The ``policy`` part of a configuration.
+    menu : {"powers_of_two", "all"} or None
+        None leaves each rule its own.
+
+    Raises
+    ------
+    ConfigError
+        If there is no class of the allocation's name.
+
+    Examples
+    --------
+    >>> knee = {"allocation": {"_target_": "sim.policies.allocation.curve.Knee"}}
+    >>> with_menu(knee, "powers_of_two")["allocation"]["counts"]
+    'powers_of_two'
+    >>> fixed = {"allocation": {"_target_": "sim.policies.allocation.rigid.Fixed"}}
+    >>> with_menu(fixed, "powers_of_two") == fixed
+    True
+    """
+    if menu is None or not has_menu(policy):
+        return dict(policy)
+    return {**policy, "allocation": {**policy["allocation"], "counts": check_counts(menu)}}
+
+
+def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
+    """Return the menu that a policy's allocation chooses from, None where it has none.
+
+    Malleable jobs under a reallocation, which are given counts by that alone, have none.
+
+    Parameters
+    ----------
+    policy : mapping
+        The ``policy`` part of a configuration.
+    menu : {"powers_of_two", "all"} or None
+        The run's top-level key.
+
+    Examples
+    --------
+    >>> menu_name({"allocation": {"_target_": "sim.policies.allocation.curve.Knee"}})
+    'all'
+    >>> menu_name({"allocation": {"_target_": "sim.policies.allocation.rigid.Request"}}, "all")
+    """
+    if not has_menu(policy):
+        return None
+    allocation = with_menu(policy, menu)["allocation"]
+    return str(allocation.get("counts", default(allocation["_target_"], "counts", KEY)))

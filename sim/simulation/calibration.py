@@ -1,0 +1,270 @@
+"""Runs made before the start, so that a predictor has something to learn from; under load too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray, Observation
+from sim.machine.base import Machine
+from sim.machine.shared import Shared
+from workloads.base import GroundTruth, TellsOneRuntime, Trace
+from workloads.streams import Streams
+from workloads.truth.calibration import Calibration
+
+USUAL_RUNS = 3
+"""Calibration runs of each application of a model."""
+
+
+class Calibratable(GroundTruth, Protocol):
+    """A ground truth that can run an application once more."""
+
+    calibration: Calibration
+
+
+class CalibrationRun(NamedTuple):
+    """One run before the start; `runtime` in seconds, `size` NaN where hidden."""
+
+    application: int
+    size_class: int
+    nprocs: int
+    runtime: float
+    size: float
+
+    @property
+    def area(self) -> float:
+        """Processor-seconds."""
+        return self.nprocs * self.runtime
+
+
+def runs_before(asked: int | None, trace: Trace) -> int:
+    """Return how many runs of each application come before the start.
+
+    Parameters
+    ----------
+    asked : int or None
+        ``predictor.calibration``; None takes `USUAL_RUNS` on jobs of a model and
+        none on jobs of a file: nobody measured its applications beforehand.
+    trace : Trace
+    """
+    if asked is not None:
+        return asked
+    return 0 if trace.is_recorded else USUAL_RUNS
+
+
+def plan_calibration(
+    truth: Calibratable, runs: int, processors: int, streams: Streams
+) -> list[CalibrationRun]:
+    """Plan so many runs of every application, and of every class where sizes are hidden.
+
+    Parameters
+    ----------
+    truth : Calibratable
+    runs : int
+        ``predictor.calibration``.
+    processors : int
+        Size of the machine.
+    streams : Streams
+        The stream ``calibration`` is used.
+    """
+    rng = streams("calibration")
+    hidden = np.isnan(truth.size)
+    size_class = np.where(hidden, truth.size_class, -1)
+    kinds = np.unique(np.stack([truth.application, size_class]), axis=1).T.tolist()
+    plan = []
+    for application, label in kinds if runs else []:
+        for count in truth.calibration.counts(application, runs, processors).tolist():
+            runtime, size = truth.calibration.run(application, label, count, rng)
+            plan.append(CalibrationRun(application, label, count, runtime, size))
+    return plan
+
+
+def observations(plan: Sequence[CalibrationRun], time: float) -> list[Observation]:
+    """Return what a predictor learns from runs that are free of charge."""
+    return [
+        Observation(run.application, run.size_class, run.size, run.nprocs, run.runtime, time)
+        for run in plan
+    ]
+
+
+def charge(
+    trace: Trace, truth: GroundTruth, plan: Sequence[CalibrationRun]
+) -> tuple[Trace, GroundTruth]:
+    """Submit calibration runs as rigid jobs at the first submit time, ahead of all others.
+
+    Returns
+    -------
+    trace : Trace
+        With a row a run in front, ``job_id`` -1, -2, …
+    truth : GroundTruth
+        That knows these jobs too.
+    """
+    if not plan:
+        return trace, truth
+    number = len(plan)
+    runtimes = np.array([run.runtime for run in plan])
+    rows = pd.DataFrame(
+        {
+            "job_id": -np.arange(1, number + 1),
+            "submit_time": trace.jobs["submit_time"].iloc[0],
+            "requested_processors": [run.nprocs for run in plan],
+            "reference_runtime": runtimes,
+            "requested_time": runtimes,
+            "user": -1,
+            "executable": -1,
+            "preceding_job": -1,
+            "think_time": -1.0,
+        }
+    )
+    rows = rows.reindex(columns=trace.jobs.columns, fill_value=-1)  # what logs say of jobs alone
+    rows = rows.astype(trace.jobs.dtypes.to_dict())
+    jobs = pd.concat([rows, trace.jobs], ignore_index=True)
+    models = {
+        name: np.concatenate([np.zeros(number, values.dtype), values])
+        for name, values in trace.models.items()
+    }
+    return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)
+
+
+def _representatives(truth: GroundTruth, applications: IntArray) -> IntArray:
+    """Return a job index of each application."""
+    present, first = np.unique(truth.application, return_index=True)
+    return first[np.searchsorted(present, applications)]
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Arrays of calibration jobs in front of those of the trace's jobs."""
+
+    plan: Sequence[CalibrationRun]
+
+    def ints(self, field: str, rest: IntArray) -> IntArray:
+        values = [getattr(run, field) for run in self.plan]
+        return np.concatenate([np.array(values, np.int64), rest])
+
+    def floats(self, field: str, rest: FloatArray) -> FloatArray:
+        values = [getattr(run, field) for run in self.plan]
+        return np.concatenate([np.array(values, np.float64), rest])
+
+    def fill(self, value: bool, rest: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.full(len(self.plan), value), rest])
+
+
+class ChargedTruth:
+    """The ground truth of a trace with calibration jobs in front; they are rigid.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+        Of the trace's own jobs.
+    plan : sequence of CalibrationRun
+    """
+
+    def __init__(self, truth: GroundTruth, plan: Sequence[CalibrationRun]) -> None:
+        joined = _Joined(plan)
+        self._truth = truth
+        self._first = len(plan)
+        self._runtime = np.array([run.runtime for run in plan])
+        self.application = joined.ints("application", truth.application)
+        self.size_class = joined.ints("size_class", truth.size_class)
+        self.size = joined.floats("size", truth.size)
+        self.moldable = joined.fill(False, truth.moldable)
+        self.malleable = joined.fill(False, truth.malleable)
+        self.min_processors = joined.ints("nprocs", truth.min_processors)
+        self.max_processors = joined.ints("nprocs", truth.max_processors)
+        self.shared_shape = getattr(truth, "shared_shape", False)
+        self._like = _representatives(truth, joined.ints("application", truth.application[:0]))
+        unknown = np.full(self._first, np.nan)
+        self.serial_time = np.concatenate([unknown, truth.serial_time])
+        self.serial_time_assumed = joined.fill(False, truth.serial_time_assumed)
+
+    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
+        """Return T(n) of this very run at each count, seconds."""
+        if job < self._first:
+            return np.full(len(counts), self._runtime[job])
+        return self._truth.runtimes(job - self._first, counts)
+
+    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return T(counts[i]) of job index jobs[i], elementwise, seconds."""
+        runtimes = np.empty(len(jobs))
+        charged = jobs < self._first
+        runtimes[charged] = self._runtime[jobs[charged]]
+        own = ~charged
+        runtimes[own] = self._truth.runtimes_at(jobs[own] - self._first, counts[own])
+        return runtimes
+
+    def runtime_on(self, job: int, count: int) -> float:
+        """Return T(count) of one job, seconds."""
+        if job < self._first:
+            return float(self._runtime[job])
+        if isinstance(self._truth, TellsOneRuntime):
+            return self._truth.runtime_on(job - self._first, count)
+        return float(self._truth.runtimes(job - self._first, np.array([count]))[0])
+
+    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return the share of communication, elementwise.
+
+        A calibration run communicates as much as a job of its application would.
+        """
+        charged = jobs < self._first
+        like = jobs - self._first
+        like[charged] = self._like[jobs[charged]]
+        return self._truth.communication_shares(like, counts)
+
+    def computation_communication(
+        self, job: int, counts: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the seconds of T(n) spent computing and communicating, at each count."""
+        total = self.runtimes(job, counts)
+        share = self.communication_shares(np.full(len(counts), job), counts)
+        return total * (1.0 - share), total * share
+
+    def feasible(self, job: int) -> IntArray | None:
+        """Return the counts the job can run on; None if all in its range are."""
+        return None if job < self._first else self._truth.feasible(job - self._first)
+
+
+DAY = 86400.0
+
+
+def under_load(
+    known: Sequence[Observation], machine: Machine, truth: GroundTruth, streams: Streams
+) -> list[Observation]:
+    """Return calibration runs as the machine would have played them before the start.
+
+    On a machine without background load they stay as they are. Elsewhere each
+    starts at a moment of its own on processors drawn for it, under load of the
+    machine's kind at another time.
+
+    Parameters
+    ----------
+    known : sequence of Observation
+        Runs at full speed.
+    machine : Machine
+    truth : GroundTruth
+        For the shares of communication.
+    streams : Streams
+        The stream ``load.calibration`` is used.
+    """
+    if not isinstance(machine, Shared) or not known:
+        return list(known)
+    past, rng = machine.elsewhen(), streams("load.calibration")
+    _, first = np.unique(truth.application, return_index=True)
+    job_of = dict(zip(truth.application[first].tolist(), first.tolist(), strict=True))
+    jobs = np.array([job_of[run.application] for run in known])
+    counts = np.array([run.nprocs for run in known])
+    shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
+    return [_played(run, share, past, rng) for run, share in zip(known, shares, strict=True)]
+
+
+def _played(
+    run: Observation, share: float, machine: Shared, rng: np.random.Generator
+) -> Observation:
+    """Return one run as it goes under load."""
+    own = np.sort(rng.choice(machine.processors, run.nprocs, replace=False)).tolist()
+    nodes, start = tuple((p, p) for p in own), float(rng.uniform(0.0, DAY))
+    end = machine.completion(start, run.runtime, nodes, share)
+    more = {**run.more, **machine.measured(nodes, start, end)}
+    return replace(run, runtime=end - start, more=more)

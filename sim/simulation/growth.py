@@ -1,0 +1,324 @@
+"""A larger machine, and the sizes that keep the jobs' times on it (``growth``).
+
+Time-constrained scaling (Garren 2010): the site's finished runs train a
+regression for each application, and each user solves it for the problem size
+that takes the same time on `factor` times the processors.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from math import log2
+
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE
+from rich.table import Table
+
+from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.errors import PredictorError
+from predictors.regression.barnes import LogLogRegression
+from predictors.regression.garren import FocusedRegression
+from predictors.regression.training_runs import TrainingRuns, runs_from_arrays
+from predictors.remarks import worst_grade
+from sim.errors import ConfigError
+from workloads.base import Trace
+from workloads.streams import Streams
+from workloads.truth.ground_truth import Truth
+
+SizeModel = FocusedRegression | LogLogRegression
+
+_FOCI = 4.0
+"""Focal times are told apart by this many steps in a doubling."""
+
+_LEAST_GROWTH = 1.01
+"""Size over the size before from which a job grows at all."""
+
+GREW, INFEASIBLE, NO_FIT, UNUSABLE, NO_GAIN = "grew", "infeasible", "no fit", "unusable", "no gain"
+"""What became of a job; all but the first keep their size and their processors."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Machine, jobs and truth of a run, and what growing did.
+
+    Attributes
+    ----------
+    processors : int
+    trace : Trace
+    truth : Truth
+    sizes : pandas.DataFrame or None
+        A row a job, as `KeepTime.grow` describes; None where nothing grew.
+    """
+
+    processors: int
+    trace: Trace
+    truth: Truth
+    sizes: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class NoGrowth:
+    """The machine and the jobs stay as they are."""
+
+    def grow(self, site: Site, streams: Streams) -> Site:
+        """Return the site unchanged."""
+        return site
+
+
+@dataclass(frozen=True)
+class KeepTime:
+    """The machine grows, and each job's size with it, so that its runtime stays.
+
+    Parameters
+    ----------
+    factor : int
+        How many times the processors of the machine and of each job, at least 2.
+    model : FocusedRegression or LogLogRegression
+        Fitted to the runs of each application as they were on the old machine; a
+        focused one is put at the time of each job (to a quarter of a doubling).
+    level : float
+        Of the interval around each size, above 0 and below 1.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+
+    Notes
+    -----
+    A job keeps its size and its processors where its application cannot run on
+    so many, where no regression can be fitted, where it is graded `unusable`,
+    and where the size would not grow by 1 %. The others run once more, with noise of
+    their own.
+
+    Examples
+    --------
+    >>> KeepTime(factor=4).factor
+    4
+    """
+
+    factor: int = 2
+    model: SizeModel = field(default_factory=FocusedRegression)
+    level: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.factor < 2:
+            raise ConfigError(f"growth.factor={self.factor}: must be at least 2")
+        if not 0.0 < self.level < 1.0:
+            raise ConfigError(f"growth.level={self.level:g}: must be above 0 and below 1")
+
+    def grow(self, site: Site, streams: Streams) -> Site:
+        """Return the larger site, its jobs at the sizes that should keep their times.
+
+        Returns
+        -------
+        Site
+            `sizes` has a row a job: ``job_id``, ``application``, ``outcome``,
+            ``grade``; ``processors``, ``size`` before and ``grown_processors``,
+            ``grown_size`` with ``size_low``, ``size_high`` after;
+            ``wanted_time`` (s, the job's runtime before), ``time_low``,
+            ``time_high`` (the range predicted for the grown size) and ``runtime``
+            (s, what the grown run takes on its processors).
+
+        Raises
+        ------
+        ConfigError
+            If sizes are hidden or runtimes at other counts unknown.
+        """
+        truth = site.truth
+        if not truth.known:
+            raise ConfigError("growth=keep_time: needs a moldability other than none")
+        if np.isnan(truth.size).any():
+            raise ConfigError("growth=keep_time: needs workload.size=known")
+        sizes = self._solved(site)
+        grew = (sizes["outcome"] == GREW).to_numpy()
+        counts = sizes["grown_processors"].to_numpy()
+        noise = streams("growth.noise").standard_normal(len(grew))
+        ratio = np.where(grew, sizes["grown_size"] / sizes["size"], 1.0)
+        processors = site.processors * self.factor
+        grown = truth.resized(ratio, counts, grew, noise, processors)
+        runtime = grown.runtimes_at(np.arange(len(grew)), counts)
+        jobs = site.trace.jobs.assign(requested_processors=counts, reference_runtime=runtime)
+        trace = _traced(site.trace, jobs, processors)
+        return Site(processors, trace, grown, sizes.assign(runtime=runtime, grown_size=grown.size))
+
+    def _solved(self, site: Site) -> pd.DataFrame:
+        """Return the table but for the runtimes of the grown jobs."""
+        jobs, truth = site.trace.jobs, site.truth
+        before = jobs["requested_processors"].to_numpy()
+        wanted = jobs["reference_runtime"].to_numpy()
+        counts = before * self.factor
+        possible = truth.could_run(counts, site.processors * self.factor)
+        size = truth.size
+        solved = np.full((5, len(jobs)), np.nan)
+        outcome = np.where(possible, NO_FIT, INFEASIBLE).astype(object)
+        grade = np.full(len(jobs), "", object)
+        for application in np.unique(truth.application):
+            member = truth.application == application
+            rows = np.flatnonzero(member & possible)
+            history = _History(self.model, _runs(truth, np.flatnonzero(member), before, wanted))
+            for row in rows.tolist():
+                answer = history.solve(wanted.item(row), counts.item(row), self.level)
+                if answer is not None:
+                    solved[:, row], grade[row] = answer
+                    outcome[row] = _outcome(answer[1], answer[0][0], size.item(row))
+        grew = outcome == GREW
+        return pd.DataFrame(
+            {
+                "job_id": jobs["job_id"].to_numpy(),
+                "application": truth.application,
+                "outcome": pd.Series(outcome, dtype="str"),
+                "grade": pd.Series(grade, dtype="str"),
+                "processors": before,
+                "grown_processors": np.where(grew, counts, before),
+                "size": size,
+                "grown_size": np.where(grew, solved[0], size),
+                "size_low": np.where(grew, solved[1], np.nan),
+                "size_high": np.where(grew, solved[2], np.nan),
+                "wanted_time": wanted,
+                "time_low": np.where(grew, solved[3], np.nan),
+                "time_high": np.where(grew, solved[4], np.nan),
+            }
+        )
+
+
+class _History:
+    """The runs of one application, and regressions fitted to them as they are asked for."""
+
+    def __init__(self, model: SizeModel, runs: TrainingRuns) -> None:
+        self._prototype, self._runs = model, runs
+        self._models: dict[int | None, SizeModel | PredictorError] = {}
+
+    def solve(
+        self, seconds: float, nprocs: int, level: float
+    ) -> tuple[tuple[float, ...], str] | None:
+        """Return size, its range, the range of its time, and the worst grade.
+
+        Where too few runs lie near the wanted time to say anything, all runs
+        answer; None if these do not either.
+        """
+        focused = isinstance(self._prototype, FocusedRegression)
+        found = None
+        for focus in (round(log2(seconds) * _FOCI), None) if focused else (None,):
+            try:
+                model = self._fitted(focus)
+                size = float(model.solve_size(seconds, nprocs))
+                ends = model.size_range(seconds, nprocs, level)
+                times = model.predict_range(nprocs, level, size=size)
+                grade = worst_grade(model.size_reliability(seconds, nprocs))
+            except PredictorError:
+                continue
+            found = (size, *(float(end) for end in (*ends, *times))), grade
+            if grade != "unusable":
+                break
+        return found
+
+    def _fitted(self, focus: int | None) -> SizeModel:
+        if focus not in self._models:
+            model = copy(self._prototype)
+            if focus is not None and isinstance(model, FocusedRegression):
+                model.focal_time = 2.0 ** (focus / _FOCI)
+            try:
+                self._models[focus] = model.fit_runs(self._runs)
+            except PredictorError as error:
+                self._models[focus] = error
+        found = self._models[focus]
+        if isinstance(found, PredictorError):
+            raise found
+        return found
+
+
+def _outcome(grade: str, size: float, before: float) -> str:
+    if grade == "unusable":
+        return UNUSABLE
+    return GREW if size >= _LEAST_GROWTH * before else NO_GAIN
+
+
+def _runs(truth: Truth, rows: IntArray, counts: IntArray, runtimes: FloatArray) -> TrainingRuns:
+    """Return the runs of an application as a regression takes them, split where that is known."""
+    n, t = counts[rows], runtimes[rows]
+    share = truth.communication_shares(rows, n)
+    splits = {}
+    if np.isfinite(share).all() and (share > 0.0).any():
+        splits = {"max": (t * (1.0 - share), t * share)}
+    return runs_from_arrays(("size",), n, t, [truth.size[rows]], splits=splits)
+
+
+def _traced(trace: Trace, jobs: pd.DataFrame, processors: int) -> Trace:
+    """Return the trace with other jobs on another machine; models drew the old sizes."""
+    why = "growth lets jobs grow with the machine"
+    return replace(trace, jobs=jobs, processors=processors, models={}, altered=why)
+
+
+def size_figures(sizes: pd.DataFrame | None) -> Mapping[str, object]:
+    """Return the figures of a table of sizes; NaN where no job grew; none without a table."""
+    if sizes is None:
+        return {}
+    grown = sizes[sizes["outcome"] == GREW]
+    error = np.abs(grown["runtime"] / grown["wanted_time"] - 1.0).to_numpy()
+    growth = (grown["grown_size"] / grown["size"]).to_numpy()
+    inside: BoolArray = grown["runtime"].between(grown["time_low"], grown["time_high"]).to_numpy()
+    figures: dict[str, object] = {
+        f"sizes_{name.replace(' ', '_')}": int((sizes["outcome"] == name).sum())
+        for name in (GREW, INFEASIBLE, NO_FIT, UNUSABLE, NO_GAIN)
+    }
+    return figures | {
+        "size_growth_median": _quantile(growth, 0.5),
+        "kept_time_median_error": _quantile(error, 0.5),
+        "kept_time_p90_error": _quantile(error, 0.9),
+        "kept_time_within_range": float(inside.mean()) if len(inside) else np.nan,
+    }
+
+
+def _quantile(values: FloatArray, share: float) -> float:
+    return float(np.quantile(values, share)) if len(values) else np.nan
+
+
+def application_sizes(sizes: pd.DataFrame, most: int = 10) -> pd.DataFrame:
+    """Return a row for each of the applications with most jobs, medians over its grown jobs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``application``, ``jobs``, ``grew``, ``size_growth`` with ``low`` and
+        ``high`` (the interval's ends over the size before), ``kept_time``
+        (runtime over wanted time).
+    """
+    ranked = sizes["application"].value_counts().head(most).index
+    rows = [_application_row(sizes[sizes["application"] == number]) for number in ranked]
+    return pd.DataFrame(rows, columns=list(_application_row(sizes.head(0)).keys()))
+
+
+def _application_row(jobs: pd.DataFrame) -> dict[str, float]:
+    grown = jobs[jobs["outcome"] == GREW]
+    return {
+        "application": float(jobs["application"].iloc[0]) if len(jobs) else np.nan,
+        "jobs": float(len(jobs)),
+        "grew": float(len(grown)),
+        "size_growth": float((grown["grown_size"] / grown["size"]).median()),
+        "low": float((grown["size_low"] / grown["size"]).median()),
+        "high": float((grown["size_high"] / grown["size"]).median()),
+        "kept_time": float((grown["runtime"] / grown["wanted_time"]).median()),
+    }
+
+
+def sizes_table(rows: pd.DataFrame) -> Table:
+    """Return what keeps the jobs' times on a larger machine, a row an application.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        As `application_sizes` has them.
+    """
+    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
+    headings = ("application", "jobs", "that grow", "size", "interval", "time kept")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows.itertuples():
+        cells = [f"{row.application:.0f}", f"{row.jobs:.0f}", f"{row.grew:.0f}"]
+        if row.grew:
+            interval = f"x {row.low:.2f} - {row.high:.2f}"
+            cells += [f"x {row.size_growth:.2f}", interval, f"x {row.kept_time:.2f}"]
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,163 @@
+"""Progress of a running simulation: simulated date, jobs done, queue, time left."""
+
+import contextlib
+import datetime
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from sim.engine.engine import Engine
+from sim.state.decisions import Decision
+
+PATIENCE_SECONDS = 1.0
+"""Shorter runs show nothing."""
+LINE_SECONDS = 10.0
+"""Between plain lines where the output is not a terminal."""
+
+
+def simulated_date(seconds: float, start: datetime.datetime | None) -> str:
+    """Return an instant of the simulation as a date, or as day and time without a start.
+
+    Examples
+    --------
+    >>> simulated_date(90061.0, None)
+    'day 2 01:01'
+    """
+    if start is not None:
+        with contextlib.suppress(OverflowError):  # beyond the calendar: days must do
+            return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
+    days, rest = divmod(int(max(seconds, 0.0)), 86400)
+    return f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> duration(3725.0)
+    '1:02:05'
+    """
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+
+
+class Progress:
+    """Shows how far a simulation is, once it has lasted for a second.
+
+    On a terminal one line is redrawn and vanishes at the end; elsewhere a plain
+    line is printed every ten seconds.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    label : str
+        What is running, such as the policy's name.
+    origin : float
+        First submit, seconds on the trace's clock.
+    start : datetime.datetime, optional
+        The date of `origin`, where the trace knows it.
+
+    Examples
+    --------
+    >>> with Progress(Console(quiet=True), "sa") as progress:
+    ...     progress.update(now=60.0, done=1, total=2, queued=1)
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        label: str,
+        *,
+        origin: float = 0.0,
+        start: datetime.datetime | None = None,
+    ) -> None:
+        self._console = console
+        self._label = label
+        self._origin = origin
+        self._start = start
+        self._begun = time.monotonic()
+        self._line_at = self._begun + LINE_SECONDS
+        self._live: Live | None = None
+
+    def update(self, now: float, done: int, total: int, queued: int) -> None:
+        """Show the state of the simulation.
+
+        Parameters
+        ----------
+        now : float
+            The simulation's clock, seconds on the trace's clock.
+        done, total : int
+            Jobs that ended, and all jobs.
+        queued : int
+            Jobs that wait.
+        """
+        wall = time.monotonic()
+        if wall - self._begun < PATIENCE_SECONDS:
+            return
+        text = self._text(now, done, total, queued, wall - self._begun)
+        if self._console.is_terminal:
+            self._redraw(text, done, total)
+        elif wall >= self._line_at:
+            self._line_at = wall + LINE_SECONDS
+            self._console.print(f"{self._label}: {text}", highlight=False, soft_wrap=True)
+
+    def _text(self, now: float, done: int, total: int, queued: int, elapsed: float) -> str:
+        left = duration(elapsed * (total - done) / done) if done else "-:--:--"
+        date = simulated_date(now - self._origin, self._start)
+        return f"{date} · {done:,} of {total:,} jobs · {queued:,} waiting · {left} left"
+
+    def _redraw(self, text: str, done: int, total: int) -> None:
+        row = Table.grid(padding=(0, 1))
+        row.add_row(self._label, ProgressBar(max(total, 1), done, width=24), text)
+        if self._live is None:
+            self._live = Live(row, console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._live.update(row, refresh=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+LOOKS_BETWEEN = 256
+"""Looks of the policy between two updates."""
+
+
+class ProgressWatcher:
+    """Pass the state of an engine on to a progress display, now and then.
+
+    Parameters
+    ----------
+    progress : Progress
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Update the display at every 256th look."""
+        if engine.looks % LOOKS_BETWEEN:
+            return
+        now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
+        queued = max(bisect_right(engine.submit, now) - ended - running, 0)
+        self._progress.update(now, ended, len(engine.submit), queued)
+
+    def finished(self, engine: Engine) -> None:
+        """Do nothing: the display goes away by itself."""

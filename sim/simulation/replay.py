@@ -1,0 +1,301 @@
+"""One run from its configuration to its artefacts: jobs, truth, policy, simulation, figures."""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from sim.results.artefacts import (
+    REQUESTS,
+    SIZES,
+    Artefacts,
+    mean_summary,
+    replication_folder,
+    write_means,
+    write_run,
+    write_table,
+)
+from sim.results.formats import check_formats, write_formats
+from sim.results.job_metrics import Figures
+from sim.results.metrics import summarise
+from sim.results.outcome import Outcome
+from sim.results.plots.schedule import schedule_figure
+from sim.results.request_metrics import requests_frame
+from sim.results.run_folder import DIGEST, manifest
+from sim.results.steady_state import Trim
+from sim.simulation.build import with_menu
+from sim.simulation.growth import size_figures
+from sim.simulation.progress import Progress
+from sim.simulation.recorded_schedule import is_recorded
+from sim.simulation.replication import replicated, stopping_rule
+from sim.simulation.scene import Played, Scene, play, set_scene
+from workloads.base import Trace
+
+if TYPE_CHECKING:
+    from sim.simulation.scene import Played, Scene
+
+
+FILLED = "missing_requested_time"
+"""The rule of cleaning that fills requested times."""
+
+
+def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -> Figures:
+    """Return what predictors knew of a run's jobs before they ran.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    scene : Scene
+    played : Played
+
+    Returns
+    -------
+    dict
+        ``given_truth``: whether the predictor holds the true runtimes, as oracles
+        do. ``given_runs``: calibration runs before the start. ``given_work_share``:
+        their processor-seconds over those of the workload at its reference
+        counts. ``given_charged``: whether they were jobs of the run; None
+        without any. ``given_sizes``: ``known``, ``class`` (which input, not how
+        large) or ``hidden``; ``given_size_noise``: spread of the logarithm of
+        known sizes. ``given_applications``: ``recorded`` or ``invented``.
+        ``given_identity``: what jobs of one recorded application share, such as
+        ``user``; None where they are invented. ``given_curves``: ``invented``,
+        ``measured``, or ``none`` where every job is rigid. ``given_requested_times``:
+        ``recorded`` or how they were made.
+    """
+    jobs = scene.trace.jobs
+    runs = len(played.known) + played.charged
+    work = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
+    workload = config["workload"]
+    sizes = _sizes(scene.truth.size, scene.truth.size_class)
+    recorded = workload.get("applications") == "log"
+    return {
+        "given_truth": played.told_truth,
+        "given_runs": runs,
+        "given_work_share": (played.known_area + played.charged_area) / work,
+        "given_charged": played.charged > 0 if runs else None,
+        "given_sizes": sizes,
+        "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,
+        "given_applications": "recorded" if recorded else "invented",
+        "given_identity": scene.trace.identity if recorded else None,
+        "given_curves": _curves(config["moldability"]),
+        "given_requested_times": _requested_times(
+            workload.get("estimates", "recorded"),
+            scene.trace.repaired.get(FILLED, 0),
+            len(jobs),
+            (workload.get("cleaning") or {}).get(FILLED, "exact"),
+        ),
+    }
+
+
+def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
+    if not np.isnan(size).all():
+        return "known"
+    return "class" if (size_class >= 0).any() else "hidden"
+
+
+def _curves(moldability: Mapping[str, Any]) -> str:
+    name = str(moldability["_target_"]).rpartition(".")[2]
+    return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
+
+
+def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
+    """Return where requested times are from.
+
+    Examples
+    --------
+    >>> _requested_times("recorded", 3, 10, "model"), _requested_times("recorded", 9, 9, "repair")
+    ('recorded and modelled', 'exact')
+    """
+    if estimates != "recorded" or not filled:
+        return estimates
+    made = "modelled" if how == "model" else "exact"
+    return made if filled >= jobs else f"recorded and {made}"
+
+
+@dataclass(frozen=True)
+class Show:
+    """What the terminal is told while a simulation runs.
+
+    Attributes
+    ----------
+    progress : bool
+        How far it is, on runs longer than a second.
+    policy : str
+        Name of the run's policy.
+    messages : rich.console.Console
+        Standard error.
+    """
+
+    progress: bool = False
+    policy: str = "run"
+    messages: Console = field(default_factory=lambda: Console(stderr=True))
+
+    def name(self, parts: Mapping[str, Any]) -> str:
+        """Return the name of a run's or a baseline's policy."""
+        return str(parts["name"]) if "name" in parts else self.policy
+
+
+def write_more(
+    folder: Path, run: Outcome, names: Sequence[str], sizes: pd.DataFrame | None
+) -> None:
+    """Write the formats of other tools, the sizes that should keep times, and what jobs asked."""
+    write_formats(folder, run=run, names=names)
+    if run.records.requests is not None:
+        write_table(requests_frame(run.trace, run.records.requests), folder / REQUESTS)
+    if sizes is not None:
+        write_table(sizes, folder / SIZES)
+
+
+def artefacts(
+    config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
+) -> Artefacts:
+    """Return everything that is written of a finished simulation."""
+    outcome = played.outcome
+    return Artefacts(
+        tables=outcome.tables,
+        figure=schedule_figure(outcome.records, outcome.tables),
+        summary=summarise(
+            outcome,
+            trim=Trim(**config["metrics"]),
+            calibration=played.known,
+            calibration_area=played.known_area,
+            more={
+                "seed": config["seed"],
+                **given_figures(config, scene, played),
+                "menu": played.menu,
+                **scene.truth.repetition(),
+                **size_figures(scene.sizes),
+            },
+        ),
+        manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
+        export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
+        more_figures=scene.figures(outcome),
+    )
+
+
+def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
+    """Return a trace's first submit, in seconds on its clock and as a date (UTC) if known."""
+    origin = float(trace.jobs["submit_time"].iloc[0])
+    if trace.epoch is None:
+        return origin, None
+    try:
+        return origin, datetime.datetime.fromtimestamp(trace.epoch + origin, datetime.UTC)
+    except (OverflowError, ValueError):
+        return origin, None
+
+
+def perform(
+    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, digest: str, show: Show
+) -> Artefacts:
+    """Simulate the run or its baseline, and return everything that is written of it."""
+    began = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        origin, start = beginning(scene.trace)
+        progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
+        shown = stack.enter_context(progress) if show.progress else None
+        played = play(config, parts, scene, shown)
+    return artefacts(config, played, scene, time.perf_counter() - began, digest)
+
+
+MOST_STEP_JOBS = 100_000
+"""Jobs up to which the step between baseline and run is played unasked."""
+Results = tuple[Figures, Figures | None, Figures | None]
+"""Summaries of a run, of its baseline and of the step between, where there are such."""
+
+
+def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
+    """Return the baseline's policy with the run's predictor, where that is a step between them.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's configuration; ``baseline_predictor`` may ask for it or refuse it.
+    jobs : int
+        How many there are; beyond `MOST_STEP_JOBS` it must be asked for.
+
+    Returns
+    -------
+    dict or None
+        None where policy or predictor are the same, so that the run and its
+        baseline are like and like already, or where one is the log's own
+        schedule, which no predictor changes.
+    """
+    base, asked = config["baseline"], config["baseline_predictor"]
+    if base is None or config["predictor"] == base["predictor"]:
+        return None
+    if is_recorded(config["policy"]) or is_recorded(base["policy"]):
+        return None
+    menu = config["menu"]
+    if with_menu(config["policy"], menu) == with_menu(base["policy"], menu):
+        return None
+    if not (jobs <= MOST_STEP_JOBS if asked is None else asked):
+        return None
+    return {**base, "predictor": config["predictor"]}
+
+
+def replicate(
+    config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
+) -> Results:
+    """Run one replication, its baseline and the step between; write all, return the summaries."""
+    scene = set_scene(config, replication)
+    others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
+    own = perform(config, config, scene, digest, show)
+    base, step = (
+        None if parts is None else perform(config, parts, scene, digest, show) for parts in others
+    )
+    write_run(folder, own, base, step)
+    return own.summary, _summary(base), _summary(step)
+
+
+def _summary(written: Artefacts | None) -> Figures | None:
+    return None if written is None else written.summary
+
+
+def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Results:
+    """Carry out a whole run: all replications, each with what it is compared with, and means.
+
+    Parameters
+    ----------
+    config : mapping
+        The resolved configuration; ``baseline`` is None or has a name, a policy
+        and a predictor.
+    folder : pathlib.Path
+        Where the artefacts go.
+    digest : str
+        Identifies the configuration in the manifest.
+    show : Show
+        What the terminal is told.
+
+    Returns
+    -------
+    tuple of dict
+        The summary of the run, and those of its baseline and of the step
+        between, if it has them.
+    """
+    Trim(**config["metrics"])
+    check_formats(config["export"])
+    number, rule = config["replications"], stopping_rule(config)
+    if number == 1 and rule is None:
+        return replicate(config, 0, folder, digest, show)
+    every = replicated(
+        lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
+    )
+    more = {} if rule is None else rule.figures(every)
+    means = write_means(folder, len(every), {DIGEST: digest}, more)
+    base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
+    return means, base, step
+
+
+def _mean_of(summaries: Sequence[Figures | None]) -> Figures | None:
+    known = [summary for summary in summaries if summary is not None]
+    return mean_summary(known) if known else None

@@ -1,0 +1,244 @@
+"""What one replication simulates: jobs, truth and machine, and one policy's run on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import Observation, RuntimePredictor
+from predictors.in_loop.oracle import NeedsTruth
+from predictors.in_loop.wrapper import provider, setting
+from sim.engine.engine import Setup, Watcher, simulate
+from sim.evolving.engine_with_failures import simulate_recovering
+from sim.evolving.settings import EvolvingScene
+from sim.machine.base import Machine
+from sim.machine.failing import Failing, FailingMachine
+from sim.machine.shared import oracles_under_load
+from sim.results.outcome import Outcome, outcome
+from sim.simulation.build import accepted, build, menu_name, with_menu
+from sim.simulation.calibration import (
+    CalibrationRun,
+    charge,
+    observations,
+    plan_calibration,
+    runs_before,
+    under_load,
+)
+from sim.simulation.growth import Site
+from sim.simulation.progress import Progress, ProgressWatcher
+from sim.simulation.recorded_schedule import RecordedSchedule
+from sim.state.records import Records
+from sim.state.sensors import SensorNoise
+from workloads.base import GroundTruth, Trace
+from workloads.streams import Streams
+from workloads.truth.build import build_truth
+from workloads.truth.ground_truth import Truth
+from workloads.truth.options import TRUTH_KEYS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
+"""Keys of a workload that say what repeats; they belong to the truth, not to the source."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What run and baseline of one replication share.
+
+    Attributes
+    ----------
+    trace : Trace
+    truth : Truth
+    machine : Machine
+    streams : Streams
+    evolving : EvolvingScene or None
+    sizes : pandas.DataFrame or None
+        What the growth of the machine did to the jobs' sizes.
+    """
+
+    trace: Trace
+    truth: Truth
+    machine: Machine
+    streams: Streams
+    evolving: EvolvingScene | None = None
+    sizes: pd.DataFrame | None = None
+
+    def figures(self, outcome: Outcome) -> "dict[str, Figure]":
+        """Return the pictures of evolving jobs by file name."""
+        if self.evolving is None:
+            return {}
+        from sim.evolving.cycle_plots import evolving_figures
+
+        charged = len(outcome.trace.jobs) - len(self.trace.jobs)
+        evolving = self.evolving.after(charged)
+        return evolving_figures(outcome.records, outcome.truth, evolving, self.machine)
+
+    def replay(self, setup: Setup) -> Records:
+        """Replay the jobs of a setup: those of the trace, with calibration runs ahead or without.
+
+        Rigid jobs on a machine that does not fail need no more than the engine.
+        """
+        if self.evolving is None and not isinstance(self.machine, FailingMachine):
+            return simulate(setup)
+        charged = len(setup.trace.jobs) - len(self.trace.jobs)
+        evolving = None if self.evolving is None else self.evolving.after(charged)
+        return simulate_recovering(setup, evolving)
+
+
+def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the ``workload`` group that the source of jobs takes.
+
+    What repeats belongs to the truth, unless the source itself draws applications.
+    """
+    taken = accepted(workload["_target_"], "workload")
+    return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
+
+
+def truth_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of ``workload`` and ``moldability`` that `build_truth` takes."""
+    repetition = {k: v for k, v in config["workload"].items() if k in REPETITION}
+    return repetition | {k: v for k, v in config["moldability"].items() if k in TRUTH_KEYS}
+
+
+def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None = None) -> Scene:
+    """Return jobs, truth and machine of one replication; the workload's jobs unless given."""
+    streams = Streams(config["seed"], replication)
+    asked = config["cluster"]["processors"]
+    if trace is None:
+        trace = build(source_of(config["workload"]), "workload").trace(streams, asked)
+    size = asked or trace.processors or int(trace.jobs["requested_processors"].max())
+    curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
+    family = build(curves, "moldability")
+    truth = build_truth(trace, family, streams, size, **truth_options(config))
+    site = build(config["growth"], "growth").grow(Site(size, trace, truth), streams)
+    machine = build_machine(config["cluster"], site.processors, site.trace, streams)
+    if isinstance(machine, Failing):
+        machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
+    counts = site.trace.jobs["requested_processors"].to_numpy()
+    evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
+    return Scene(site.trace, site.truth, machine, streams, evolving, site.sizes)
+
+
+def build_machine(
+    cluster: Mapping[str, Any], processors: int, trace: Trace, streams: Streams
+) -> Machine:
+    """Return the machine; one with load of its own gets random streams and the first submit."""
+    more: dict[str, Any] = {}
+    if "streams" in accepted(cluster["_target_"], "cluster"):
+        more = {"streams": streams, "origin": float(trace.jobs["submit_time"].iloc[0])}
+    machine: Machine = build({**cluster, "processors": processors}, "cluster", **more)
+    return machine
+
+
+def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
+    """Return who watches the engine: its checker, and the progress display."""
+    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress)]
+    if config["sim"]["check"]:
+        from sim.engine.invariants import Checker
+
+        found.append(Checker())
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A finished simulation, and what its predictor and its policy were given.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    known : list of Observation
+        Runs that were free of charge.
+    told_truth : bool
+        Whether the predictor holds the true runtimes.
+    menu : str or None
+        The counts that the policy chose from; None if it chose none by a menu.
+    """
+
+    outcome: Outcome
+    known: list[Observation]
+    told_truth: bool
+    menu: str | None = None
+
+    @property
+    def known_area(self) -> float:
+        """Processor-seconds of the runs that were free of charge."""
+        return sum(run.nprocs * run.runtime for run in self.known)
+
+    @property
+    def charged(self) -> int:
+        """Number of runs that were submitted as jobs."""
+        return int((~self.outcome.counted).sum())
+
+    @property
+    def charged_area(self) -> float:
+        """Processor-seconds that these held."""
+        jobs = self.outcome.tables.jobs
+        return float(jobs["held_area"][jobs["job_id"] < 0].sum())
+
+
+def play(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Progress | None = None,
+) -> Played:
+    """Simulate one policy with one predictor on a scene.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
+    scene : Scene
+    progress : Progress, optional
+    """
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
+    if isinstance(policy, RecordedSchedule):
+        evolves = scene.evolving is not None
+        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
+        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
+    predictor: RuntimePredictor = build(parts["predictor"], "predictor")
+    trace: Trace = scene.trace
+    truth: GroundTruth = scene.truth
+    plan = calibration_plan(predictor, scene)
+    known: list[Observation] = []
+    if plan and setting(predictor, "charge", True):
+        trace, truth = charge(trace, truth, plan)
+    else:
+        known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
+        known = under_load(known, scene.machine, truth, scene.streams)
+    holder = provider(predictor, NeedsTruth)
+    if holder is not None:
+        holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
+    if scene.machine.splits_work:
+        predictor = oracles_under_load(predictor, truth)
+    draws = scene.streams("adopters").random(len(scene.trace.jobs))
+    setup = Setup(
+        trace,
+        truth,
+        policy,
+        predictor,
+        scene.machine,
+        overrun=config["overrun"],
+        adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
+        known=known,
+        watchers=watchers(config, progress),
+        sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
+    )
+    records = scene.replay(setup)
+    menu = menu_name(parts["policy"], config["menu"])
+    return Played(outcome(trace, truth, records), known, holder is not None, menu)
+
+
+def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:
+    """Return the runs that a learning predictor asks for before the start."""
+    runs = runs_before(setting(predictor, "calibration", 0), scene.trace)
+    if not predictor.learns or runs == 0 or not scene.truth.known:
+        return []
+    return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)

@@ -1,0 +1,1 @@
+"""The state of a simulated machine as policies see it, and the decisions they return."""

@@ -1,0 +1,218 @@
+"""Free processors by number, as a compact set of intervals."""
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+
+from predictors.base import IntArray
+from sim.errors import PolicyError
+from sim.state.records import Ranges
+
+
+def format_ranges(ranges: Ranges) -> str:
+    """Write an interval set as text.
+
+    Examples
+    --------
+    >>> format_ranges(((0, 3), (7, 7)))
+    '0-3,7'
+    """
+    return ",".join(f"{low}-{high}" if low < high else str(low) for low, high in ranges)
+
+
+def count_processors(ranges: Ranges) -> int:
+    """Count the processors of an interval set.
+
+    Examples
+    --------
+    >>> count_processors(((0, 3), (7, 7)))
+    5
+    """
+    return sum(high - low + 1 for low, high in ranges)
+
+
+def as_ranges(processors: IntArray) -> Ranges:
+    """Return processor numbers, ascending, as an interval set.
+
+    Examples
+    --------
+    >>> as_ranges(np.array([0, 1, 2, 7]))
+    ((0, 2), (7, 7))
+    """
+    if not processors.size:
+        return ()
+    cuts = np.flatnonzero(np.diff(processors) > 1)
+    first = processors[np.concatenate(([0], cuts + 1))]
+    last = processors[np.concatenate((cuts, [processors.size - 1]))]
+    return tuple(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def as_numbers(ranges: Ranges) -> IntArray:
+    """Return the processor numbers of an interval set, in its order.
+
+    Examples
+    --------
+    >>> as_numbers(((0, 2), (7, 7))).tolist()
+    [0, 1, 2, 7]
+    """
+    if not ranges:
+        return np.zeros(0, np.int64)
+    return np.concatenate([np.arange(low, high + 1) for low, high in ranges])
+
+
+def nodes_of(ranges: Ranges, width: int) -> set[int]:
+    """Return the nodes, of `width` processors each, that an interval set touches.
+
+    Examples
+    --------
+    >>> sorted(nodes_of(((0, 2), (7, 7)), 2))
+    [0, 1, 3]
+    """
+    return {node for low, high in ranges for node in range(low // width, high // width + 1)}
+
+
+def split_ranges(ranges: Ranges, count: int) -> tuple[Ranges, Ranges]:
+    """Split an interval set into its `count` lowest-numbered processors and the rest.
+
+    Examples
+    --------
+    >>> split_ranges(((0, 3), (7, 9)), 5)
+    (((0, 3), (7, 7)), ((8, 9),))
+    """
+    kept, rest = [], []
+    for low, high in ranges:
+        width = min(count, high - low + 1)
+        if width > 0:
+            kept.append((low, low + width - 1))
+        if low + width <= high:
+            rest.append((low + width, high))
+        count -= width
+    return tuple(kept), tuple(rest)
+
+
+def join_ranges(one: Ranges, other: Ranges) -> Ranges:
+    """Join two interval sets that share no processor.
+
+    Examples
+    --------
+    >>> join_ranges(((0, 3),), ((4, 4), (9, 9)))
+    ((0, 4), (9, 9))
+    """
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(one + other):
+        if joined and joined[-1][1] == low - 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return tuple(joined)
+
+
+def remove_ranges(ranges: Ranges, lost: Ranges) -> Ranges:
+    """Remove from an interval set the processors of another.
+
+    Examples
+    --------
+    >>> remove_ranges(((0, 3), (7, 9)), ((2, 2), (8, 9)))
+    ((0, 1), (3, 3), (7, 7))
+    """
+    left = []
+    for low, high in ranges:
+        for first, last in lost:
+            if low <= first <= high:
+                left.append((low, first - 1))
+            if first <= high and last >= low:
+                low = last + 1
+        left.append((low, high))
+    return tuple((low, high) for low, high in left if low <= high)
+
+
+class FreeProcessors:
+    """The free processors of a machine; the lowest-numbered are handed out first.
+
+    Parameters
+    ----------
+    processors : int
+        Size of the machine; all of it is free at first.
+
+    Examples
+    --------
+    >>> free = FreeProcessors(8)
+    >>> free.take(3), free.take(2)
+    (((0, 2),), ((3, 4),))
+    >>> free.give(((0, 2),))
+    >>> free.take(4)
+    ((0, 2), (5, 5))
+    """
+
+    __slots__ = ("_high", "_low")
+
+    def __init__(self, processors: int) -> None:
+        self._low = [0]
+        self._high = [processors - 1]
+
+    def numbers(self) -> IntArray:
+        """Return the numbers of the free processors, ascending."""
+        return as_numbers(self.ranges())
+
+    def ranges(self) -> Ranges:
+        """Return the free set."""
+        return tuple(zip(self._low, self._high, strict=True))
+
+    def take(self, count: int) -> Ranges:
+        """Take the `count` lowest-numbered free processors; there must be so many."""
+        low, high = self._low, self._high
+        first = low[0]
+        last = first + count - 1
+        if last < high[0]:
+            low[0] = last + 1
+            return ((first, last),)
+        taken = []
+        whole = 0
+        while count > 0:
+            first, last = low[whole], high[whole]
+            width = last - first + 1
+            if width > count:
+                last = first + count - 1
+                low[whole] = last + 1
+                taken.append((first, last))
+                break
+            taken.append((first, last))
+            count -= width
+            whole += 1
+        del low[:whole], high[:whole]
+        return tuple(taken)
+
+    def take_named(self, ranges: Ranges) -> None:
+        """Take just these processors.
+
+        Raises
+        ------
+        PolicyError
+            If one of them is not free.
+        """
+        for first, last in ranges:
+            where = bisect_right(self._low, first) - 1
+            if where < 0 or last > self._high[where] or first > last:
+                raise PolicyError(f"processors {first}-{last} are not all free")
+            low, high = self._low[where], self._high[where]
+            kept = [(a, b) for a, b in ((low, first - 1), (last + 1, high)) if a <= b]
+            self._low[where : where + 1] = [a for a, _ in kept]
+            self._high[where : where + 1] = [b for _, b in kept]
+
+    def give(self, ranges: Ranges) -> None:
+        """Take back processors that were handed out."""
+        low, high = self._low, self._high
+        for first, last in ranges:
+            where = bisect_left(low, first)
+            joins_before = where > 0 and high[where - 1] == first - 1
+            joins_after = where < len(low) and low[where] == last + 1
+            if joins_before and joins_after:
+                high[where - 1] = high[where]
+                del low[where], high[where]
+            elif joins_before:
+                high[where - 1] = last
+            elif joins_after:
+                low[where] = first
+            else:
+                low.insert(where, first)
+                high.insert(where, last)

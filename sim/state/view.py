@@ -1,0 +1,449 @@
+"""What a policy sees of the machine: live, read-only, and never a true runtime."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from predictors.base import (
+    BoolArray,
+    Explanation,
+    FloatArray,
+    Inquisitive,
+    IntArray,
+    RuntimePredictor,
+    Selective,
+    VisibleJobs,
+)
+from predictors.in_loop.wrapper import provider
+from predictors.under_load.load_aware import NeedsLoad, Parts
+from predictors.under_load.observed_load import LoadForm
+from sim.background.load_outlook import LoadOutlook
+from sim.state.feasible_counts import FeasibleCounts
+from sim.state.prediction_correction import PastErrors
+from sim.state.records import Ranges
+
+LEAST_BELIEF = 1e-3
+"""No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
+
+
+class Support(NamedTuple):
+    """The counts of an application that a predictor has seen, and in how many runs."""
+
+    least: int
+    most: int
+    runs: int
+
+
+NOTHING_SEEN = Support(0, 0, 0)
+
+
+class Request(NamedTuple):
+    """What a running job asks for, by its own predictions.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    kind : str
+        ``processors`` or ``walltime``.
+    processors : int
+        The count that it wants; for walltime the one that it holds.
+    until : float
+        For walltime: when it wants to be killed, instead of at its limit, seconds.
+    time : float
+        When it first asked, seconds.
+    """
+
+    job: int
+    kind: str
+    processors: int
+    until: float
+    time: float
+
+
+def _nothing() -> Ranges:
+    return ()
+
+
+def _free_of_charge(before: int, after: int) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What a policy wants of one run, besides what it decides.
+
+    Attributes
+    ----------
+    change_cost : callable
+        What a change of processors costs that the policy did not decide: two counts to
+        seconds.
+    scales_requests : bool
+        Whether a malleable job without a curve is believed to need its requested
+        processor-seconds on any count, instead of its requested time.
+    answers : bool
+        Whether the policy answers requests of running jobs; if not, they are refused.
+    past_errors : PastErrors or None
+        What beliefs are stretched by, where the policy wants that.
+    """
+
+    change_cost: Callable[[int, int], float] = _free_of_charge
+    scales_requests: bool = False
+    answers: bool = False
+    past_errors: PastErrors | None = None
+
+
+class Run:
+    """A running job, as far as a policy may know it.
+
+    Attributes
+    ----------
+    job : int
+        Job index.
+    number : int
+        0 for the first run, one more after each restart.
+    processors : int
+    nodes : Ranges
+    start, believed_end : float
+        Seconds.
+    changed : float
+        When it got the processors that it holds now, seconds.
+    resumes : float
+        When it makes progress again after its last change, seconds; past if it does.
+    """
+
+    __slots__ = (
+        "believed_end",
+        "changed",
+        "job",
+        "nodes",
+        "number",
+        "processors",
+        "resumes",
+        "start",
+        "stretch",
+    )
+
+    def __init__(
+        self, job: int, number: int, nodes: Ranges, processors: int, start: float, end: float
+    ) -> None:
+        self.job = job
+        self.number = number
+        self.nodes = nodes
+        self.processors = processors
+        self.start = start
+        self.believed_end = end
+        self.changed = start
+        self.resumes = start
+        self.stretch = -1
+
+
+class View:
+    """The system at a look.
+
+    Attributes
+    ----------
+    now : float
+        Seconds.
+    processors, free : int
+        Size of the machine, and how many are idle.
+    running : dict of int to Run
+    believed_ends : list of (float, int, int)
+        Believed end, job index and processors of each running job, ascending; a
+        failed node k is among them until its believed repair, as job −1 − k.
+    arrived : list of int
+        Jobs that arrived since the last look, in queue order.
+    ended : list of Run
+    moved_ends : dict of Run to float
+        Runs whose believed end changed since the last look, with the former one.
+    disturbed : bool
+        Whether anything else happened since the last look (a wake-up, a failure).
+    resized : set of Run
+        Runs whose processors a policy has changed behind a scheduler's back.
+    outages : dict of int to (float, int)
+        Failed nodes: when each is believed to be repaired, and its processors.
+    outages_changed : bool
+        Whether a node failed or came back, or is believed to come back at
+        another time, since the last look.
+    ahead : set of int
+        Jobs that go to the head of the queue when they arrive again.
+    left : dict of int to float
+        Share of its work that a job that was interrupted still has to do.
+    processors_per_node : int
+    idle : callable
+        Returns the free processors.
+    health : callable or None
+        What a running evolving job measures of itself: job index and an instant to
+        the ratios of measured to benchmarked time of its cycles since then.
+    revised : set of int
+        Applications about which the predictor changed its mind since the last look.
+    submit_time, requested_time : list of float
+    requested_processors : list of int
+    requests : dict of (int, str) to Request
+        What running jobs ask for, by job and kind, in the order of asking; a request
+        that is neither granted nor refused stands.
+    adopter_draws : numpy.ndarray of float, shape (n,)
+        One uniform draw a job, for shares such as that of adopters.
+    malleable : list of bool
+        Jobs whose processors may change while they run.
+    measured_efficiency : callable or None
+        Job index of a running job to its efficiency on the processors it holds, as
+        measured now; see `sim.state.sensors.EfficiencySensor`.
+    fitted : bool
+        Whether the predictor's curves are fitted to finished runs.
+    load : LoadOutlook or None
+        What is believed of the load, on a shared machine.
+    preferences : Preferences
+        The policy's own.
+    undecided : set of int
+        Jobs whose request stands whatever a curve says: a rule would not go by it.
+    """
+
+    def __init__(
+        self,
+        processors: int,
+        jobs: VisibleJobs,
+        submit_time: list[float],
+        predictor: RuntimePredictor,
+        feasible: "FeasibleCounts",
+        adopter_draws: FloatArray,
+        malleable: Sequence[bool] | None = None,
+        preferences: Preferences = Preferences(),
+    ) -> None:
+        self.now = 0.0
+        self.processors = processors
+        self.free = processors
+        self.running: dict[int, Run] = {}
+        self.believed_ends: list[tuple[float, int, int]] = []
+        self.arrived: list[int] = []
+        self.ended: list[Run] = []
+        self.moved_ends: dict[Run, float] = {}
+        self.disturbed = False
+        self.resized: set[Run] = set()
+        self.outages: dict[int, tuple[float, int]] = {}
+        self.outages_changed = False
+        self.ahead: set[int] = set()
+        self.left: dict[int, float] = {}
+        self.processors_per_node = 1
+        self.idle: Callable[[], Ranges] = _nothing
+        self.health: Callable[[int, float], FloatArray] | None = None
+        self.revised: set[int] = set()
+        self.requests: dict[tuple[int, str], Request] = {}
+        self.submit_time = submit_time
+        self.requested_processors: list[int] = jobs.requested_processors.tolist()
+        self.requested_time: list[float] = jobs.requested_time.tolist()
+        self.application: list[int] = jobs.application.tolist()
+        self.adopter_draws = adopter_draws
+        self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
+        self.measured_efficiency: Callable[[int], float] | None = None
+        self.fitted = predictor.learns
+        self.load: LoadOutlook | None = None
+        self.preferences = preferences
+        self.undecided: set[int] = set()
+        self.queries = 0
+        self._predictor = predictor
+        asking = provider(predictor, NeedsLoad)
+        self._parts = None if asking is None else asking.parts
+        self._load_form: LoadForm = "effective" if asking is None else asking.load_form
+        self._selective = provider(predictor, Selective)
+        self._feasible = feasible
+        self._single: dict[int, IntArray] = {}
+        self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
+        self._seen: dict[int, Support] = {}
+
+    def counts(self, job: int) -> IntArray:
+        """Return every count the job could run on, ascending, within the machine."""
+        return self._feasible.counts(job)
+
+    def powers_of_two(self, job: int) -> IntArray:
+        """Return the job's counts that are powers of two, or its request; all if at most two."""
+        return self._feasible.powers_of_two(job, self.requested_processors[job])
+
+    def extremes(self, job: int) -> tuple[int, int]:
+        """Return the least and the largest count the job could run on."""
+        return self._feasible.extremes(job)
+
+    def special(self, job: int) -> IntArray | None:
+        """Return the job's counts, None where every count between its extremes is feasible."""
+        return self._feasible.special(job)
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the predicted runtimes at each count, in seconds; None if there are none."""
+        self.queries += 1
+        curve = self._predictor.curve(job, counts)
+        if curve is None:
+            return None
+        if job in self.left:
+            curve = curve * self.left[job]
+        return np.maximum(curve, LEAST_BELIEF)
+
+    def belief(self, job: int, processors: int) -> float:
+        """Return the runtime to plan with, in seconds: predicted, else as requested.
+
+        Stretched by past errors, where the policy wants that.
+        """
+        known = self._believed[job]
+        if known is not None and known[0] == processors:
+            return known[1]
+        seconds = self.belief_at(job, processors) * self.caution(job)
+        self._believed[job] = (processors, seconds)
+        return seconds
+
+    def caution(self, job: int) -> float:
+        """Return by what beliefs about a job are stretched to plan with: 1 unless wanted."""
+        errors = self.preferences.past_errors
+        return 1.0 if errors is None else errors.factor(self.application[job])
+
+    def belief_at(self, job: int, processors: int) -> float:
+        """Return the believed runtime at any count, in seconds, and keep nothing of it."""
+        self.queries += 1
+        count = self._single.get(processors)
+        if count is None:
+            count = self._single[processors] = np.array([processors])
+        curve = self._predictor.curve(job, count)
+        seconds = self._requested(job, processors) if curve is None else float(curve[0])
+        return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
+
+    def _requested(self, job: int, processors: int) -> float:
+        seconds = self.requested_time[job]
+        if self.preferences.scales_requests and self.malleable[job]:
+            return seconds * self.requested_processors[job] / processors
+        return seconds
+
+    def offered(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return which counts the job's application is made for, as learned; None if all are."""
+        return None if self._selective is None else self._selective.offered(job, counts)
+
+    def wanted(self, job: int, processors: int) -> int | None:
+        """Return the count that the predictor would have measured next, if it says so."""
+        asked = provider(self._predictor, Inquisitive)
+        return None if asked is None else asked.wanted(job, processors)
+
+    def stretch_factors(self, job: int, processors: int, counts: IntArray) -> FloatArray:
+        """Return the believed runtime at each count over that at `processors`.
+
+        Without a curve a job's work counts in processor-seconds, as if it sped
+        up perfectly: nothing else is known of it.
+        """
+        asked = np.empty(counts.size + 1, np.int64)
+        asked[0] = processors
+        asked[1:] = counts
+        self.queries += 1
+        curve = self._predictor.curve(job, asked)
+        if curve is None:
+            return processors / counts
+        factors: FloatArray = curve[1:] / curve[0]
+        return factors
+
+    def stretch_factor(self, job: int, before: int, after: int) -> float:
+        """Return the believed runtime at one count over that at another."""
+        self.queries += 1
+        curve = self._predictor.curve(job, np.array([before, after]))
+        return before / after if curve is None else curve.item(1) / curve.item(0)
+
+    def seconds_left(self, run: Run) -> float:
+        """Return the believed seconds of progress that a run still needs where it is."""
+        since = self.now if run.resumes <= self.now else run.resumes
+        left = run.believed_end - since
+        return left if left > 0.0 else 0.0
+
+    def parts(self, job: int, counts: IntArray) -> Parts | None:
+        """Return what of a job load slows down, as predicted; None if nobody says."""
+        if self.load is None or self._parts is None:
+            return None
+        self.queries += 1
+        return self._parts(job, counts)
+
+    def runtime_on(self, job: int, processors: IntArray, delay: float = 0.0) -> float | None:
+        """Return the predicted runtime on these processors under the load to come, seconds.
+
+        Parameters
+        ----------
+        job : int
+        processors : numpy.ndarray of int
+        delay : float
+            After how many seconds from now the job would start.
+
+        Returns
+        -------
+        float or None
+            None if the predictor does not know what load does to the job.
+        """
+        load = self.load
+        parts = self.parts(job, np.array([len(processors)]))
+        if parts is None or load is None:
+            return None
+        return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
+
+    def seconds_left_on(self, job: int, processors: IntArray, start: float) -> float | None:
+        """Return how long a job that runs there since `start` will still take, seconds.
+
+        Predicted anew from its parts, the load that it met, and the load to come; None
+        if nobody can say, or if it should be over.
+        """
+        load, parts = self.load, self.parts(job, np.array([len(processors)]))
+        if parts is None or load is None:
+            return None
+        return load.remaining(parts, processors, self._load_form, start)
+
+    def believe(self, job: int, processors: int, seconds: float) -> None:
+        """Keep a belief that was just read off the job's curve."""
+        self._believed[job] = (processors, seconds)
+
+    def revise(self, application: int) -> None:
+        """Note that the predictor sees an application differently now."""
+        self.revised.add(application)
+
+    def note(self, application: int, processors: int) -> None:
+        """Note that the predictor was told of a run of an application at a count."""
+        seen = self._seen.get(application)
+        if seen is None:
+            self._seen[application] = Support(processors, processors, 1)
+        else:
+            self._seen[application] = Support(
+                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
+            )
+
+    def support(self, job: int) -> Support:
+        """Return which counts of the job's application the predictor has seen."""
+        return self._seen.get(self.application[job], NOTHING_SEEN)
+
+    def explain(self, job: int, processors: int) -> Explanation:
+        """Return what the predictor's belief rests on, for what is left of the job."""
+        found = self._predictor.explain(job, processors)
+        if job in self.left:
+            found = found._replace(mean_at_count=found.mean_at_count * self.left[job])
+        return found
+
+    def reliability(self, job: int, processors: int) -> tuple[str, str]:
+        """Return how the predictor grades its own belief, and the code of why."""
+        found = self._predictor.explain(job, processors)
+        return found.reliability, found.code
+
+    def settle(self) -> None:
+        """Forget what was new: the policy has seen it."""
+        if self.arrived:
+            self.arrived.clear()
+        if self.ended:
+            self.ended.clear()
+        if self.moved_ends:
+            self.moved_ends.clear()
+        if self.revised:
+            self.revised.clear()
+        self.disturbed = False
+        self.outages_changed = False
+
+    def close(self) -> None:
+        """Let go of what was believed: the run is over."""
+        self._believed.clear()
+
+    def arrival_rank(self, jobs: IntArray) -> FloatArray:
+        """Return a number a job that grows with the order of arrival, ties by index."""
+        return np.array([self.submit_time[job] for job in jobs.tolist()])
+
+    def forget(self, jobs: Sequence[int]) -> None:
+        """Ask the predictor again about these jobs when next needed."""
+        for job in jobs:
+            self._believed[job] = None

@@ -1,0 +1,214 @@
+"""What happens around a multirun: names of its folders, and its failures at the end."""
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+from sim.sweeps.configurations import Setting, flatten
+
+HYDRA = ".hydra"
+LATEST = 50
+"""Earlier runs in folders named by date and time that are looked through."""
+LISTED = 6
+"""Changed defaults that the line lists."""
+ADVICE = "experiment=as_before restores former values, CHANGELOG.md says why they changed"
+
+Remembered = tuple[list[str], Setting]
+"""Overrides of an earlier run, and every value of its configuration."""
+
+
+def remembered(run: Path) -> Remembered | None:
+    """Return what a run's folder remembers of its command; None if nothing readable."""
+    found = []
+    for name in ("overrides.yaml", "config.yaml"):
+        try:
+            text = (run / HYDRA / name).read_text(encoding="utf-8")
+            found.append(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        except (OSError, yaml.YAMLError):
+            return None
+    overrides, config = found
+    return [str(one) for one in overrides or []], flatten(config or {})
+
+
+def earlier(folder: Path, overrides: Sequence[str], dated: bool) -> Setting | None:
+    """Return the configuration of this very command when it last ran.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where the run is about to write.
+    overrides : sequence of str
+        The command, in any order.
+    dated : bool
+        Whether folders are named by date and time, so that an earlier one is
+        another; the latest `LATEST` are looked through.
+    """
+    places: Iterable[Path] = [folder]
+    if dated:
+        files = sorted(folder.parents[1].glob(f"*/*/{HYDRA}/overrides.yaml"), reverse=True)
+        places = [path.parents[1] for path in files[:LATEST]]
+    for place in places:
+        found = remembered(place)
+        if found is not None and sorted(found[0]) == sorted(overrides):
+            return found[1]
+    return None
+
+
+def changed(before: Mapping[str, object], now: Mapping[str, object]) -> dict[str, tuple[str, str]]:
+    """Return the keys that both have with the values that differ.
+
+    Examples
+    --------
+    >>> changed({"a.charge": False, "b": 1, "old": 2}, {"a.charge": True, "b": 1, "new": 3})
+    {'a.charge': ('false', 'true')}
+    """
+    return {
+        key: (_shown(before[key]), _shown(now[key]))
+        for key in sorted(before.keys() & now.keys())
+        if before[key] != now[key]
+    }
+
+
+def _shown(value: object) -> str:
+    return {None: "null", True: "true", False: "false"}.get(value, str(value))  # type: ignore[call-overload,no-any-return]
+
+
+def line(found: Mapping[str, tuple[str, str]]) -> str:
+    """Return the line that says so.
+
+    Examples
+    --------
+    >>> line({"predictor.charge": ("false", "true")}).partition(";")[0]
+    'defaults have changed since this command last ran: predictor.charge false -> true'
+    """
+    parts = [f"{key} {old} -> {new}" for key, (old, new) in found.items()]
+    more = f" and {len(parts) - LISTED} more" if len(parts) > LISTED else ""
+    said = ", ".join(parts[:LISTED])
+    return f"defaults have changed since this command last ran: {said}{more}; {ADVICE}"
+
+
+FIRST_RUNS = 20
+"""Runs of a multirun whose former configurations are remembered."""
+LONGEST_NAME = 120
+"""Characters; with its hash a name stays below what file systems allow (255 bytes)."""
+
+Stamp = tuple[int, int]
+
+
+def folder_name(overrides: str) -> str:
+    """Return the name of a run's folder from its overrides, never from its job number.
+
+    Characters that do not belong in a name are replaced and long names cut; a
+    hash of the overrides then keeps the name unique.
+
+    Parameters
+    ----------
+    overrides : str
+        As Hydra's ``hydra.job.override_dirname`` has them, sorted.
+
+    Examples
+    --------
+    >>> folder_name("policy=easy,seed=2")
+    'policy=easy,seed=2'
+    >>> folder_name("workload.path=logs/a.swf")
+    'workload.path=logs_a.swf-5cbece51'
+    >>> folder_name("")
+    'defaults'
+    """
+    safe = re.sub(r"[^A-Za-z0-9_=.,+-]", "_", overrides)[:LONGEST_NAME]
+    if not overrides:
+        return "defaults"
+    if safe == overrides and safe.strip("."):
+        return overrides
+    return f"{safe}-{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
+
+
+def _failures(folder: Path) -> dict[Path, Stamp]:
+    from sim.results.artefacts import FAILURE
+
+    stamps = {}
+    for marker in sorted(folder.rglob(FAILURE)):
+        status = marker.stat()
+        stamps[marker.parent] = (status.st_mtime_ns, status.st_ino)
+    return stamps
+
+
+def _message(run: Path) -> str:
+    from sim.results.artefacts import FAILURE
+
+    content = json.loads((run / FAILURE).read_text(encoding="utf-8"))
+    return str(content["message"])
+
+
+class TellChangedDefaults(Callback):
+    """Say in one line which defaults have changed since the same command last ran.
+
+    Of a multirun the first runs that its folder remembers are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[Path, Remembered] = {}
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare the composed configuration with the one in the run's folder."""
+        asked = config.hydra.overrides
+        dated = not any(str(one).startswith("hydra.run.dir=") for one in asked.hydra)
+        before = earlier(Path(config.hydra.run.dir), [str(one) for one in asked.task], dated)
+        if before is not None:
+            own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+            self._say(before, OmegaConf.to_container(own))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note what the folder's first runs were."""
+        for path in sorted(Path(config.hydra.sweep.dir).glob(f"*/{HYDRA}"))[:FIRST_RUNS]:
+            found = remembered(path.parent)
+            if found is not None:
+                self._before[path.parent] = found
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare it with what they are now."""
+        for run, (overrides, before) in self._before.items():
+            now = remembered(run)
+            if now is not None and sorted(now[0]) == sorted(overrides) and now[1] != before:
+                self._say(before, now[1])
+                return
+
+    def _say(self, before: Mapping[str, object], now: Any) -> None:
+        from sim.sweeps.configurations import flatten
+
+        found = changed(before, flatten(now))
+        if found:
+            sys.stderr.write(f"note: {line(found)}\n")
+
+
+class ReportFailures(Callback):
+    """Report a multirun's failed runs at its end, whichever process they ran in.
+
+    A failed run leaves a file in its folder and ends normally, so that the
+    others go on under every launcher. At the end the files that are new since
+    the beginning give a line each, and the multirun ends with exit status 1.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[Path, Stamp] = {}
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Note the failures of earlier multiruns into the same folder."""
+        self._before = _failures(Path(config.hydra.sweep.dir))
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Print one line for each run that failed, and leave with status 1."""
+        folder = Path(config.hydra.sweep.dir)
+        failed = [run for run, stamp in _failures(folder).items() if self._before.get(run) != stamp]
+        for run in failed:
+            sys.stderr.write(f"failed: {run.relative_to(folder)}: {_message(run)}\n")
+        if failed:
+            raise SystemExit(1)

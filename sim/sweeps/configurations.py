@@ -1,0 +1,177 @@
+"""What tells runs apart: their overrides, filled up from their configurations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sim.errors import SimError
+
+OVERLAYS = ("hydra/", "given/", "former/")
+"""Groups whose options follow from those of others, or tell nothing of a run."""
+Setting = dict[str, str | int | float | bool | None]
+"""Values of configuration keys."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A run's configuration as Hydra left it in ``.hydra/``.
+
+    Attributes
+    ----------
+    overrides : mapping of str to value
+        What was given on the command line, by key, without signs of addition.
+    choices : mapping of str to str
+        The chosen option of each configuration group.
+    values : mapping of str to value
+        Every value of the composed configuration by its dotted key.
+    """
+
+    overrides: Setting = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    values: Setting = field(default_factory=dict)
+
+    def value(self, key: str) -> str | int | float | bool | None:
+        """Return what a key was, whether it was given or not; None if there is none."""
+        if key in self.overrides:
+            return self.overrides[key]
+        return self.choices.get(key, self.values.get(key))
+
+
+def _load(path: Path) -> Any:
+    if not path.is_file():
+        return None
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), loader)
+    except yaml.YAMLError as error:
+        raise SimError(f"{path}: it is not valid YAML ({' '.join(str(error).split())})") from None
+
+
+def flatten(tree: object, prefix: str = "") -> Setting:
+    """Return the leaves of nested mappings by dotted key; lists stay whole, as text.
+
+    Examples
+    --------
+    >>> flatten({"a": {"b": 1, "c": [1, 2]}})
+    {'a.b': 1, 'a.c': '[1, 2]'}
+    """
+    if not isinstance(tree, dict):
+        plain = tree is None or isinstance(tree, str | int | float | bool)
+        return {prefix: tree if plain else str(tree)}  # type: ignore[dict-item]
+    leaves: Setting = {}
+    for key, branch in tree.items():
+        leaves |= flatten(branch, f"{prefix}.{key}" if prefix else str(key))
+    return leaves
+
+
+def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
+    """Return key and value of an override.
+
+    Examples
+    --------
+    >>> parse_override("+workload.load=0.8"), parse_override("~baseline")
+    (('workload.load', 0.8), ('baseline', None))
+    """
+    key, _, value = text.partition("=")
+    try:
+        parsed = yaml.safe_load(value) if value else None
+    except yaml.YAMLError:
+        parsed = value
+    plain = parsed is None or isinstance(parsed, str | int | float | bool)
+    return key.lstrip("+~").split("@")[0], parsed if plain else value
+
+
+def read_configuration(run: Path) -> Configuration:
+    """Return the configuration of a run; empty where Hydra left none.
+
+    Raises
+    ------
+    SimError
+        If a file is no YAML; the message names it.
+    """
+    folder = run / ".hydra"
+    overrides = _load(folder / "overrides.yaml") or []
+    hydra = _load(folder / "hydra.yaml") or {}
+    choices = hydra.get("hydra", {}).get("runtime", {}).get("choices", {})
+    own = {k: v for k, v in choices.items() if isinstance(v, str) and not k.startswith(OVERLAYS)}
+    values = flatten(_load(folder / "config.yaml") or {})
+    return Configuration(dict(parse_override(str(text)) for text in overrides), own, values)
+
+
+def _varying(settings: Sequence[Setting]) -> list[Setting]:
+    """Return the settings without the keys whose value is the same in all."""
+    keys = sorted({key for setting in settings for key in setting})
+    differ = [key for key in keys if len({repr(s.get(key)) for s in settings}) > 1]
+    return [{key: setting.get(key) for key in differ} for setting in settings]
+
+
+def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
+    """Return, for each run, the keys that differ between runs with their values.
+
+    Keys that stood on a command line come first: a run that left one alone has
+    the value that it took. Where these do not tell all runs apart, chosen
+    options, and then all values of the configurations, join in.
+    """
+    given = sorted({key for run in runs for key in run.overrides})
+    settings = _varying([{key: run.value(key) for key in given} for run in runs])
+    for more in ("choices", "values"):
+        if len({repr(setting) for setting in settings}) == len(runs):
+            break
+        extra = _varying([dict(getattr(run, more)) for run in runs])
+        settings = [own | new | own for own, new in zip(settings, extra, strict=True)]
+    return settings
+
+
+NAMED = ("policy", "predictor")
+"""What every table names of the runs that it compares."""
+
+
+def with_names(setting: Setting, run: Configuration) -> Setting:
+    """Return the setting with the run's policy and predictor, where they are known."""
+    names = {key: run.value(key) for key in NAMED}
+    return {key: value for key, value in names.items() if value is not None} | setting
+
+
+def shared_names(runs: Sequence[Configuration], keys: Sequence[str]) -> dict[str, str]:
+    """Return policy and predictor as far as all runs have the same and no key names them."""
+    found = {key: {run.value(key) for run in runs} for key in NAMED if key not in keys}
+    return {
+        key: str(next(iter(values)))
+        for key, values in found.items()
+        if len(values) == 1 and None not in values
+    }
+
+
+def group_of(key: str) -> str:
+    """Return the configuration group that a key belongs to.
+
+    Examples
+    --------
+    >>> group_of("policy/backfill"), group_of("predictor.calibration"), group_of("seed")
+    ('policy', 'predictor', 'seed')
+    """
+    return key.replace("/", ".").partition(".")[0]
+
+
+def asking_nobody(setting: Setting) -> Setting:
+    """Return the setting of a run without the predictor, which nobody asked."""
+    return {k: None if group_of(k) == "predictor" else v for k, v in setting.items()}
+
+
+def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:
+    """Return the setting of a run's baseline: the same jobs under the preset that it names.
+
+    Its predictor is the user's estimate, or the run's own `with_predictor`; parameters
+    of the run's policy, and of its predictor, do not reach it.
+    """
+    named = {"policy": run.value("baseline")}
+    if not with_predictor:
+        named["predictor"] = "user_estimate"
+    own: Setting = {}
+    for key, value in setting.items():
+        group = group_of(key)
+        own[key] = named.get(key) if group in named else value
+    return own

@@ -1,0 +1,340 @@
+"""Many runs: leave out what is finished, hand over the rest in parts, go on past crashes."""
+
+import contextlib
+import functools
+import hashlib
+import json
+import logging
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from sim.config import CONFIG_FOLDER
+from sim.sweeps.callback import folder_name
+
+SECONDS = 5.0
+"""Between two looks at the folders, at least."""
+SHARE = 0.02
+"""Of the time may be spent on looking, at most."""
+LOG = "sweep.log"
+
+
+class State(NamedTuple):
+    """How far a sweep is."""
+
+    done: int
+    failed: int
+    running: int
+    total: int
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> duration(3725.0)
+    '1:02:05'
+    """
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+
+
+class SweepProgress:
+    """Watches the folders of runs from a thread of its own, whatever carries them out.
+
+    A line goes to ``sweep.log`` in the sweep's folder, and to standard error
+    (one line that is redrawn on a terminal), whenever the counts have changed.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The sweep's.
+    runs : sequence of pathlib.Path
+        Folders of the runs that are to be carried out; without any, nothing is shown.
+    before : int
+        Runs that were finished before.
+
+    Examples
+    --------
+    >>> with SweepProgress(Path("nowhere"), []):
+    ...     pass
+    """
+
+    def __init__(self, folder: Path, runs: Sequence[Path], before: int = 0) -> None:
+        self._log = folder / LOG
+        self._waiting = list(runs)
+        self._total = len(runs) + before
+        self._before = before
+        self._done = self._failed = 0
+        self._begun = time.time()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="sweep progress", daemon=True)
+        self._last: State | None = None
+
+    def look(self) -> State:
+        """Return how far the sweep is; folders of runs that ended are not looked at again."""
+        waiting, running = [], 0
+        for run in self._waiting:
+            if _is_new(run / "summary.json", self._begun):
+                self._done += 1
+            elif _is_new(run / "failure.json", self._begun):
+                self._failed += 1
+            else:
+                waiting.append(run)
+                running += _is_new(run / ".hydra" / "overrides.yaml", self._begun)
+        self._waiting = waiting
+        return State(self._before + self._done, self._failed, running, self._total)
+
+    def line(self, state: State) -> str:
+        """Return the state as text."""
+        ended = self._done + self._failed
+        rest = state.total - state.done - state.failed
+        spent = time.time() - self._begun
+        left = duration(spent * rest / ended) if ended else "-:--:--"
+        return (
+            f"{state.done:,} of {state.total:,} done, {state.failed:,} failed, "
+            f"{state.running:,} running, {rest - state.running:,} waiting, "
+            f"{duration(spent)} spent, {left} left"
+        )
+
+    def _watch(self) -> None:
+        pause = SECONDS
+        while not self._stop.wait(pause):
+            began = time.perf_counter()
+            self._show(self.look())
+            pause = max(SECONDS, (time.perf_counter() - began) / SHARE)
+
+    def _show(self, state: State, *, last: bool = False) -> None:
+        if state == self._last and not last:
+            return
+        self._last = state
+        line = self.line(state)
+        with self._log.open("a", encoding="utf-8") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{line}" + ("\n" if last else ""))
+        else:
+            sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        if self._waiting:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._total - self._before and kind is None:
+            self._show(self.look(), last=True)
+
+
+def _is_new(path: Path, since: float) -> bool:
+    """Return whether a file was written since an instant (2 s for clocks that differ)."""
+    try:
+        return path.stat().st_mtime > since - 2.0
+    except OSError:
+        return False
+
+
+BATCH = 500
+"""Runs handed to a launcher at once: it keeps their results until all are back."""
+SLURM_ARRAY = 1000
+"""The same for Slurm where ``scontrol`` does not say; its own default is 1001."""
+VALIDATED = 8
+"""Values of each key that are composed beforehand, to fail early."""
+MARK = ".hydra/finished.json"
+SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
+logger = logging.getLogger(__name__)
+
+Combination = Sequence[str]
+Launch = Callable[[Sequence[Combination], int], None]
+
+
+@functools.cache
+def _configuration_hash() -> str:
+    found = hashlib.sha256()
+    for path in sorted(CONFIG_FOLDER.rglob("*.yaml")):
+        found.update(path.relative_to(CONFIG_FOLDER).as_posix().encode() + b"\0")
+        found.update(path.read_bytes() + b"\0")
+    with contextlib.suppress(PackageNotFoundError):
+        found.update(version("moldsim").encode())
+    return found.hexdigest()
+
+
+def fingerprint(overrides: Combination) -> str:
+    """Return what identifies a run without composing it: its overrides and all of conf/.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        Of the run, ``hydra.*`` left out, in any order.
+    """
+    text = "\0".join([_configuration_hash(), *sorted(overrides)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def mark_finished(folder: Path, overrides: Combination) -> None:
+    """Note in a finished run's folder what it was, for `is_marked`."""
+    path = folder / MARK
+    path.parent.mkdir(exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps({"fingerprint": fingerprint(overrides)}), encoding="utf-8")
+    partial.replace(path)
+
+
+def is_marked(folder: Path, overrides: Combination) -> bool:
+    """Return whether this very run is finished in a folder, without composing it."""
+    from sim.results.artefacts import is_finished
+
+    try:
+        content = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(content.get("fingerprint") == fingerprint(overrides)) and is_finished(folder)
+
+
+def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:
+    """Return what Hydra calls ``hydra.job.override_dirname``.
+
+    Examples
+    --------
+    >>> override_dirname(["seed=2", "policy=sa", "sim.progress=true"], ["sim.progress"])
+    'policy=sa,seed=2'
+    """
+    kept = [o for o in overrides if re.split("[=@]", o.lstrip("+~"))[0] not in excluded]
+    return ",".join(sorted(kept))
+
+
+def samples_to_validate(combinations: Sequence[Combination]) -> list[list[str]]:
+    """Return few combinations that have each of the first values of every key once.
+
+    Examples
+    --------
+    >>> samples_to_validate([["a=1", "b=1"], ["a=1", "b=2"], ["a=2", "b=1"], ["a=2", "b=2"]])
+    [['a=1', 'b=1'], ['a=2', 'b=1'], ['a=1', 'b=2']]
+    """
+    if not combinations:
+        return []
+    first = list(combinations[0])
+    samples = [first]
+    for place in range(len(first)):
+        values = list(dict.fromkeys(combination[place] for combination in combinations))
+        for value in values[1:VALIDATED]:
+            samples.append([*first[:place], value, *first[place + 1 :]])
+    return samples
+
+
+def batch_size(launcher: str) -> int:
+    """Return how many jobs may be handed to a launcher at once."""
+    return slurm_array_size() if "slurm" in launcher.lower() else BATCH
+
+
+def slurm_array_size() -> int:
+    """Return how many jobs an array may have, as this site's Slurm says."""
+    command = shutil.which("scontrol")
+    if command is None:
+        return SLURM_ARRAY
+    try:
+        shown = subprocess.run(
+            [command, "show", "config"], capture_output=True, text=True, timeout=20, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return SLURM_ARRAY
+    limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", shown, re.MULTILINE)
+    return max(int(limit[1]) - 1, 1) if limit else SLURM_ARRAY
+
+
+class Sweep:
+    """All runs of a multirun.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``hydra.sweep.dir``.
+    hydra : mapping
+        The ``hydra`` part of the configuration, not resolved.
+    combinations : sequence of sequences of str
+        The overrides of each run.
+    launch : callable
+        Carries out some runs; gets their overrides and the number of the first.
+    runs_per_job : int
+        Runs that share a job of the launcher's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        hydra: Mapping[str, Any],
+        combinations: Sequence[Combination],
+        launch: Launch,
+        runs_per_job: int = 1,
+    ) -> None:
+        self.folder = folder
+        self.launcher = str(hydra["launcher"].get("_target_", ""))
+        self.launch = launch
+        self.runs_per_job = runs_per_job
+        self.known = hydra["sweep"]["subdir"] == SUBDIR and not hydra.get("searchpath")
+        self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
+        self.combinations = combinations
+        self.next = 0
+
+    def place(self, combination: Combination) -> Path:
+        """Return the folder of a run."""
+        return self.folder / folder_name(override_dirname(combination, self.excluded))
+
+    def run(self, most: int | None) -> None:
+        """Carry out what is not finished, in parts of at most so many runs."""
+        left = [c for c in self.combinations if not (self.known and self.finished(c))]
+        done = len(self.combinations) - len(left)
+        if done:
+            logger.warning("%d of %d runs are finished already", done, len(self.combinations))
+        size = most or self.runs_per_job * batch_size(self.launcher)
+        places = [self.place(c) for c in left] if self.known else []
+        with SweepProgress(self.folder, places, done):
+            for begin in range(0, len(left), size):
+                self._carry_out(left[begin : begin + size])
+
+    def finished(self, combination: Combination) -> bool:
+        """Return whether a run is finished with this configuration."""
+        return is_marked(self.place(combination), combination)
+
+    def _carry_out(self, batch: Sequence[Combination]) -> None:
+        """Launch runs; if that breaks, halve what is left until the culprit stands alone."""
+        try:
+            self.launch(batch, self.next)
+        except Exception as error:  # a launcher passes on whatever its workers died of
+            if not self.known:
+                raise
+            self._go_on(batch, error)
+        else:
+            self.next += len(batch)
+
+    def _go_on(self, batch: Sequence[Combination], error: Exception) -> None:
+        from sim.results.artefacts import FAILURE, write_failure
+
+        logger.info("a part of the sweep broke", exc_info=True)
+        left = [c for c in batch if not self.finished(c) and not (self.place(c) / FAILURE).exists()]
+        if len(left) == 1 and len(batch) == 1:
+            words = " ".join(str(error).split())
+            write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
+            return
+        middle = (len(left) + 1) // 2
+        for part in (left[:middle], left[middle:]):
+            if part:
+                self._carry_out(part)

@@ -1,0 +1,189 @@
+"""The plan of the house: how many rooms a package has, how they lean on each other, how large.
+
+Nodes of a package are its direct children, modules and folders; edges are imports between
+them, late ones too. A change that adds a node says so here, in the commit that adds it.
+"""
+
+import ast
+from collections import defaultdict
+
+import pytest
+
+from tests.contract.test_architecture import MODULES, PACKAGES, ROOT, module_name, within
+
+pytestmark = pytest.mark.fast
+
+PATHS = {
+    module_name(path): path
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+FOLDERS = {name for name, path in PATHS.items() if path.name == "__init__.py"}
+LIMITS = {"sim": (25, 70, 10), "predictors": (20, 62, 9), "workloads": (12, 36, 7)}
+"""For each package at most so many nodes, edges, and nodes on the longest path."""
+SAME_EVERYWHERE = {"base", "grades", "none"}
+"""Names that mean one thing in every room: its base, its grades, and nothing to do."""
+
+
+def resolved(name):
+    """Return the module of the project that an import names, or None."""
+    while name and name not in PATHS:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+IMPORTS = {
+    module: {found for name, _ in names if (found := resolved(name)) and found != module}
+    for module, names in MODULES.items()
+}
+
+
+def node(module):
+    return ".".join(module.split(".")[:2])
+
+
+def nodes(package):
+    return {node(module) for module in within(package) if "." in module}
+
+
+def arrows(package):
+    """Return the nodes that each node of a package imports."""
+    found = defaultdict(set)
+    for module in within(package):
+        for other in IMPORTS[module]:
+            ends = node(module), node(other)
+            if len(set(ends)) == 2 and all(end in nodes(package) for end in ends):
+                found[ends[0]].add(ends[1])
+    return found
+
+
+def longest_path(graph):
+    """Return the number of nodes on the longest path; a cycle is an error."""
+    lengths, under_way = {}, []
+
+    def length(place):
+        assert place not in under_way, f"a cycle: {[*under_way, place]}"
+        if place not in lengths:
+            under_way.append(place)
+            lengths[place] = 1 + max((length(other) for other in graph.get(place, ())), default=0)
+            under_way.pop()
+        return lengths[place]
+
+    return max(length(place) for place in list(graph))
+
+
+@pytest.mark.parametrize("package", LIMITS)
+def test_a_package_has_few_rooms_and_few_arrows(package):
+    most_nodes, most_edges, most_steps = LIMITS[package]
+    graph = arrows(package)
+    assert len(nodes(package)) <= most_nodes
+    assert sum(map(len, graph.values())) <= most_edges
+    assert longest_path(graph) <= most_steps
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert longest_path(IMPORTS) > 1
+
+
+def test_no_folder_holds_more_than_15_modules():
+    held = defaultdict(int)
+    for module in set(PATHS) - FOLDERS:
+        held[module.rpartition(".")[0]] += 1
+    assert {folder: number for folder, number in held.items() if number > 15} == {}
+
+
+def test_a_name_means_one_thing_in_a_package():
+    for package in LIMITS:
+        meanings = defaultdict(set)
+        for module in within(package) - FOLDERS:
+            meanings[module.rpartition(".")[2]].add(module)
+        twins = {name: found for name, found in meanings.items() if len(found) > 1}
+        assert set(twins) <= SAME_EVERYWHERE, twins
+
+
+def test_packages_hide_no_import():
+    """Only the three packages themselves hand on what stands in their rooms."""
+    for folder in FOLDERS:
+        if folder not in PACKAGES:
+            assert IMPORTS[folder] == set(), folder
+
+
+UNTIL_THE_CORE_OF_SPEED = {
+    "predictors.under_load.forecast_kernel",
+    "sim.background.kernels",
+    "sim.engine.engine",
+    "sim.evolving.engine_with_failures",
+    "sim.evolving.stages",
+    "sim.policies.backfill.easy",
+    "sim.policies.molding.choice",
+    "sim.state.availability",
+    "sim.state.view",
+}
+"""Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
+MOST_SINGLE = 43
+"""Modules that one other module alone imports; presets that name a class of theirs are users."""
+
+
+def functions(path):
+    return [
+        one
+        for one in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def parameters(function):
+    taken = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [one.arg for one in taken if one.arg not in ("self", "cls")]
+
+
+def body_lines(function):
+    rest = function.body[1:] if ast.get_docstring(function) else function.body
+    return function.end_lineno - rest[0].lineno + 1 if rest else 0
+
+
+def test_no_function_takes_more_than_8_parameters():
+    """Constructors may: theirs are configuration keys."""
+    found = {
+        f"{module}.{one.name}": len(parameters(one))
+        for module, path in PATHS.items()
+        if module not in UNTIL_THE_CORE_OF_SPEED
+        for one in functions(path)
+        if one.name != "__init__" and len(parameters(one)) > 8
+    }
+    assert found == {}
+
+
+def test_no_body_is_longer_than_60_lines():
+    found = {
+        f"{module}.{one.name}": body_lines(one)
+        for module, path in PATHS.items()
+        for one in functions(path)
+        if body_lines(one) > 60
+    }
+    assert found == {}
+
+
+def test_modules_have_fewer_than_400_lines():
+    found = {
+        module: lines
+        for module, path in PATHS.items()
+        if module not in UNTIL_THE_CORE_OF_SPEED
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) >= 400
+    }
+    assert found == {}
+
+
+def test_few_modules_serve_one_other_alone():
+    users = defaultdict(set)
+    for module, imports in IMPORTS.items():
+        for other in imports:
+            users[other].add(module)
+    for preset in (ROOT / "conf").rglob("*.yaml"):
+        for line in preset.read_text(encoding="utf-8").splitlines():
+            if "_target_:" in line and (named := resolved(line.split("_target_:")[1].split()[0])):
+                users[named].add(preset)
+    single = [
+        m for m, by in users.items() if len(by) == 1 and by <= set(PATHS) and m not in FOLDERS
+    ]
+    assert len(single) <= MOST_SINGLE, sorted(single)

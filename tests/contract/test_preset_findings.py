@@ -1,0 +1,160 @@
+"""What the pages of results say of presets, at toy size: the signs, not the sizes."""
+
+import numpy as np
+import pytest
+
+from predictors.in_loop.user_estimate import UserEstimate
+from scripts.composing import composed
+from sim.engine.engine import Setup, simulate
+from sim.policies.allocation.queue_time import predicted_end
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.order import FirstComeFirstServed
+from sim.results.metrics import summarise
+from sim.simulation.scene import play, set_scene
+
+
+def played(preset, *overrides, replication=0):
+    """Return the outcome of a preset with some values."""
+    config = composed(f"experiment={preset}", *overrides)
+    return play(config, config, set_scene(config, replication)).outcome
+
+
+def figures(preset, *overrides, replication=0):
+    return summarise(played(preset, *overrides, replication=replication))
+
+
+def response(*asked, replication=0):
+    return figures(*asked, replication=replication)["mean_response_time"]
+
+
+def ratios(preset, policies, load, jobs, replications=5):
+    """Return geometric means of mean responses over the first policy's, on the same jobs."""
+    toy = [f"workload.jobs={jobs}", f"workload.load={load}"]
+    if preset != "molding_of_downey":
+        toy.append("workload.types=all")  # Lublin's model as published
+    found = np.array(
+        [
+            [response(preset, f"policy={policy}", *toy, replication=k) for policy in policies]
+            for k in range(replications)
+        ]
+    )
+    return np.exp(np.log(found[:, 1:] / found[:, :1]).mean(axis=0)).tolist()
+
+
+@pytest.mark.parametrize("load", ["0.8", "0.95"])
+def test_iterative_before_fair_share_before_sa_on_one_menu(load):
+    fair, iterative = ratios("whole_queue", ["sa", "fair_share", "iterative"], load, 500)
+    assert fair < 0.95
+    assert iterative < 0.95 * fair
+
+
+def test_rules_that_look_at_the_load_beat_fixed_sizes():
+    assert max(ratios("molding_by_load", ["easy", "sa", "scojo_p"], "0.8", 300)) < 0.7
+
+
+def test_the_order_of_sa_and_scojo_p_turns_with_the_load_on_downeys_workload():
+    (light,) = ratios("molding_of_downey", ["sa", "scojo_p"], "0.5", 300)
+    (heavy,) = ratios("molding_of_downey", ["sa", "scojo_p"], "0.9", 1000)
+    assert heavy < 0.95
+    assert light > 1.03
+
+
+def test_calibration_is_charged_and_gives_curves_from_the_start():
+    toy = ("workload.jobs=120", "workload.applications=4", "workload.load=0.8", "policy=sa")
+    free, charged = (figures("explore", *toy, f"predictor.calibration={k}") for k in (0, 3))
+    assert charged["calibration_area"] > free["calibration_area"] == 0
+    assert charged["share_fitted_starts"] > free["share_fitted_starts"]
+
+
+BURSTS = ("cluster/cpu=bursty", "cluster.cpu.loaded=[1800,43200]", "cluster.cpu.free=[15756,47268]")
+
+
+def test_naming_fast_processors_shortens_the_typical_job():
+    toy = ("workload.jobs=40", "workload.applications=4", "predictor=oracle", *BURSTS)
+    logs = []
+    for seed in (1, 2, 3):
+        easy, fastest = (
+            played("shared_load", *toy, f"policy={policy}", f"cluster.belief={belief}",
+                   "cluster.network.at_once=[0,3]", f"seed={seed}").tables.jobs
+            for policy, belief in (("easy", "mean"), ("easy_fastest", "oracle"))
+        )  # fmt: skip
+        assert fastest["believed_runtime"].to_numpy() == pytest.approx(fastest["runtime"])
+        logs.append(np.log(fastest["response_time"] / easy["response_time"]).mean())
+    assert np.mean(logs) < 0
+
+
+def test_a_job_that_stops_in_time_loses_less_than_one_that_is_killed():
+    lost = {}
+    for stop in ("true", "false"):
+        asked = ("workload.jobs=40", f"evolving.stop_in_time={stop}")
+        runs = [played("walltime", *asked, f"seed={seed}").tables.jobs for seed in (1, 2)]
+        parts = ["lost_work", "checkpoint_overhead", "restart_overhead"]
+        lost[stop] = sum(float(jobs[parts].to_numpy().sum()) for jobs in runs)
+    assert lost["true"] < 0.5 * lost["false"]
+
+
+def test_jobs_that_outgrow_their_memory_end_sooner_where_they_get_more_processors():
+    few = ("workload.jobs=40", "workload.load=0.1")  # so few that hardly one waits for another
+    refused, granted = (
+        figures("more_processors", *few, f"policy/grants={grants}") for grants in ("none", "defer")
+    )
+    assert refused["requests_granted"] == 0
+    assert granted["requests_granted"] > 0.5 * granted["requests"]
+    assert granted["mean_response_time"] < 0.8 * refused["mean_response_time"]
+
+
+def test_jobs_that_get_a_longer_limit_stop_less_often():
+    silent, asking = (
+        figures("longer_limits", "workload.jobs=40", *asked)
+        for asked in (["evolving.asks.walltime=false"], ["policy/grants=defer"])
+    )
+    assert asking["restarts"] < silent["restarts"]
+    assert asking["requests_granted"] > 0.5 * asking["requests"]
+
+
+class BlockedHeads(StrictScheduler):
+    """First come first served; notes how long each blocked head is predicted to wait."""
+
+    longest = 163_000.0
+
+    def __init__(self, view):
+        super().__init__(view, FirstComeFirstServed(), Request())
+        self.noted = {}
+
+    def look(self):
+        decisions = super().look()
+        view, queue = self.view, self.queue
+        if queue.waiting and (job := queue.job.item(queue.head())) not in self.noted:
+            runs = [(r.processors, view.now - r.start) for r in view.running.values()]
+            runs += [(one.processors, 0.0) for one in decisions]
+            held, age = np.array(runs).T
+            free = view.free - sum(one.processors for one in decisions)
+            needed = queue.processors.item(queue.head()) - free
+            self.noted[job] = (view.now, self.predicted(held, np.maximum(age, 1.0), needed))
+        return decisions
+
+    def predicted(self, held, age, needed):
+        """Return the mean of the wait by the ages of running jobs (predictor B), seconds."""
+        runs = np.array([held, age, np.log(self.longest / age)])
+        return predicted_end(runs, needed, self.longest, False, 0.0, 0.0, np.inf)[1]
+
+
+class Noting:
+    """A policy that keeps its scheduler."""
+
+    def begin(self, view):
+        self.scheduler = BlockedHeads(view)
+        return self.scheduler
+
+
+def test_queue_times_predicted_from_ages_correlate_with_actual_ones():
+    found = []
+    for seed in (1, 2):
+        config = composed("experiment=queue_time_prediction", "workload.jobs=500", f"seed={seed}")
+        scene, policy = set_scene(config, 0), Noting()
+        records = simulate(Setup(scene.trace, scene.truth, policy, UserEstimate(), scene.machine))
+        noted = policy.scheduler.noted
+        waits = [records.start_time[job] - since for job, (since, _) in noted.items()]
+        found.append(np.corrcoef(waits, [guess for _, guess in noted.values()])[0, 1])
+    assert np.mean(found) > 0.3

@@ -1,0 +1,1 @@
+"""Cycles and phases of evolving jobs."""

@@ -1,0 +1,1 @@
+"""Recorded workloads: readers of SWF, sacct, Batsim and the archive, cleaning, description."""

@@ -1,0 +1,359 @@
+"""The logs of the Parallel Workloads Archive by name, fetched on first use.
+
+Users of a log are asked to acknowledge whoever provided it, named on its page,
+and the archive: Feitelson, Tsafrir & Krakov, "Experience with using the
+Parallel Workloads Archive", JPDC 74(10), 2014.
+"""
+
+import contextlib
+import difflib
+import gzip
+import http.client
+import logging
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from workloads.errors import WorkloadError
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes that are there and the bytes of the whole, where known."""
+
+BASE_URL = "https://www.cs.huji.ac.il/labs/parallel/workload"
+
+
+class ArchiveLog(NamedTuple):
+    """One log of the archive, in the version that the archive recommends.
+
+    Attributes
+    ----------
+    name : str
+        What ``workload.name`` says.
+    folder, file : str
+        Where it lies below the archive's address.
+    """
+
+    name: str
+    folder: str
+    file: str
+
+
+LOGS = tuple(
+    ArchiveLog(*row)
+    for row in (
+        ("ANL-Intrepid", "l_anl_int", "ANL-Intrepid-2009-1.swf.gz"),
+        ("CEA-Curie", "l_cea_curie", "CEA-Curie-2011-2.1-cln.swf.gz"),
+        ("CIEMAT-Euler", "l_ciemat_euler", "CIEMAT-Euler-2008-1.swf.gz"),
+        ("CTC-SP2", "l_ctc_sp2", "CTC-SP2-1996-3.1-cln.swf.gz"),
+        ("CTC-SP2-1995", "l_ctc_sp2", "CTC-SP2-1995-2.swf.gz"),
+        ("DAS2-fs0", "l_das2", "DAS2-fs0-2003-1.swf.gz"),
+        ("DAS2-fs1", "l_das2", "DAS2-fs1-2003-1.swf.gz"),
+        ("DAS2-fs2", "l_das2", "DAS2-fs2-2003-1.swf.gz"),
+        ("DAS2-fs3", "l_das2", "DAS2-fs3-2003-1.swf.gz"),
+        ("DAS2-fs4", "l_das2", "DAS2-fs4-2003-1.swf.gz"),
+        ("HPC2N", "l_hpc2n", "HPC2N-2002-2.2-cln.swf.gz"),
+        ("Intel-NetbatchA", "l_intel_netbatch", "Intel-NetbatchA-2012-1.swf.gz"),
+        ("Intel-NetbatchB", "l_intel_netbatch", "Intel-NetbatchB-2012-1.swf.gz"),
+        ("Intel-NetbatchC", "l_intel_netbatch", "Intel-NetbatchC-2012-1.swf.gz"),
+        ("Intel-NetbatchD", "l_intel_netbatch", "Intel-NetbatchD-2012-1.swf.gz"),
+        ("KIT-FH2", "l_kit_fh2", "KIT-FH2-2016-1.swf.gz"),
+        ("KTH-SP2", "l_kth_sp2", "KTH-SP2-1996-2.1-cln.swf.gz"),
+        ("LANL-CM5", "l_lanl_cm5", "LANL-CM5-1994-4.1-cln.swf.gz"),
+        ("LANL-O2K", "l_lanl_o2k", "LANL-O2K-1999-2.swf.gz"),
+        ("LCG", "l_lcg", "LCG-2005-1.swf.gz"),
+        ("LLNL-Atlas", "l_llnl_atlas", "LLNL-Atlas-2006-2.1-cln.swf.gz"),
+        ("LLNL-T3D", "l_llnl_t3d", "LLNL-T3D-1996-2.swf.gz"),
+        ("LLNL-Thunder", "l_llnl_thunder", "LLNL-Thunder-2007-1.1-cln.swf.gz"),
+        ("LLNL-uBGL", "l_llnl_ubgl", "LLNL-uBGL-2006-2.swf.gz"),
+        ("LPC-EGEE", "l_lpc", "LPC-EGEE-2004-1.2-cln.swf.gz"),
+        ("MetaCentrum", "l_metacentrum", "METACENTRUM-2009-2.swf.gz"),
+        ("MetaCentrum-2013", "l_metacentrum2", "METACENTRUM-2013-3.swf.gz"),
+        ("NASA-iPSC", "l_nasa_ipsc", "NASA-iPSC-1993-3.1-cln.swf.gz"),
+        ("OSC-Cluster", "l_osc", "OSC-Clust-2000-3.1-cln.swf.gz"),
+        ("PIK-IPLEX", "l_pik_iplex", "PIK-IPLEX-2009-1.swf.gz"),
+        ("RICC", "l_ricc", "RICC-2010-2.swf.gz"),
+        ("Sandia-Ross", "l_sandia_ross", "Sandia-Ross-2001-1.1-cln.swf.gz"),
+        ("SDSC-BLUE", "l_sdsc_blue", "SDSC-BLUE-2000-4.2-cln.swf.gz"),
+        ("SDSC-DataStar", "l_sdsc_ds", "SDSC-DS-2004-2.1-cln.swf.gz"),
+        ("SDSC-Paragon-1995", "l_sdsc_par", "SDSC-Par-1995-3.1-cln.swf.gz"),
+        ("SDSC-Paragon-1996", "l_sdsc_par", "SDSC-Par-1996-3.1-cln.swf.gz"),
+        ("SDSC-SP2", "l_sdsc_sp2", "SDSC-SP2-1998-4.2-cln.swf.gz"),
+        ("SHARCNET", "l_sharcnet", "SHARCNET-2005-2.swf.gz"),
+        ("SHARCNET-Whale", "l_sharcnet", "SHARCNET-Whale-2006-2.swf.gz"),
+        ("UniLu-Gaia", "l_unilu_gaia", "UniLu-Gaia-2014-2.swf.gz"),
+    )
+)
+"""The archive's logs; cleaned versions where the archive has one."""
+
+
+def find_log(name: str) -> ArchiveLog:
+    """Return the log of that name, or of that file name; case does not matter.
+
+    Raises
+    ------
+    WorkloadError
+        If there is none; the message names the closest ones.
+
+    Examples
+    --------
+    >>> find_log("sdsc-sp2").file
+    'SDSC-SP2-1998-4.2-cln.swf.gz'
+    """
+    wanted = str(name).lower()
+    for log in LOGS:
+        stem = log.file.lower().removesuffix(".gz")
+        if wanted in (log.name.lower(), stem, f"{stem}.gz", stem.removesuffix(".swf")):
+            return log
+    names = {log.name.lower(): log.name for log in LOGS}
+    near = [names[match] for match in difflib.get_close_matches(wanted, names, n=3, cutoff=0.4)]
+    raise WorkloadError(
+        f"workload.name={name}: the archive has no such log; "
+        f"{'did you mean ' + ' or '.join(near) + '? ' if near else ''}"
+        f"There are {', '.join(log.name for log in LOGS)}"
+    )
+
+
+def fetch_log(
+    name: str,
+    cache: str | os.PathLike[str] | None = None,
+    url: str | None = None,
+    progress: Progress | None = None,
+    attempts: int = 3,
+    timeout: float = 30.0,
+) -> Path:
+    """Return the path of a log in the cache, fetching it where it is not there yet.
+
+    Parameters
+    ----------
+    name : str
+        As for `find_log`.
+    cache : path-like, optional
+        The cache's folder; by default ``MOLDSIM_CACHE``, else the user's cache.
+    url : str, optional
+        The archive's address; by default ``MOLDSIM_ARCHIVE_URL``, else `BASE_URL`.
+    progress : callable, optional
+        Called with the bytes that are there and those of the whole file.
+    attempts, timeout
+        How often to try, and how many seconds to wait for the server's next bytes.
+
+    Raises
+    ------
+    WorkloadError
+        If the log cannot be had; the message is one line and names its page.
+    """
+    log = find_log(name)
+    folder = cache_folder() / "archive" if cache is None else Path(cache).expanduser()
+    target = folder / log.file
+    if target.exists():
+        return target
+    base = (url or os.environ.get("MOLDSIM_ARCHIVE_URL") or BASE_URL).rstrip("/")
+    try:
+        fetch(f"{base}/{log.folder}/{log.file}", target, progress, attempts, timeout)
+    except WorkloadError as error:
+        raise WorkloadError(
+            f"{error}; the log {log.name} lives at {BASE_URL}/{log.folder}/index.html: fetch it "
+            f"by hand and use workload=swf workload.path=FILE, or put it into {folder}"
+        ) from None
+    return target
+
+
+@contextlib.contextmanager
+def terminal_progress(title: str) -> Iterator[Progress | None]:
+    """Show a progress bar of bytes on a terminal; yield None where there is none."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Bars(*columns, TransferSpeedColumn(), console=Console(stderr=True)) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda there, total: bars.update(task, completed=there, total=total)
+
+
+# Fetching: resumed after a broken transfer, checked, never half-stored
+
+_BLOCK = 1 << 16
+
+
+class _Broken(Exception):
+    """A transfer that may go better next time."""
+
+
+class _Refused(Exception):
+    """A transfer that will not."""
+
+
+def fetch(
+    url: str,
+    target: Path,
+    progress: Progress | None = None,
+    attempts: int = 3,
+    timeout: float = 30.0,
+) -> None:
+    """Fetch `url` to `target`; the name appears only when the file is whole and checked.
+
+    What has arrived of a broken transfer stays beside it as ``NAME.part`` and is
+    taken up again, by this call or a later one. A gzip file is unpacked once to
+    check it.
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be had; the message says why, in one line.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(target):
+            if not target.exists():
+                _fetch(url, target, progress, attempts, timeout)
+    except OSError as error:
+        raise WorkloadError(f"{target}: cannot be stored: {error.strerror or error}") from None
+
+
+def _fetch(
+    url: str, target: Path, progress: Progress | None, attempts: int, timeout: float
+) -> None:
+    part = target.with_name(target.name + ".part")
+    reason = ""
+    for attempt in range(1, attempts + 1):
+        resumed = part.exists()
+        try:
+            _transfer(url, part, progress, timeout)
+            if target.name.endswith(".gz"):
+                _check_whole(part)
+        except _Broken as error:
+            reason = str(error)
+            _log.info("%s: %s (attempt %d of %d)", url, reason, attempt, attempts)
+        except _Refused as error:
+            part.unlink(missing_ok=True)
+            _validator(part).unlink(missing_ok=True)
+            reason = str(error)
+            if not resumed:
+                break  # it came in one piece, so it is what the server has
+        else:
+            part.replace(target)
+            _validator(part).unlink(missing_ok=True)
+            return
+    raise WorkloadError(f"{url} cannot be fetched: {reason}")
+
+
+def _transfer(url: str, part: Path, progress: Progress | None, timeout: float) -> None:
+    """Append to `part` what it lacks, or begin anew where the server's file changed."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+        with contextlib.suppress(FileNotFoundError):
+            request.add_header("If-Range", _validator(part).read_text())
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            start, total = _extent(response, have)
+            _remember(response, part)
+            with part.open("ab" if start else "wb") as stream:
+                _copy(response, stream.write, start, total, progress)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416:
+            part.unlink()  # longer than the server's file: begin anew
+            raise _Broken("the server's file is shorter than what was kept") from None
+        refused = error.code < 500 and error.code not in (408, 429)
+        problem = f"the server answers {error.code} {error.reason}"
+        raise (_Refused(problem) if refused else _Broken(problem)) from None
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        raise _Broken(_reason(error)) from None
+
+
+def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
+    """Return where the response's bytes begin in the file, and the file's size."""
+    length = response.headers.get("Content-Length")
+    if response.status != 206:
+        return 0, int(length) if length else None
+    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+    if not match or int(match[1]) != have:
+        raise _Refused("the server answers another part of the file than was asked for")
+    return have, int(match[2]) if match[2] != "*" else None
+
+
+def _copy(
+    response: http.client.HTTPResponse,
+    write: Callable[[bytes], int],
+    start: int,
+    total: int | None,
+    progress: Progress | None,
+) -> None:
+    there = start
+    while block := response.read(_BLOCK):
+        write(block)
+        there += len(block)
+        if progress:
+            progress(there, total)
+    if total is not None and there < total:
+        raise _Broken(f"the transfer broke off after {there} of {total} bytes")
+
+
+def _check_whole(part: Path) -> None:
+    """Refuse what does not unpack as gzip to its end."""
+    try:
+        with gzip.open(part) as stream:
+            while stream.read(_BLOCK * 16):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        raise _Refused(f"what arrived is no whole gzip file ({error})") from None
+
+
+def _remember(response: http.client.HTTPResponse, part: Path) -> None:
+    """Keep what identifies the server's file, so that a later part fits this one."""
+    tag = response.headers.get("ETag", "")
+    mark = tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified")
+    if mark:
+        _validator(part).write_text(mark)
+    else:
+        _validator(part).unlink(missing_ok=True)
+
+
+def _validator(part: Path) -> Path:
+    return part.with_name(part.name + ".version")
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, http.client.IncompleteRead):
+        return f"the transfer broke off after {len(cause.partial)} more bytes"
+    return str(cause) or type(cause).__name__
+
+
+@contextlib.contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Let one process at a time fetch a file, where the system has locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with target.with_name(f".{target.name}.lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def cache_folder() -> Path:
+    """Return where fetched logs are kept: ``MOLDSIM_CACHE``, else the platform's place."""
+    if named := os.environ.get("MOLDSIM_CACHE"):
+        return Path(named).expanduser()
+    if os.name == "nt":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif os.uname().sysname == "Darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "moldsim"

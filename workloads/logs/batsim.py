@@ -1,0 +1,236 @@
+"""Workloads of Batsim in JSON: jobs and the profiles that say what they do.
+
+References
+----------
+Batsim's documentation, "Workload" and "Profiles"; Dutot et al., "Batsim: a
+realistic language-independent resources and jobs management systems simulator",
+JSSPP 2016.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from workloads.base import Trace
+from workloads.errors import WorkloadError
+from workloads.limits import is_number
+from workloads.logs.swf import Comment, SwfLog
+from workloads.logs.swf_text import FIELDS, pack, unpack
+
+Communication = Literal["error", "ignore"]
+
+
+def check_batsim(speed: object, communication: object) -> None:
+    """Refuse what `read_batsim` does not take.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the key, and what is accepted.
+    """
+    if speed is not None and not (is_number(speed) and speed > 0):
+        raise WorkloadError(f"workload.speed={speed}: must be positive, or null")
+    if communication not in ("error", "ignore"):
+        raise WorkloadError(f"workload.communication={communication}: must be error or ignore")
+
+
+def read_batsim(
+    path: str | os.PathLike[str],
+    speed: float | None = None,
+    communication: Communication = "error",
+) -> SwfLog:
+    """Read a workload of Batsim as a log of jobs that have not been scheduled.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain or gzip-compressed JSON.
+    speed : float, optional
+        Floating-point operations per second of a processor, for profiles that
+        state work instead of time.
+    communication : str
+        What to do with profiles that send bytes: how long that takes depends on
+        a network, which is not simulated. ``error`` refuses, ``ignore`` counts
+        their computation alone.
+
+    Raises
+    ------
+    WorkloadError
+        If the file is no such workload; the message names job, profile and field.
+    """
+    check_batsim(speed, communication)
+    file = Path(path).expanduser()
+    stored, text = unpack(file, "a Batsim workload", "jobs and profiles")
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise WorkloadError(f"{file}: not JSON: {error}") from None
+    except RecursionError:
+        raise WorkloadError(f"{file}: not a workload: nested too deeply") from None
+    if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
+        raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
+    profiles = _Profiles(content.get("profiles") or {}, speed, communication, file)
+    rows = [_row(job, place, profiles, file) for place, job in enumerate(content["jobs"])]
+    table = pd.DataFrame(rows, columns=list(FIELDS)).fillna(-1)
+    table["job_number"] = _numbers(content["jobs"])
+    machine = content.get("nb_res")
+    comments = (Comment(0, f"; MaxProcs: {machine}"),) if machine is not None else ()
+    return SwfLog(table, comments, file.name, hashlib.sha256(stored).hexdigest())
+
+
+def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
+    """Write a trace as a workload of Batsim: one ``delay`` profile for each runtime.
+
+    Parameters
+    ----------
+    path : path-like
+        Compressed where the name ends in ``.gz``.
+    trace : Trace
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be written.
+    """
+    jobs = trace.jobs
+    names = [f"delay_{runtime!r}" for runtime in map(float, jobs["reference_runtime"])]
+    rows = zip(
+        jobs["job_id"].tolist(),
+        jobs["submit_time"].tolist(),
+        jobs["requested_time"].tolist(),
+        jobs["requested_processors"].tolist(),
+        names,
+        strict=True,
+    )
+    keys = ("id", "subtime", "walltime", "res", "profile")
+    content = {
+        "nb_res": trace.processors or int(jobs["requested_processors"].max()),
+        "jobs": [dict(zip(keys, (str(row[0]), *row[1:]), strict=True)) for row in rows],
+        "profiles": {
+            name: {"type": "delay", "delay": float(name.removeprefix("delay_"))}
+            for name in dict.fromkeys(names)
+        },
+    }
+    pack(Path(path).expanduser(), (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _row(job: Any, place: int, profiles: "_Profiles", file: Path) -> dict[str, float]:
+    where = f"{file}: job {job.get('id', place) if isinstance(job, dict) else place}"
+    if not isinstance(job, dict):
+        raise WorkloadError(f"{where}: is no object")
+    missing = [key for key in ("id", "subtime", "res", "profile") if key not in job]
+    if missing:
+        raise WorkloadError(f"{where}: lacks {', '.join(missing)}")
+    for key in ("subtime", "res", "walltime"):
+        if key in job and not is_number(job[key]):
+            raise WorkloadError(f"{where}: {key}={job[key]!r} is not a number")
+    return {
+        "submit_time": job["subtime"],
+        "run_time": profiles.runtime(str(job["profile"]), float(job["res"]), where),
+        "requested_processors": job["res"],
+        "allocated_processors": job["res"],
+        "requested_time": job.get("walltime", -1),
+    }
+
+
+def _numbers(jobs: list[dict[str, Any]]) -> np.ndarray:
+    """Return the jobs' own numbers (``w0!17`` is 17) where all have one, else their places."""
+    last = [str(job["id"]).rpartition("!")[2] for job in jobs]
+    if all(text.isdecimal() for text in last) and len(set(last)) == len(last):
+        return np.array(last, dtype=np.int64)
+    return np.arange(1, len(jobs) + 1)
+
+
+class _Profiles:
+    """How long each profile runs."""
+
+    def __init__(
+        self, profiles: Any, speed: float | None, communication: Communication, file: Path
+    ) -> None:
+        if not isinstance(profiles, dict):
+            raise WorkloadError(f"{file}: profiles must be an object")
+        self.profiles = profiles
+        self.speed = speed
+        self.communication = communication
+
+    def runtime(self, name: str, count: float, where: str, outer: tuple[str, ...] = ()) -> float:
+        """Return the seconds that a profile takes on so many processors.
+
+        Parameters
+        ----------
+        name : str
+        count : float
+        where : str
+            The file and the job, for messages.
+        outer : tuple of str
+            The profiles that this one is a part of.
+        """
+        profile = self.profiles.get(name)
+        place = f"{where}, profile {name}"
+        if not isinstance(profile, dict) or name in outer:
+            raise WorkloadError(f"{place}: there is no such profile, or it contains itself")
+        kind = profile.get("type")
+        if kind == "delay":
+            return self._number(profile, "delay", place)
+        if kind in ("composed", "sequence", "sequential_composition"):
+            return self._composed(profile, count, where, (*outer, name))
+        if kind == "parallel":
+            return self._work(max(self._numbers(profile, "cpu", place)), profile, place)
+        if kind in ("parallel_homogeneous", "ptask_homogeneous"):
+            return self._work(self._number(profile, "cpu", place), profile, place)
+        if kind == "parallel_homogeneous_total":
+            operations = self._number(profile, "cpu", place)
+            return self._work(operations / max(count, 1.0), profile, place)
+        raise WorkloadError(
+            f"{place}: type {kind!r} depends on the platform; understood are delay, composed, "
+            "parallel, parallel_homogeneous and parallel_homogeneous_total"
+        )
+
+    def _composed(
+        self, profile: Mapping[str, Any], count: float, where: str, outer: tuple[str, ...]
+    ) -> float:
+        parts = profile.get("seq", [])
+        place = f"{where}, profile {outer[-1]}"
+        if not isinstance(parts, list):
+            raise WorkloadError(f"{place}: seq={parts!r} is not a list of profiles")
+        key = "repeat" if "repeat" in profile else "nb"
+        times = self._number(profile, key, place) if key in profile else 1.0
+        if times < 0:
+            raise WorkloadError(f"{place}: {key}={times:g} is below 0")
+        return times * sum(self.runtime(str(part), count, where, outer) for part in parts)
+
+    def _work(self, operations: float, profile: Mapping[str, Any], where: str) -> float:
+        sent = max(self._numbers(profile, "com", where)) if "com" in profile else 0.0
+        if sent > 0 and self.communication == "error":
+            raise WorkloadError(
+                f"{where}: sends bytes, whose time depends on a network; "
+                "workload.communication=ignore counts computation alone"
+            )
+        if self.speed is None:
+            raise WorkloadError(
+                f"{where}: states work, not time; give the processors' operations per second, "
+                "such as workload.speed=1e9"
+            )
+        return operations / self.speed
+
+    @staticmethod
+    def _number(profile: Mapping[str, Any], key: str, where: str) -> float:
+        value = profile.get(key)
+        if value is None or not is_number(value):
+            raise WorkloadError(f"{where}: {key}={value!r} is not a number")
+        return float(value)
+
+    @staticmethod
+    def _numbers(profile: Mapping[str, Any], key: str, where: str) -> list[float]:
+        """Return the numbers of a list, or the one number that stands there instead."""
+        value: Any = profile.get(key)
+        numbers: list[Any] = value if isinstance(value, list) else [value]
+        if not all(is_number(one) for one in numbers):
+            raise WorkloadError(f"{where}: {key}={value!r} is not a list of numbers")
+        return [float(one) for one in numbers] or [0.0]

@@ -1,0 +1,383 @@
+"""What a log holds: sizes, runtimes, load over time, users, repetition, anomalies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from workloads.base import FloatArray, IntArray
+from workloads.errors import WorkloadError
+from workloads.logs.cleaning import RULES, Cleaned, screen
+from workloads.logs.identity import identify, known_share, labels_by, measured_share, offered
+from workloads.logs.swf import SwfLog
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+DAY_SECONDS = 86400.0
+BURST_SHARE, BURST_TIMES = 0.5, 10.0
+"""A user's burst: at least so much of a day's jobs, and so many times the mean day's."""
+
+ALIKE = ("user", "requested_processors", "requested_time")
+"""What similar jobs have in common."""
+
+Figure = float | int | str | None
+Sections = Mapping[str, Mapping[str, Figure]]
+
+
+@dataclass(frozen=True)
+class Description:
+    """A log, what cleaning left of it, and its figures.
+
+    Attributes
+    ----------
+    source : str
+    processors : int
+        Of the machine: as the header says, else the widest job.
+    jobs : pandas.DataFrame
+        Columns of `workloads.base.COLUMNS`, after cleaning.
+    sections : mapping
+        Figures by section and name; times in seconds, shares plain numbers.
+    """
+
+    source: str
+    processors: int
+    jobs: pd.DataFrame
+    sections: Sections
+
+
+def describe(log: SwfLog, processors: int | None = None) -> Description:
+    """Describe a log.
+
+    Parameters
+    ----------
+    log : SwfLog
+    processors : int, optional
+        Size of the machine, where the header does not say.
+
+    Raises
+    ------
+    WorkloadError
+        If no job of the log can run.
+
+    Examples
+    --------
+    >>> from workloads.logs.swf import log_of_trace
+    >>> from workloads.models.lublin import Lublin
+    >>> from workloads.streams import Streams
+    >>> log = log_of_trace(Lublin(jobs=100, load=0.8).trace(Streams(seed=1)))
+    >>> describe(log).sections["log"]["jobs"]
+    100
+    """
+    screened = screen(log, processors)
+    cleaned = screened.take(0, None)
+    jobs = cleaned.jobs
+    if jobs.empty:
+        raise WorkloadError(f"{log.source}: none of {len(log.jobs)} jobs can run")
+    machine = processors or cleaned.processors or 1
+    sections = {
+        "log": _whole(log, jobs, machine),
+        "sizes": _sizes(jobs["requested_processors"].to_numpy(np.int64), machine),
+        "runtimes": _runtimes(jobs),
+        "load": _load(jobs, machine),
+        "users": _users(jobs),
+        "repetition": _repetition(jobs),
+        "applications": _applications(screened.recorded()),
+        "anomalies": _anomalies(log, cleaned, processors),
+    }
+    return Description(log.source, machine, jobs, sections)
+
+
+def _whole(log: SwfLog, jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
+    submit = jobs["submit_time"]
+    return {
+        "lines": len(log.jobs),
+        "jobs": len(jobs),
+        "processors": machine,
+        "first_submit": float(submit.iloc[0]),
+        "days": float(submit.iloc[-1] - submit.iloc[0]) / DAY_SECONDS,
+    }
+
+
+def _spread(values: FloatArray) -> dict[str, Figure]:
+    points = np.percentile(values, [0, 25, 50, 75, 95, 100])
+    names = ("least", "lower_quartile", "median", "upper_quartile", "p95", "greatest")
+    return {"mean": float(values.mean())} | dict(zip(names, points.tolist(), strict=True))
+
+
+def _sizes(width: IntArray, machine: int) -> dict[str, Figure]:
+    return {
+        **_spread(width.astype(float)),
+        "share_serial": float((width == 1).mean()),
+        "share_powers_of_two": float(((width & (width - 1)) == 0).mean()),
+        "share_half_machine_or_more": float((2 * width >= machine).mean()),
+        "distinct": len(np.unique(width)),
+    }
+
+
+def _runtimes(jobs: pd.DataFrame) -> dict[str, Figure]:
+    runtime = jobs["reference_runtime"].to_numpy(float)
+    asked = jobs["requested_time"].to_numpy(float)
+    known = np.isfinite(asked)
+    rank = pd.DataFrame({"width": jobs["requested_processors"], "runtime": runtime}).rank()
+    varied = (rank.nunique() > 1).all()
+    return {
+        **_spread(runtime),
+        "median_requested_time": _median(asked[known]),
+        "median_requested_over_runtime": _median((asked / runtime)[known]),
+        "share_longer_than_requested": float((runtime > asked)[known].mean())
+        if known.any()
+        else None,
+        "distinct_requested_times": len(np.unique(asked[known])),
+        "rank_correlation_with_size": float(rank.corr().to_numpy()[0, 1]) if varied else None,
+    }
+
+
+def _median(values: FloatArray) -> Figure:
+    return float(np.median(values)) if len(values) else None
+
+
+def daily_load(jobs: pd.DataFrame, machine: int) -> tuple[FloatArray, FloatArray]:
+    """Return the jobs submitted and the offered load of each day since the first submit."""
+    submit = jobs["submit_time"].to_numpy(float)
+    day = ((submit - submit[0]) // DAY_SECONDS).astype(np.int64)
+    area = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(float)
+    return (
+        np.bincount(day).astype(float),
+        np.bincount(day, area) / (machine * DAY_SECONDS),
+    )
+
+
+def _load(jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
+    submit = jobs["submit_time"].to_numpy(float)
+    span = float(submit[-1] - submit[0])
+    area = float((jobs["requested_processors"] * jobs["reference_runtime"]).sum())
+    count, load = daily_load(jobs, machine)
+    gaps = np.diff(submit)
+    return {
+        "offered": area / (machine * span) if span > 0 else None,
+        "busiest_day": float(load.max()),
+        "jobs_a_day": float(count.mean()),
+        "most_jobs_a_day": int(count.max()),
+        "median_interarrival": float(np.median(gaps)) if len(gaps) else None,
+        "longest_gap": float(gaps.max()) if len(gaps) else None,
+    }
+
+
+def _users(jobs: pd.DataFrame) -> dict[str, Figure]:
+    known = jobs[jobs["user"] >= 0]
+    if known.empty:
+        return {"known": 0}
+    area = known["requested_processors"] * known["reference_runtime"]
+    count = known["user"].value_counts(normalize=True)
+    share = area.groupby(known["user"]).sum().sort_values(ascending=False) / area.sum()
+    return {
+        "known": len(count),
+        "busiest_share_of_jobs": float(count.iloc[0]),
+        "busiest_share_of_area": float(share.iloc[0]),
+        "users_with_half_of_the_area": int((share.cumsum() < 0.5).sum()) + 1,
+    }
+
+
+def _repetition(jobs: pd.DataFrame) -> dict[str, Figure]:
+    """Return how often a similar job was seen before, and how much its runtime says.
+
+    Similar jobs have one user, size and requested time. Executable numbers stay out:
+    in many logs nearly every job has one of its own.
+    """
+    groups = jobs.groupby(list(ALIKE), sort=False, dropna=False)
+    earlier = groups.cumcount().to_numpy()
+    before = groups["reference_runtime"].shift(1).to_numpy(float)
+    seen = earlier > 0
+    ratio = np.abs(np.log(jobs["reference_runtime"].to_numpy(float)[seen] / before[seen]))
+    return {
+        "executables": int(jobs.loc[jobs["executable"] >= 0, "executable"].nunique()),
+        "classes_of_similar_jobs": groups.ngroups,
+        "share_seen_before": float(seen.mean()),
+        "share_seen_three_times_before": float((earlier >= 3).mean()),
+        "median_factor_to_the_last_similar": float(np.exp(np.median(ratio)))
+        if len(ratio)
+        else None,
+    }
+
+
+def _applications(recorded: pd.DataFrame) -> dict[str, Figure]:
+    """Return what repeats under each identity that the log has anything to say on."""
+    counts = recorded["requested_processors"].to_numpy(np.int64)
+    found: dict[str, Figure] = {"auto_takes": identify(recorded, "auto", "log")[0]}
+    for identity in offered(recorded):
+        labels = labels_by(recorded, identity)
+        found |= {
+            f"{identity}: applications": int(labels.max()) + 1,
+            f"{identity}: share seen three times before": known_share(labels),
+            f"{identity}: share seen at three counts before": measured_share(labels, counts),
+        }
+    return found
+
+
+def _anomalies(log: SwfLog, cleaned: Cleaned, given: int | None) -> dict[str, Figure]:
+    found: dict[str, Figure] = {}
+    for what, counts in (("left out", cleaned.dropped), ("repaired", cleaned.repaired)):
+        for name, count in counts.items():
+            found[f"{what}: {RULES[name].meaning}"] = count
+    days, jobs = _bursts(cleaned.jobs)
+    found["days that one user floods"] = days
+    found["jobs of floods"] = jobs
+    found["instants with more processors held than there are"] = _overfull(
+        log, given or log.machine_size()
+    )
+    return found
+
+
+def _bursts(jobs: pd.DataFrame) -> tuple[int, int]:
+    """Return days on which one user submits most jobs, far more than usual, and these jobs."""
+    known = jobs[jobs["user"] >= 0]
+    if known.empty:
+        return 0, 0
+    day = (known["submit_time"] - known["submit_time"].iloc[0]) // DAY_SECONDS
+    own = known.groupby([day, known["user"]]).size()
+    whole = known.groupby(day).size()
+    often = BURST_TIMES * len(known) / (float(day.max()) + 1.0)
+    most = own >= np.maximum(
+        BURST_SHARE * whole.reindex(own.index.get_level_values(0)).to_numpy(float), often
+    )
+    burst = own[most.to_numpy()]
+    return len(burst), int(burst.sum())
+
+
+def _overfull(log: SwfLog, machine: int | None) -> int | None:
+    """Return how often the recorded schedule holds more than the machine; None if unknown."""
+    jobs = log.jobs
+    ran = (jobs["wait_time"] >= 0) & (jobs["run_time"] > 0) & (jobs["allocated_processors"] > 0)
+    if not ran.any() or machine is None:
+        return None
+    jobs = jobs[ran]
+    begin = (jobs["submit_time"] + jobs["wait_time"]).to_numpy(float)
+    end = begin + jobs["run_time"].to_numpy(float)
+    held = jobs["allocated_processors"].to_numpy(float)
+    times, index = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    change = np.bincount(index, np.concatenate([held, -held]), len(times))
+    return int((np.cumsum(change) > machine + 1e-6).sum())
+
+
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+"""Of Okabe & Ito's palette, which the colour-blind can tell apart."""
+
+
+def _cumulative(axes: "Axes", values: FloatArray, colour: str, label: str) -> None:
+    ordered = np.sort(values)
+    share = np.arange(1, len(ordered) + 1) / len(ordered)
+    axes.step(ordered, share, where="post", color=colour, label=label)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_ylabel("share of jobs")
+
+
+def _draw_sizes(axes: "Axes", of: Description) -> None:
+    _cumulative(axes, of.jobs["requested_processors"].to_numpy(float), BLUE, "jobs")
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("processors")
+
+
+def _draw_runtimes(axes: "Axes", of: Description) -> None:
+    _cumulative(axes, of.jobs["reference_runtime"].to_numpy(float), BLUE, "runtime")
+    asked = of.jobs["requested_time"].dropna().to_numpy(float)
+    if len(asked):
+        _cumulative(axes, asked, ORANGE, "requested time")
+    axes.set_xscale("log")
+    axes.set_xlabel("time (s)")
+    axes.legend(frameon=False)
+
+
+def _draw_load(axes: "Axes", of: Description) -> None:
+    _, load = daily_load(of.jobs, of.processors)
+    axes.plot(np.arange(len(load)), load, color=BLUE, linewidth=0.7, label="day")
+    if len(load) >= 14:
+        week = np.convolve(load, np.ones(7) / 7, mode="valid")
+        axes.plot(np.arange(3, 3 + len(week)), week, color=ORANGE, label="week around it")
+    axes.axhline(1.0, color="#777777", linewidth=0.8, linestyle="--")
+    axes.set(xlabel="day since the first submit", ylabel="offered load")
+    axes.set_ylim(0.0, max(float(np.percentile(load, 98)) * 1.3, 1.1))
+    axes.legend(frameon=False)
+
+
+def _draw_arrivals(axes: "Axes", of: Description) -> None:
+    hour = (of.jobs["submit_time"].to_numpy(float) % DAY_SECONDS) // 3600
+    count = np.bincount(hour.astype(np.int64), minlength=24)
+    axes.bar(np.arange(24), count / count.sum(), color=GREEN)
+    axes.set(xlabel="hour of the trace's day", ylabel="share of jobs")
+
+
+def _draw_users(axes: "Axes", of: Description) -> None:
+    jobs = of.jobs[of.jobs["user"] >= 0]
+    if jobs.empty:
+        axes.text(0.5, 0.5, "the log names no users", ha="center", transform=axes.transAxes)
+        return
+    area = jobs["requested_processors"] * jobs["reference_runtime"]
+    for values, colour, label in (
+        (jobs["user"].value_counts(), BLUE, "jobs"),
+        (area.groupby(jobs["user"]).sum(), ORANGE, "processor-seconds"),
+    ):
+        share = np.cumsum(np.sort(values.to_numpy(float))[::-1]) / max(float(values.sum()), 1e-9)
+        axes.step(np.arange(1, len(share) + 1), share, where="post", color=colour, label=label)
+    axes.set(xlabel="users, busiest first", ylabel="share of the whole", ylim=(0.0, 1.02))
+    axes.set_xscale("log")
+    axes.legend(frameon=False)
+
+
+def _draw_repetition(axes: "Axes", of: Description) -> None:
+    classes = of.jobs.groupby(list(ALIKE), dropna=False)
+    count = classes.size().sort_values(ascending=False).to_numpy(float)
+    share = np.cumsum(count) / count.sum()
+    axes.step(np.arange(1, len(share) + 1), share, where="post", color=GREEN)
+    axes.set(xlabel="classes of similar jobs, largest first", ylabel="share of jobs")
+    axes.set_xscale("log")
+    axes.set_ylim(0.0, 1.02)
+
+
+PICTURES: dict[str, tuple[str, Callable[["Axes", Description], None]]] = {
+    "sizes": ("How wide jobs are", _draw_sizes),
+    "runtimes": ("How long jobs run, and how long their users ask for", _draw_runtimes),
+    "load": ("Load over time", _draw_load),
+    "arrivals": ("When jobs arrive", _draw_arrivals),
+    "users": ("Who uses the machine", _draw_users),
+    "repetition": ("How often similar jobs come back", _draw_repetition),
+}
+"""Title and drawing of each picture."""
+
+
+def draw_pictures(of: Description, folder: Path) -> list[Path]:
+    """Draw all pictures of a log as PNG and SVG, and return the files.
+
+    Parameters
+    ----------
+    of : Description
+    folder : pathlib.Path
+        Made if missing.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams["svg.hashsalt"] = "moldsim"
+        for name, (title, draw) in PICTURES.items():
+            figure = Figure(figsize=(6.4, 3.8), dpi=120, layout="constrained")
+            FigureCanvasAgg(figure)
+            axes = figure.add_subplot()
+            draw(axes, of)
+            axes.set_title(f"{title} ({of.source})", loc="left", fontsize=10)
+            axes.grid(visible=True, color="#E8E8E8", linewidth=0.7)
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, metadata=metadata)
+                written.append(path)
+    return written

@@ -1,0 +1,374 @@
+"""Jobs from a recorded log: cleaned, cut, scaled and given requested times."""
+
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from workloads.arrivals import resample, scale_load, window_of
+from workloads.base import Trace, check_jobs
+from workloads.errors import WorkloadError
+from workloads.limits import check_count, check_load
+from workloads.logs.archive import fetch_log, find_log, terminal_progress
+from workloads.logs.batsim import Communication, check_batsim, read_batsim
+from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
+from workloads.logs.identity import Identity, check_identity, identify, request_classes
+from workloads.logs.sacct import check_sacct, read_sacct
+from workloads.logs.swf import SwfLog, read_swf
+from workloads.logs.swf_text import unpack
+from workloads.models.estimates import Estimates
+from workloads.models.tsafrir import HOUR, site_limit, tsafrir_estimates
+from workloads.streams import Streams
+
+_log = logging.getLogger(__name__)
+
+_MISSING = "missing_requested_time"
+
+
+@dataclass(kw_only=True)
+class LogWorkload(ABC):
+    """What is done to a log between reading it and replaying it, whatever its format.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Take the first so many jobs that can run; None takes all.
+    load : float or None
+        Offered load to scale to; None leaves interarrival times alone.
+    estimates : str
+        Requested times, see `Estimates`; ``recorded`` takes the log's.
+    feedback : bool
+        Whether jobs that follow another wait for its end and their think time.
+    cleaning : mapping of str to str, optional
+        Action for a rule of `workloads.logs.cleaning.RULES`, where not its default.
+    estimate_factor, estimate_limit
+        Of `Estimates`.
+    identity : str
+        What jobs of one application have in common, of
+        `workloads.logs.identity.IDENTITIES`.
+
+    Raises
+    ------
+    WorkloadError
+        If a value is out of range, or `load` meets `feedback`; the log is read by `trace`.
+    """
+
+    jobs: int | None = None
+    load: float | None = None
+    estimates: str = "recorded"
+    feedback: bool = False
+    cleaning: Mapping[str, str] | None = None
+    estimate_factor: float = 5.0
+    estimate_limit: float | None = None
+    identity: Identity = "auto"
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None:
+            check_count("jobs", self.jobs)
+        check_load(self.load)
+        if not isinstance(self.feedback, bool):
+            raise WorkloadError(f"workload.feedback={self.feedback}: must be true or false")
+        if self.feedback and self.load is not None:
+            raise WorkloadError(
+                f"workload.load={self.load}: refused with workload.feedback=true, under which "
+                "submit times follow the schedule; set one of them to null or false"
+            )
+        check_identity(self.identity)
+        self._actions = check_actions(self.cleaning)
+        self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
+
+    @abstractmethod
+    def read(self) -> SwfLog:
+        """Return the log as it stands.
+
+        Raises
+        ------
+        WorkloadError
+            If it cannot be had, or is malformed.
+        """
+
+    def trace(self, streams: Streams, processors: int | None = None) -> Trace:
+        """Return the jobs of one replication, naming in a warning what was left out.
+
+        A log that holds so many times as many jobs as are asked for is cut into
+        windows, and each replication takes another; when none is left, weeks of
+        the log are drawn again.
+
+        Raises
+        ------
+        WorkloadError
+            If the log cannot be read, no job can run, a rule says ``error``, or
+            the log does not tell what the identity asks for.
+        """
+        log = self.read()
+        screened = screen(log, processors, self._actions)
+        usable = len(screened.usable)
+        size = usable if self.jobs is None else min(self.jobs, usable)
+        place = window_of(streams.replication, usable // size if size else 1)
+        first = size * (place or 0)
+        cleaned = screened.take(first, None if place is None else self.jobs)
+        self._report(log, cleaned)
+        if processors is None and log.machine_size() is None:
+            _log.warning(
+                "%s: it says no size of its machine, which is taken to be its widest job, %d "
+                "processors; cluster.processors=N says otherwise",
+                log.source,
+                cleaned.processors,
+            )
+        recorded = screened.recorded()
+        identity, labels = identify(recorded, self.identity, log.source)
+        taken = slice(first, first + len(cleaned.jobs))
+        classes = request_classes(recorded["requested_time"].to_numpy())
+        jobs = cleaned.jobs.assign(application=labels[taken], request_class=classes[taken])
+        altered = self._altered
+        if place is None:
+            jobs, altered = _drawn_again(jobs, size, streams, log.source)
+        machine = cleaned.processors if processors is None else processors
+        if self.load is not None and machine is not None:
+            jobs = scale_load(jobs, machine, self.load)
+        jobs = self._requested(jobs, recorded, streams)
+        return Trace(
+            check_jobs(jobs, log.source),
+            cleaned.processors,
+            log.source,
+            log.checksum,
+            cleaned.dropped,
+            self._counted(cleaned.repaired),
+            feedback=self.feedback,
+            epoch=log.epoch(),
+            identity=identity,
+            altered=altered,
+        )
+
+    @property
+    def _altered(self) -> str | None:
+        """Why submit times are not the log's own."""
+        if self.load is not None:
+            return f"workload.load={self.load:g} scales the distances between them"
+        return "workload.feedback=true lets them follow the schedule" if self.feedback else None
+
+    def _counted(self, repaired: Mapping[str, int]) -> dict[str, int]:
+        """Return what was repaired; requested times that are drawn anew were not."""
+        anew = self._estimates.method != "recorded"
+        return {name: n for name, n in repaired.items() if not (anew and name == _MISSING)}
+
+    def _requested(
+        self, jobs: pd.DataFrame, recorded: pd.DataFrame, streams: Streams
+    ) -> pd.DataFrame:
+        """Return the jobs with a requested time each.
+
+        Missing ones are Tsafrir's, whose longest estimate is the longest of the
+        log, or, where it has none, the usual round limit above its longest
+        runtime. Sizes are classed by recorded ones alone.
+        """
+        runtimes = jobs["reference_runtime"].to_numpy(float)
+        if self._estimates.method != "recorded":
+            drawn = self._estimates.draw(runtimes, streams("estimates"))
+            return jobs.assign(requested_time=drawn, request_class=-1)
+        asked = jobs["requested_time"].to_numpy(float).copy()
+        missing = np.isnan(asked)
+        if missing.any():
+            longest = recorded["requested_time"].max()  # NaN without any
+            limit = max(longest, HOUR) if longest > 0 else site_limit(recorded["run_time"].max())
+            rng = streams("estimates.missing")
+            asked[missing] = tsafrir_estimates(runtimes[missing], rng, float(limit))
+        if self._estimates.limit is not None:
+            asked = np.minimum(asked, self._estimates.limit)
+        return jobs.assign(requested_time=asked)
+
+    def _report(self, log: SwfLog, cleaned: Cleaned) -> None:
+        counts = ", ".join(
+            f"{count} {name} ({RULES[name].meaning})" for name, count in cleaned.dropped.items()
+        )
+        if cleaned.jobs.empty:
+            raise WorkloadError(
+                f"{log.source}: none of {len(log.jobs)} jobs can run"
+                + (f"; left out: {counts}" if counts else "")
+            )
+        if counts:
+            total = sum(cleaned.dropped.values()) + len(cleaned.jobs)
+            _log.warning(
+                "%s: %d of %d jobs left out: %s",
+                log.source,
+                total - len(cleaned.jobs),
+                total,
+                counts,
+            )
+        if self.jobs is not None and len(cleaned.jobs) < self.jobs:
+            _log.warning(
+                "%s: workload.jobs=%d, but only %d jobs can run; all are taken",
+                log.source,
+                self.jobs,
+                len(cleaned.jobs),
+            )
+
+
+def _drawn_again(
+    jobs: pd.DataFrame, wanted: int, streams: Streams, source: str
+) -> tuple[pd.DataFrame, str]:
+    """Return jobs of a replication that no window is left for, and why times are not the log's."""
+    drawn, period = resample(jobs, wanted, streams("resampling"))
+    what = f"draws {period} of the log again" if period else "repeats the log, too short to cut"
+    why = f"replication {streams.replication} {what}, as no window is left"
+    _log.warning("%s: %s; recorded waits do not apply", source, why)
+    return drawn.assign(recorded_wait_time=-1.0), why
+
+
+@dataclass
+class FileWorkload(LogWorkload):
+    """Jobs from one file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, plain or gzip-compressed.
+    """
+
+    path: str | os.PathLike[str] | None
+    wanted: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.path is None or not str(self.path):
+            raise WorkloadError(f"workload.path is not set; give {self.wanted}")
+        self.file = Path(str(self.path))
+        super().__post_init__()
+
+
+@dataclass
+class SwfWorkload(FileWorkload):
+    """Jobs from a file in the Standard Workload Format.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; the others as for `LogWorkload`.
+
+    Examples
+    --------
+    >>> from workloads.streams import Streams
+    >>> SwfWorkload("no_such_log.swf").trace(Streams(seed=1))
+    Traceback (most recent call last):
+    ...
+    workloads.errors.WorkloadError: no_such_log.swf: no such file; give the path of an SWF log
+    """
+
+    wanted = "an SWF file, such as workload.path=log.swf.gz"
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_swf(self.file)
+
+
+@dataclass
+class SacctWorkload(FileWorkload):
+    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; others as for `LogWorkload`.
+    timezone, unit
+        As for `workloads.logs.sacct.read_sacct`.
+    """
+
+    timezone: str = "UTC"
+    unit: Literal["cpus", "nodes"] = "cpus"
+    wanted = "what sacct printed, such as workload.path=jobs.txt"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sacct(self.timezone, self.unit)
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_sacct(self.file, self.timezone, self.unit)
+
+
+@dataclass
+class BatsimWorkload(FileWorkload):
+    """Jobs from a workload of Batsim in JSON.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; others as for `LogWorkload`.
+    speed, communication
+        As for `workloads.logs.batsim.read_batsim`.
+    """
+
+    speed: float | None = None
+    communication: Communication = "error"
+    wanted = "a workload of Batsim, such as workload.path=workload.json"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_batsim(self.speed, self.communication)
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_batsim(self.file, self.speed, self.communication)
+
+
+@dataclass
+class ArchiveWorkload(LogWorkload):
+    """Jobs from a log of the Parallel Workloads Archive.
+
+    Parameters
+    ----------
+    name : str
+        One of `workloads.logs.archive.LOGS`, such as ``SDSC-SP2``.
+    cache, url
+        As for `workloads.logs.archive.fetch_log`; others as for `LogWorkload`.
+    """
+
+    name: str | None
+    cache: str | os.PathLike[str] | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise WorkloadError(
+                "workload.name is not set; give a log of the archive, such as "
+                "workload.name=SDSC-SP2"
+            )
+        self.log = find_log(self.name)
+        super().__post_init__()
+
+    def read(self) -> SwfLog:
+        """Fetch the log where it is not cached, and read it."""
+        with terminal_progress(f"fetching {self.log.file}") as progress:
+            path = fetch_log(self.log.name, self.cache, self.url, progress)
+        return read_swf(path)
+
+
+FORMATS: Mapping[str, type[FileWorkload]] = {
+    "swf": SwfWorkload,
+    "sacct": SacctWorkload,
+    "batsim": BatsimWorkload,
+}
+"""What a file may be."""
+
+
+def guess_format(path: str | os.PathLike[str]) -> str:
+    """Return which of `FORMATS` a file has, by its first line that is no comment.
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be read.
+    """
+    _, text = unpack(Path(path).expanduser(), "a log")
+    for line in text.split(b"\n", 1000):
+        first = line.strip()
+        if first.startswith(b";") or not first:
+            continue
+        if first.startswith((b"{", b"[")):
+            return "batsim"
+        return "sacct" if b"|" in first else "swf"
+    return "swf"

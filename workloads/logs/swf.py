@@ -1,0 +1,314 @@
+"""The Standard Workload Format, version 2.2: one log as it stands, read and written.
+
+Nothing is cleaned here; `workloads.logs.cleaning` does that, by name and with counts.
+
+References
+----------
+Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive;
+Chapin et al., "Benchmarks and standards for the evaluation of parallel job
+schedulers", JSSPP 1999.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from workloads.base import IntArray, Trace
+from workloads.errors import WorkloadError
+from workloads.logs.swf_text import FIELDS, format_rows, pack, parse_rows, unpack
+
+_DIRECTIVE = re.compile(r"\s*;\s*([A-Za-z][A-Za-z ]*?)\s*:(?!//)\s*(.*?)\s*$")
+
+
+UNIX_YEAR = 365 * 86400.0
+"""Seconds since 1970 below which no submit is taken for a Unix time."""
+
+
+class Comment(NamedTuple):
+    """A line that starts with a semicolon, exactly as it stands in the file.
+
+    Attributes
+    ----------
+    position : int
+        How many jobs stand above it.
+    text : str
+        The whole line without its line end.
+    """
+
+    position: int
+    text: str
+
+
+@dataclass(frozen=True)
+class SwfLog:
+    """One log: its comment lines and its jobs, every value as recorded.
+
+    Attributes
+    ----------
+    jobs : pandas.DataFrame
+        One row a job in file order, the 18 columns of `FIELDS`; int64 where
+        all values of a column are whole, else float64; -1 for unknown.
+    comments : tuple of Comment
+    source : str
+        Name of the file, without its folder.
+    checksum : str or None
+        SHA-256 of the file as stored.
+    names : numpy.ndarray of int, shape (jobs,), or None
+        A number for what is left of each job's name without its numbers, -1
+        where it has none; None for logs without names.
+
+    Raises
+    ------
+    WorkloadError
+        If the columns are not exactly those of `FIELDS`.
+
+    Examples
+    --------
+    >>> row = dict.fromkeys(FIELDS, -1) | {"job_number": 1, "run_time": 60}
+    >>> log = SwfLog(pd.DataFrame([row]), (Comment(0, "; MaxProcs: 128"),))
+    >>> log.machine_size()
+    128
+    """
+
+    jobs: pd.DataFrame
+    comments: tuple[Comment, ...] = ()
+    source: str = "log"
+    checksum: str | None = None
+    names: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        if tuple(self.jobs.columns) != FIELDS:
+            raise WorkloadError(
+                f"{self.source}: an SWF log has the columns {', '.join(FIELDS)}; "
+                f"got {', '.join(map(str, self.jobs.columns))}"
+            )
+
+    def directives(self) -> list[tuple[str, str]]:
+        """Return the header's ``Key: value`` lines in order; keys may repeat."""
+        matches = (_DIRECTIVE.match(comment.text) for comment in self.comments)
+        return [(match[1], match[2]) for match in matches if match]
+
+    def values(self, key: str) -> list[str]:
+        """Return every value of one directive, such as ``Queue``; case does not matter."""
+        return [value for name, value in self.directives() if name.lower() == key.lower()]
+
+    def machine_size(self) -> int | None:
+        """Return the processors that the header names: MaxProcs, else MaxNodes, else None.
+
+        Raises
+        ------
+        WorkloadError
+            If the first of the two that is given is not a whole number.
+        """
+        for key in ("MaxProcs", "MaxNodes"):
+            for value in self.values(key):
+                if not re.match(r"[+-]?\d+(\s|$)", value):
+                    raise WorkloadError(
+                        f"{self.source}: header {key}: {value!r} is not a whole number; "
+                        "correct it or set cluster.processors"
+                    )
+                if int(value.split()[0]) > 0:
+                    return int(value.split()[0])
+        return None
+
+    def epoch(self) -> float | None:
+        """Return the Unix time of the log's instant 0, None where the header has none.
+
+        A header that says 0 is believed where the submits are Unix times themselves.
+        """
+        for value in self.values("UnixStartTime"):
+            if re.match(r"\d{1,11}(\s|$)", value):
+                zero = float(value.split()[0])
+                known = zero > 0 or self.jobs["submit_time"].max() > UNIX_YEAR
+                return zero if known else None
+        return None
+
+
+def read_swf(path: str | os.PathLike[str]) -> SwfLog:
+    """Read an SWF file, plain or gzip-compressed, whatever its name.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SwfLog
+
+    Raises
+    ------
+    WorkloadError
+        If the file is missing, a folder, empty, binary, a damaged gzip file, or
+        has a line that is no job; the message names file, line and field.
+    """
+    file = Path(path).expanduser()
+    stored, text = unpack(file)
+    comments, rows = _split(text)
+    jobs = parse_rows(rows, text, file)
+    checksum = hashlib.sha256(stored).hexdigest()
+    return SwfLog(jobs, tuple(comments), file.name, checksum)
+
+
+def write_swf(path: str | os.PathLike[str], log: SwfLog) -> None:
+    """Write a log, compressed where the name ends in ``.gz``; whole or not at all.
+
+    Every value and every comment line comes back from `read_swf`; spacing and
+    spellings of a number do not (``1.50`` is written as ``1.5``).
+
+    Raises
+    ------
+    WorkloadError
+        If a value is not finite, or the file cannot be written.
+    """
+    finite = np.isfinite(log.jobs.to_numpy(float)).all(axis=0)
+    if not finite.all():
+        raise WorkloadError(
+            f"{path}: {FIELDS[int(np.argmin(finite))]} has a value that is not finite; "
+            "SWF writes unknown values as -1"
+        )
+    pieces = []
+    start = 0
+    for position, text in log.comments:
+        pieces += [format_rows(log.jobs.iloc[start:position])]
+        pieces += [text.encode("utf-8", "surrogateescape"), b"\n"]
+        start = max(start, position)
+    pieces += [format_rows(log.jobs.iloc[start:])]
+    pack(Path(path).expanduser(), b"".join(pieces))
+
+
+def _split(text: bytes) -> tuple[list[Comment], bytes]:
+    """Take the comment lines out of the text, and return them and the rest."""
+    comments: list[Comment] = []
+    chunks: list[bytes] = []
+    start = search = jobs = 0
+    while (mark := text.find(b";", search)) >= 0:
+        begin = text.rfind(b"\n", start, mark) + 1 or start
+        end = text.find(b"\n", mark)
+        search = end + 1 if end >= 0 else len(text)
+        if text[begin:mark].strip():
+            continue  # a semicolon inside a job's line, which the parser refuses
+        chunks.append(text[start:begin])
+        jobs += sum(1 for line in chunks[-1].splitlines() if line.strip())
+        line = text[begin : end if end >= 0 else len(text)]
+        comments.append(Comment(jobs, line.decode("utf-8", "surrogateescape")))
+        start = search
+    return comments, b"".join([*chunks, text[start:]])
+
+
+_STATUS = {"completed": 1, "failed": 0, "killed": 0, "cancelled": 5}
+
+
+def log_of_trace(trace: Trace, notes: tuple[str, ...] = ()) -> SwfLog:
+    """Return a trace as an SWF log of jobs that have not been scheduled yet.
+
+    Wait times are unknown; the reference count stands as both allocated and
+    requested.
+
+    Parameters
+    ----------
+    trace : Trace
+    notes : tuple of str
+        Lines for the header.
+
+    Examples
+    --------
+    >>> from workloads.models.lublin import Lublin
+    >>> from workloads.streams import Streams
+    >>> log = log_of_trace(Lublin(jobs=10).trace(Streams(seed=1)), ("A small example.",))
+    >>> log.values("MaxProcs"), log.values("Note")
+    (['256'], ['A small example.'])
+    """
+    jobs = trace.jobs
+    table = _unknown(len(jobs)) | _common(jobs)
+    table["queue"] = trace.models.get("queue", np.full(len(jobs), -1))
+    table["run_time"] = jobs["reference_runtime"].to_numpy()
+    table["allocated_processors"] = jobs["requested_processors"].to_numpy()
+    return _log(table, trace.processors, trace.source, notes)
+
+
+def log_of_schedule(
+    jobs: pd.DataFrame,
+    start_time: ArrayLike,
+    end_time: ArrayLike,
+    allocated: ArrayLike,
+    *,
+    status: ArrayLike | None = None,
+    processors: int | None = None,
+    source: str = "schedule",
+    notes: tuple[str, ...] = (),
+) -> SwfLog:
+    """Return a schedule as an SWF log: what the machine would have recorded.
+
+    Parameters
+    ----------
+    jobs : pandas.DataFrame
+        Columns of `workloads.base.COLUMNS`.
+    start_time, end_time : array_like, shape (n,), seconds
+        Of the last run; wait is start - submit, runtime end - start.
+    allocated : array_like of int, shape (n,)
+        Processors that the job got.
+    status : array_like of str, shape (n,), optional
+        ``completed`` (the default), ``failed``, ``killed`` or ``cancelled``.
+    processors : int, optional
+        Size of the machine, for the header.
+    source : str
+    notes : tuple of str
+        Lines for the header.
+
+    Examples
+    --------
+    >>> from workloads.models.lublin import Lublin
+    >>> from workloads.streams import Streams
+    >>> jobs = Lublin(jobs=1).trace(Streams(seed=1)).jobs
+    >>> start = jobs["submit_time"] + 5
+    >>> log = log_of_schedule(jobs, start, start + 60, [4])
+    >>> log.jobs[["wait_time", "run_time", "allocated_processors"]].values.tolist()
+    [[5, 60, 4]]
+    """
+    start, end = np.asarray(start_time, float), np.asarray(end_time, float)
+    table = _unknown(len(jobs)) | _common(jobs)
+    table["wait_time"] = start - jobs["submit_time"].to_numpy(float)
+    table["run_time"] = end - start
+    table["allocated_processors"] = np.asarray(allocated, np.int64)
+    names = ["completed"] * len(jobs) if status is None else np.asarray(status).tolist()
+    table["status"] = np.array([_STATUS.get(name, -1) for name in names], np.int64)
+    return _log(table, processors, source, notes)
+
+
+def _unknown(count: int) -> dict[str, np.ndarray]:
+    return {name: np.full(count, -1, np.int64) for name in FIELDS}
+
+
+def _common(jobs: pd.DataFrame) -> dict[str, np.ndarray]:
+    same = ["submit_time", "requested_processors", "requested_time", "user", "executable"]
+    same += ["preceding_job", "think_time"]
+    return {"job_number": jobs["job_id"].to_numpy()} | {
+        name: jobs[name].to_numpy() for name in same
+    }
+
+
+def _log(
+    table: Mapping[str, np.ndarray],
+    processors: int | None,
+    source: str,
+    notes: tuple[str, ...],
+) -> SwfLog:
+    """Put a header over the columns, whole ones as integers."""
+    jobs = pd.DataFrame({name: _whole(table[name]) for name in FIELDS})
+    header = ["Version: 2.2", f"MaxJobs: {len(jobs)}", f"MaxRecords: {len(jobs)}"]
+    header += [f"MaxProcs: {processors}"] if processors is not None else []
+    header += [f"Note: {note}" for note in notes]
+    return SwfLog(jobs, tuple(Comment(0, f"; {line}") for line in header), source)
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    whole = values.astype(np.int64)
+    return whole if (whole == values).all() else values

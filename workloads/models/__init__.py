@@ -1,0 +1,1 @@
+"""Workload models: Lublin's, Downey's, Tsafrir's estimates, decks of evolving jobs."""

@@ -1,0 +1,126 @@
+"""Requested times: as recorded, exact, or modelled."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from workloads.base import FloatArray
+from workloads.errors import WorkloadError
+from workloads.limits import is_number
+from workloads.models.tsafrir import tsafrir_estimates
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """How users estimate their jobs' runtimes.
+
+    Parameters
+    ----------
+    method : str
+        ``recorded`` keeps what the log says; ``exact`` is the runtime;
+        ``tsafrir`` the model of Tsafrir, Etsion & Feitelson (2005), with a few
+        popular round values; ``f_model`` runtime x U(1, 1 + 2 (factor - 1));
+        ``badness`` runtime / U(0, 1); ``loose`` runtime x (1 + exponential of
+        mean 2) for 85 % of the jobs, exact for the others, rounded up to
+        whole minutes.
+    factor : float
+        Mean of estimate / runtime under ``f_model``, at least 1.
+    limit : float or None
+        Longest estimate that the site allows, seconds; None sets none
+        (``tsafrir``: the round number of hours that covers the longest runtime).
+
+    Raises
+    ------
+    WorkloadError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> estimates = Estimates("exact")
+    >>> estimates.draw(np.array([10.0, 20.0]), np.random.default_rng(1)).tolist()
+    [10.0, 20.0]
+    """
+
+    method: str = "tsafrir"
+    factor: float = 5.0
+    limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in list(METHODS):
+            raise WorkloadError(
+                f"workload.estimates={self.method}: allowed are {', '.join(METHODS)}"
+            )
+        if not (is_number(self.factor) and self.factor >= 1):
+            raise WorkloadError(f"workload.estimate_factor={self.factor}: must be at least 1")
+        if self.limit is not None and not (is_number(self.limit) and self.limit > 0):
+            raise WorkloadError(
+                f"workload.estimate_limit={self.limit}: must be positive seconds, or null"
+            )
+
+    def draw(self, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return an estimate for each runtime, both in seconds, shape (n,).
+
+        Estimates are no shorter than the runtime unless `limit` is.
+
+        Raises
+        ------
+        WorkloadError
+            If `method` is ``recorded``: there is nothing to draw.
+        """
+        estimates = METHODS[self.method](self, np.asarray(runtimes, float), rng)
+        if self.limit is None:
+            return estimates
+        capped = int((runtimes > self.limit).sum())
+        if capped:
+            _log.warning(
+                "%d of %d jobs run longer than workload.estimate_limit=%g s; their requested "
+                "time is that limit",
+                capped,
+                len(runtimes),
+                self.limit,
+            )
+        return np.minimum(estimates, self.limit)
+
+
+def _recorded(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    raise WorkloadError(
+        "workload.estimates=recorded: a model records no requested times; allowed are "
+        + ", ".join(name for name in METHODS if name != "recorded")
+    )
+
+
+def _exact(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return runtimes.copy()
+
+
+def _tsafrir(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return tsafrir_estimates(runtimes, rng, model.limit)
+
+
+def _f_model(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return runtimes * rng.uniform(1.0, 1.0 + 2.0 * (model.factor - 1.0), len(runtimes))
+
+
+def _badness(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return runtimes / (1.0 - rng.random(len(runtimes)))
+
+
+def _loose(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    factors = 1.0 + rng.exponential(2.0, len(runtimes))
+    exact = rng.random(len(runtimes)) < 0.15
+    return np.where(exact, runtimes, np.ceil(runtimes * factors / 60.0) * 60.0)
+
+
+METHODS: Mapping[str, Callable[[Estimates, FloatArray, np.random.Generator], FloatArray]] = {
+    "recorded": _recorded,
+    "exact": _exact,
+    "tsafrir": _tsafrir,
+    "f_model": _f_model,
+    "badness": _badness,
+    "loose": _loose,
+}
+"""What ``workload.estimates`` may say."""

@@ -1,0 +1,107 @@
+"""What all models of workloads share: their limits, and the last steps to a trace."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workloads.arrivals import scale_load
+from workloads.base import Trace, check_jobs
+from workloads.errors import WorkloadError
+from workloads.limits import check_count, check_load
+from workloads.models.estimates import METHODS, Estimates
+from workloads.streams import Streams
+
+
+def finish(
+    jobs: pd.DataFrame,
+    source: str,
+    processors: int,
+    load: float | None,
+    estimates: Estimates,
+    streams: Streams,
+    models: Mapping[str, np.ndarray],
+) -> Trace:
+    """Make a trace of a model's jobs: numbered, scaled to the load, with estimates.
+
+    Parameters
+    ----------
+    jobs : pandas.DataFrame
+        Columns submit_time, requested_processors, reference_runtime, in submit order.
+    source, processors, load, estimates
+        As the model was asked.
+    streams : Streams
+        Estimates come from the stream ``estimates``.
+    models : mapping of str to numpy.ndarray
+        Per-job columns that only this model knows.
+    """
+    if load is not None:
+        jobs = scale_load(jobs, processors, load)
+    runtimes = jobs["reference_runtime"].to_numpy(float)
+    table = jobs.assign(
+        job_id=np.arange(1, len(jobs) + 1),
+        requested_time=estimates.draw(runtimes, streams("estimates")),
+        user=-1,
+        executable=-1,
+        preceding_job=-1,
+        think_time=-1.0,
+    )
+    return Trace(check_jobs(table, source), processors, source, models=models)
+
+
+@dataclass(kw_only=True)
+class ModelWorkload(ABC):
+    """Jobs drawn from a model, scaled to an offered load.
+
+    Parameters
+    ----------
+    jobs : int
+        How many jobs.
+    load : float or None
+        Offered load; None leaves the model's interarrival times alone.
+    estimates : str
+        Requested times, see `Estimates`; all but ``recorded``.
+    processors : int
+        Machine size where the cluster names none.
+    estimate_factor, estimate_limit
+        Of `Estimates`.
+
+    Raises
+    ------
+    WorkloadError
+        If a value is out of range.
+    """
+
+    jobs: int = 5000
+    load: float | None = 0.8
+    estimates: str = "tsafrir"
+    processors: int = 256
+    estimate_factor: float = 5.0
+    estimate_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        check_count("jobs", self.jobs)
+        check_count("processors", self.processors)
+        check_load(self.load)
+        if self.estimates == "recorded":
+            allowed = ", ".join(name for name in METHODS if name != "recorded")
+            raise WorkloadError(
+                "workload.estimates=recorded: a model records no requested times; "
+                f"allowed: {allowed}"
+            )
+        self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
+
+    @abstractmethod
+    def draw(
+        self, streams: Streams, processors: int
+    ) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+        """Return the jobs for `finish`, and per-job columns that only this model knows."""
+
+    def trace(self, streams: Streams, processors: int | None = None) -> Trace:
+        """Return the jobs, on a machine of so many processors where the cluster names one."""
+        machine = self.processors if processors is None else processors
+        jobs, models = self.draw(streams, machine)
+        source = type(self).__name__.lower()
+        return finish(jobs, source, machine, self.load, self._estimates, streams, models)

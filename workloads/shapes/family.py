@@ -1,0 +1,280 @@
+"""What a shape is: the relative runtime g(n), g(1) = 1, of each application; and having none."""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from workloads.base import BoolArray, FloatArray, IntArray
+from workloads.errors import WorkloadError
+from workloads.shapes.counts import allowed_counts
+
+_DRAWS = 8
+"""Uniform numbers that every application draws, whatever its family needs."""
+
+_ROUNDING = 1e-12
+"""Relative gain below which two counts are equally fast."""
+
+
+class Curve(Protocol):
+    """The formula of a family with the parameters of each application."""
+
+    @property
+    def fixed_end(self) -> bool:
+        """Whether even a faster count above the largest useful one is no candidate."""
+        ...
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return g(n) = T(n)/T(1), elementwise over application indices and counts."""
+        ...
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return the largest count worth using of each application, at most `processors`."""
+        ...
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of T(n) spent communicating, in [0, 1]; NaN where unknown."""
+        ...
+
+
+@runtime_checkable
+class ResizableCurve(Protocol):
+    """A curve whose parallelism can grow with the problem."""
+
+    def resized(self, application: IntArray, factor: FloatArray) -> Curve:
+        """Return curves, one an element, with the parallelism multiplied by `factor`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of all applications: formula, limits and feasible counts.
+
+    Attributes
+    ----------
+    curve : Curve
+    processors : int
+        Size of the machine.
+    rules : tuple of str
+        Names of count rules.
+    rule : numpy.ndarray of int, shape (applications,)
+        Which of `rules` each application obeys.
+    known : bool
+        Whether other counts than the reference have a runtime at all.
+    serial_assumed : numpy.ndarray of bool, shape (applications,), or None
+        Whose T(1) lies below every measured count; None for nobody's.
+    """
+
+    curve: Curve
+    processors: int
+    rules: tuple[str, ...]
+    rule: IntArray
+    known: bool = True
+    serial_assumed: BoolArray | None = None
+    _allowed: dict[int, IntArray | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __len__(self) -> int:
+        return len(self.rule)
+
+    @property
+    def resizable(self) -> bool:
+        """Whether the parallelism of these shapes can depend on the problem's size."""
+        return isinstance(self.curve, ResizableCurve)
+
+    def resized(self, application: IntArray, factor: FloatArray) -> Self:
+        """Return shapes with one entry an element: `application` with A times `factor`."""
+        assert isinstance(self.curve, ResizableCurve)
+        curve = self.curve.resized(application, factor)
+        return replace(self, curve=curve, rule=self.rule[application])
+
+    def on_machine(self, processors: int) -> Self:
+        """Return the same shapes on a machine of another size."""
+        return replace(self, processors=processors)
+
+    def g(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return T(n)/T(1), elementwise."""
+        return self.curve.relative_time(application, n)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return the share of T(n) that is communication, elementwise; NaN where unknown."""
+        return self.curve.communication(application, n)
+
+    def assumed(self, application: IntArray) -> BoolArray:
+        """Return whether T(1) lies below every measured count, elementwise."""
+        if self.serial_assumed is None:
+            return np.zeros(len(application), bool)
+        return self.serial_assumed[application]
+
+    def allowed(self, application: int) -> IntArray | None:
+        """Return the sorted counts up to the machine's size it can run on; None if all."""
+        return self._of_rule(int(self.rule[application]))
+
+    def _of_rule(self, rule: int) -> IntArray | None:
+        if rule not in self._allowed:
+            self._allowed[rule] = allowed_counts(self.rules[rule], self.processors)
+        return self._allowed[rule]
+
+    def largest_useful(self, application: int) -> int:
+        """Return the largest count worth using, at most the machine."""
+        return int(self.limits(np.array([application]))[0])
+
+    def limits(self, application: IntArray) -> IntArray:
+        """Return the largest useful count of each element.
+
+        Where counts are restricted, it is the allowed count next below the
+        unrestricted one, or next above it where that is faster.
+        """
+        limits = self.curve.largest_useful(application, self.processors)
+        for rule in np.unique(self.rule[application]):
+            allowed = self._of_rule(int(rule))
+            if allowed is not None:
+                chosen = self.rule[application] == rule
+                limits[chosen] = self._restricted(application[chosen], limits[chosen], allowed)
+        return limits
+
+    def smallest(self, application: IntArray, least: int) -> IntArray:
+        """Return the smallest allowed count of at least `least`, the machine where none is."""
+        smallest = np.full(len(application), least, np.int64)
+        for rule in np.unique(self.rule[application]):
+            allowed = self._of_rule(int(rule))
+            if allowed is not None:
+                above = allowed[allowed >= least]
+                first = above[0] if len(above) else self.processors
+                smallest[self.rule[application] == rule] = first
+        return smallest
+
+    def _restricted(self, application: IntArray, limits: IntArray, allowed: IntArray) -> IntArray:
+        if not len(allowed):
+            return np.ones_like(limits)
+        after = np.searchsorted(allowed, limits, side="left")
+        above = allowed[np.minimum(after, len(allowed) - 1)]
+        exact = above == limits
+        below = allowed[np.maximum(np.where(exact, after, after - 1), 0)]
+        if self.curve.fixed_end:
+            return below
+        faster = self.g(application, above) < self.g(application, below) * (1 - _ROUNDING)
+        return np.where(faster, above, below)
+
+
+class ShapeFamily(Protocol):
+    """A kind of shape, from which applications are drawn."""
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw the shapes of so many applications for a machine of so many processors.
+
+        The shapes of the first applications do not depend on how many follow.
+        """
+        ...
+
+
+@runtime_checkable
+class ParametricFamily(Protocol):
+    """A family of which a model of workloads may bring the parameters of each application."""
+
+    def given(
+        self, A: FloatArray, sigma: FloatArray, rng: np.random.Generator, processors: int
+    ) -> Shapes:
+        """Return the shapes of given parameters, one an application."""
+        ...
+
+
+def draw_uniforms(rng: np.random.Generator, applications: int) -> FloatArray:
+    """Return uniform numbers, a row of eight an application; the last is for the count rule."""
+    return rng.random((applications, _DRAWS))
+
+
+def assemble(
+    curve: Curve, processors: int, counts: tuple[str, ...], uniforms: FloatArray
+) -> Shapes:
+    """Return the shapes of a curve, each application with a count rule drawn from `counts`."""
+    rule = (uniforms[:, -1] * len(counts)).astype(np.int64)
+    return Shapes(curve=curve, processors=processors, rules=counts, rule=rule)
+
+
+def log_uniform(uniform: FloatArray, low: float, high: float) -> FloatArray:
+    """Map uniform numbers to log-uniform ones on [low, high]; all zero where both are zero."""
+    if high == 0.0:
+        return np.zeros_like(uniform)
+    return np.asarray(low * (high / low) ** uniform, float)
+
+
+def overhead_share(relative_time: FloatArray, n: ArrayLike) -> FloatArray:
+    """Return the share of the time beyond perfect speedup, 1 - E(n), at least 0."""
+    return np.maximum(0.0, 1.0 - 1.0 / (np.asarray(n, float) * relative_time))
+
+
+def check_range(
+    key: str, low: float, high: float | None, least: float, most: float = np.inf
+) -> None:
+    """Refuse a range ``moldability.{key}_min`` to ``_max`` that is not within [least, most].
+
+    An upper end of None stands for the machine's size.
+    """
+    top = np.inf if high is None else high
+    if not (least <= low <= most and np.isfinite(low)):
+        raise WorkloadError(f"moldability.{key}_min must be {_within(least, most)}, got {low}")
+    if not (low <= top <= most) or (high is not None and not np.isfinite(high)):
+        raise WorkloadError(
+            f"moldability.{key}_max must be {_within(low, most)} "
+            f"(not below moldability.{key}_min), got {high}"
+        )
+
+
+def check_log_range(key: str, low: float, high: float, most: float = np.inf) -> None:
+    """Refuse a log-uniform range that has a zero at one end alone."""
+    check_range(key, low, high, 0.0, most)
+    if low == 0.0 < high:
+        raise WorkloadError(
+            f"moldability.{key}_min must be above 0 unless moldability.{key}_max is 0 too, got 0"
+        )
+
+
+def _within(least: float, most: float) -> str:
+    return f"at least {least:g}" if np.isinf(most) else f"between {least:g} and {most:g}"
+
+
+def check_draw(applications: int, processors: int) -> None:
+    """Refuse to draw for no applications or no machine."""
+    if applications < 1:
+        raise WorkloadError(f"workload.applications must be at least 1, got {applications}")
+    if processors < 1:
+        raise WorkloadError(f"cluster.processors must be at least 1, got {processors}")
+
+
+@dataclass(frozen=True)
+class UnknownCurve:
+    """A curve of which no point but the recorded one is known."""
+
+    fixed_end: bool = True
+
+    def relative_time(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return NaN, even at n = 1."""
+        return np.full(np.broadcast(application, n).shape, np.nan)
+
+    def largest_useful(self, application: IntArray, processors: int) -> IntArray:
+        """Return 1: the reference count decides."""
+        return np.ones(len(application), np.int64)
+
+    def communication(self, application: IntArray, n: ArrayLike) -> FloatArray:
+        """Return NaN."""
+        return self.relative_time(application, n)
+
+
+class NoMoldability:
+    """Keeps every job rigid; T(1), and with it every efficiency, is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NoMoldability().draw(np.random.default_rng(1), 2, processors=64).known
+    False
+    """
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Return shapes without curves; nothing is drawn."""
+        check_draw(applications, processors)
+        rule = np.zeros(applications, np.int64)
+        return Shapes(UnknownCurve(), processors, rules=("any",), rule=rule, known=False)

@@ -1,0 +1,1 @@
+"""The true runtimes of a workload's jobs: applications, sizes, noise."""

@@ -1,0 +1,346 @@
+"""The ground truth itself: runtimes, feasible counts, other sizes, split times."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numba
+import numpy as np
+
+from workloads.base import BoolArray, FloatArray, IntArray
+from workloads.shapes.family import Shapes
+from workloads.truth.calibration import Calibration
+from workloads.truth.options import TruthOptions
+from workloads.truth.scales import Recorded, Scales, grow_shapes
+
+
+@numba.njit(cache=True)
+def _mixed(value):  # type: ignore[no-untyped-def]
+    """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@numba.njit(cache=True)
+def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
+    """Give both parts of each time a log-normal factor; change `share` to what comes out.
+
+    The factors are addressed by job and count, so that the order of asking does not matter.
+
+    Parameters
+    ----------
+    share : numpy.ndarray of float, shape (n,)
+        Share of communication, changed in place.
+    jobs, counts : numpy.ndarray of int, shape (n,)
+    key : numpy.uint64
+    spread : float
+        Standard deviation of the logarithm of each factor.
+    """
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    for i in range(len(share)):
+        state = _mixed(key + golden * np.uint64(jobs[i] + 1))
+        state = _mixed(state + golden * np.uint64(counts[i]))
+        first = (np.float64(_mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+        second = (np.float64(_mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+        radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
+        communication = share[i] * np.exp(spread * radius * np.cos(angle))
+        computation = (1.0 - share[i]) * np.exp(spread * radius * np.sin(angle))
+        share[i] = communication / (computation + communication)
+
+
+_LARGEST_TABLE = 1 << 22
+"""Entries of a table of g by application and count, beyond which none is kept."""
+
+_BLOCK = 1 << 16
+"""Entries of that table that are computed at once."""
+
+
+class Truth:
+    """How long each job really runs: T(n) = R g(n)/g(reference count).
+
+    Made by `workloads.truth.build.build_truth`, whose example shows it; satisfies
+    `workloads.base.GroundTruth`. R is the recorded runtime, so that it comes
+    out to the bit at the reference count.
+
+    Parameters
+    ----------
+    shapes : Shapes
+        By application.
+    scales : Scales
+    recorded : Recorded
+    moldable, malleable : numpy.ndarray of bool, shape (jobs,)
+    options : TruthOptions
+    split_key : int
+        Key of the stream that draws the noise of split times.
+
+    Attributes
+    ----------
+    application, size_class, size, moldable, malleable, min_processors, max_processors,
+    serial_time, serial_time_assumed
+        As in `workloads.base.GroundTruth`.
+    noise : numpy.ndarray of float, shape (jobs,)
+        Each run's own factor epsilon.
+    nominal_scale : numpy.ndarray of float, shape (jobs,), seconds
+        w/epsilon, the serial time that would repeat.
+    shared_shape : bool
+        Whether jobs of one application have curves that are multiples of each other.
+    known : bool
+        Whether any other count than the reference has a runtime.
+    calibration : Calibration
+        Runs before the start.
+    """
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        scales: Scales,
+        recorded: Recorded,
+        moldable: BoolArray,
+        malleable: BoolArray,
+        options: TruthOptions,
+        split_key: int,
+    ) -> None:
+        jobs = len(scales.application)
+        self._shapes, self._scales, self._recorded = shapes, scales, recorded
+        self._options, self._split_key = options, np.uint64(split_key)
+        self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
+        self.shared_shape = options.size_exponent == 0.0
+        self.application, self.size_class = scales.application, scales.size_class
+        self.size = scales.size if options.size == "known" else np.full(jobs, np.nan)
+        self.serial_time, self.noise = scales.scale, scales.noise
+        self.nominal_scale = scales.nominal
+        self.serial_time_assumed = shapes.assumed(scales.application)
+        # Rows of the curves that runtimes come from: applications, or jobs
+        # where the parallelism of each depends on its size.
+        self._curves, self._row = shapes, scales.application
+        if options.size_exponent > 0.0:
+            exponent = options.size_exponent
+            self._curves = grow_shapes(
+                shapes, scales.application, scales.scale, scales.median, exponent
+            )
+            self._row = np.arange(jobs)
+        self._table = self._empty_table()
+        self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
+        self._split: dict[int, FloatArray] = {}
+        self._reference_g = self._g(self._row, recorded.processors)
+        self._feasible: dict[tuple[int, ...], IntArray] = {}
+        self.min_processors, self.max_processors = self._limits()
+        self.calibration = Calibration(shapes, scales, recorded, options)
+
+    def __len__(self) -> int:
+        return len(self.application)
+
+    # Runtimes
+
+    def runtimes(self, job: int, counts: IntArray) -> FloatArray:
+        """Return T(n) of job index `job` at each count, seconds; NaN where unknown."""
+        if self._table is None:
+            return self.runtimes_at(np.full(len(counts), job), counts)
+        row = self._row.item(job)
+        if not self._filled[row]:
+            self._fill(np.array([row]))
+        runtimes: FloatArray = self._table[row].take(counts)
+        runtimes /= self._reference_g.item(job)
+        runtimes *= self._recorded.runtime.item(job)
+        return runtimes
+
+    def runtime_on(self, job: int, count: int) -> float:
+        """Return T(count) of job index `job`, seconds, to the bit of `runtimes`."""
+        row = self._row.item(job)
+        if self._table is None or not self._filled[row]:
+            return self.runtimes(job, np.array([count])).item(0)
+        ratio = self._table.item(row, count) / self._reference_g.item(job)
+        return self._recorded.runtime.item(job) * ratio
+
+    def runtimes_at(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return T(counts[i]) of job index jobs[i], elementwise, seconds; NaN where unknown."""
+        jobs, counts = np.asarray(jobs), np.asarray(counts)
+        runtime = self._recorded.runtime[jobs]
+        if not self.known:
+            return np.where(counts == self._recorded.processors[jobs], runtime, np.nan)
+        ratio = self._g(self._row[jobs], counts) / self._reference_g[jobs]
+        return np.asarray(runtime * ratio, float)
+
+    def _empty_table(self) -> FloatArray | None:
+        """Return room for g at every count of every application, or None.
+
+        There is none where the table would be too large, and none where every
+        job has a curve of its own, which is asked too rarely to keep.
+        """
+        shape = (len(self._curves), self._curves.processors + 1)
+        if (
+            self._curves is not self._shapes
+            or not self.known
+            or shape[0] * shape[1] > _LARGEST_TABLE
+        ):
+            return None
+        return np.empty(shape)
+
+    def _fill(self, rows: IntArray) -> None:
+        assert self._table is not None
+        counts = np.arange(1, self._curves.processors + 1)
+        at_once = max(1, _BLOCK // len(counts))
+        self._table[rows, 0] = np.nan
+        for start in range(0, len(rows), at_once):
+            block = rows[start : start + at_once]
+            g = self._curves.g(np.repeat(block, len(counts)), np.tile(counts, len(block)))
+            self._table[block, 1:] = g.reshape(len(block), -1)
+        self._filled[rows] = True
+
+    def _g(self, row: IntArray, counts: IntArray) -> FloatArray:
+        if self._table is None:
+            return self._curves.g(row, counts)
+        wanted = np.unique(row)
+        self._fill(wanted[~self._filled[wanted]])
+        g: FloatArray = self._table[row, counts]
+        return g
+
+    # Counts
+
+    def _limits(self) -> tuple[IntArray, IntArray]:
+        """Return the smallest and the largest count of every job."""
+        reference = self._recorded.processors
+        if not self.known:
+            return reference.copy(), reference.copy()
+        least = np.minimum(
+            self._curves.smallest(self._row, self._options.min_processors), reference
+        )
+        most = np.maximum(self._curves.limits(self._row), reference)
+        return np.where(self.moldable, least, reference), np.where(self.moldable, most, reference)
+
+    def feasible(self, job: int) -> IntArray | None:
+        """Return the sorted counts the job can run on; None if all in its range are.
+
+        The reference count is always among them.
+        """
+        row = self._row.item(job)
+        allowed = self._curves.allowed(row)
+        if allowed is None or not self.moldable[job]:
+            return None
+        reference = self._recorded.processors.item(job)
+        least, most = self.min_processors.item(job), self.max_processors.item(job)
+        key = (int(self._curves.rule[row]), least, most, reference)
+        if key not in self._feasible:
+            inside = allowed[(allowed >= least) & (allowed <= most)]
+            self._feasible[key] = np.union1d(inside, [reference])
+        return self._feasible[key]
+
+    # Other sizes on another machine
+
+    def could_run(self, counts: IntArray, processors: int) -> BoolArray:
+        """Return whether each job's application runs on that count on a machine of `processors`."""
+        if not self.known:
+            return np.asarray(counts == self._recorded.processors)
+        shapes = self._shapes.on_machine(processors)
+        possible = np.asarray(self.moldable & (counts <= processors))
+        for application in np.unique(self.application):
+            allowed = shapes.allowed(int(application))
+            if allowed is not None:
+                own = self.application == application
+                possible[own] &= np.isin(counts[own], allowed)
+        return possible & np.isfinite(shapes.g(self.application, counts))
+
+    def resized(
+        self,
+        ratio: FloatArray,
+        counts: IntArray,
+        again: BoolArray,
+        normal: FloatArray,
+        processors: int,
+    ) -> "Truth":
+        """Return the same jobs at other sizes and reference counts, on another machine.
+
+        Parameters
+        ----------
+        ratio : numpy.ndarray of float, shape (jobs,)
+            Size over the size before; sizes no longer repeat.
+        counts : numpy.ndarray of int, shape (jobs,)
+            New reference counts.
+        again : numpy.ndarray of bool, shape (jobs,)
+            Which jobs are new runs, with noise of their own (``moldability.noise``);
+            the others keep theirs, their runtime, and so must their size and count.
+        normal : numpy.ndarray of float, shape (jobs,)
+            Standard normal draws of that noise.
+        processors : int
+        """
+        shapes = self._shapes.on_machine(processors)
+        noise = np.where(again, np.exp(self._options.noise * normal), self.noise)
+        scale = np.where(again, self.nominal_scale * ratio * noise, self.serial_time)
+        scales = replace(
+            self._scales,
+            size_class=np.full_like(self.size_class, -1),
+            scale=scale,
+            noise=noise,
+            size=self._scales.size * ratio,
+            class_scale=None,
+            class_size=None,
+        )
+        curves, row = shapes, self.application
+        if self._options.size_exponent > 0.0:
+            curves = grow_shapes(
+                shapes, row, scale, self._scales.median, self._options.size_exponent
+            )
+            row = np.arange(len(self))
+        runtime = np.where(again, scale * curves.g(row, counts), self._recorded.runtime)
+        options = replace(self._options, sizes=None)
+        recorded = Recorded(runtime, counts)
+        return Truth(
+            shapes, scales, recorded, self.moldable, self.malleable, options, int(self._split_key)
+        )
+
+    # Computation and communication
+
+    def computation_communication(
+        self, job: int, counts: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the seconds of T(n) spent computing and communicating, at each count.
+
+        Each part has noise of its own (``moldability.split_noise``), drawn
+        once for a job and count; together they are the run's time. Both are
+        NaN where the shape does not know its split.
+        """
+        counts = np.asarray(counts)
+        total = self.runtimes(job, counts)
+        share = self.communication_shares(np.full(len(counts), job), counts)
+        return total * (1.0 - share), total * share
+
+    def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:
+        """Return the share of T(counts[i]) that job jobs[i] communicates; NaN where unknown."""
+        jobs, counts = np.asarray(jobs), np.asarray(counts)
+        if not self.known:
+            return np.full(len(jobs), np.nan)
+        if len(jobs) == 1 and self._table is not None:
+            share = self._split_of(self._row.item(jobs.item(0)))[counts]
+        else:
+            share = np.array(self._curves.communication(self._row[jobs], counts), float)
+        disturb(share, jobs, counts, self._split_key, self._options.split_noise)
+        return share
+
+    def _split_of(self, row: int) -> FloatArray:
+        """Return an application's share of communication at every count, from 0 processors on."""
+        split = self._split.get(row)
+        if split is None:
+            counts = np.arange(self._curves.processors + 1)
+            split = np.full(len(counts), np.nan)
+            split[1:] = self._curves.communication(np.full(len(counts) - 1, row), counts[1:])
+            self._split[row] = split
+        return split
+
+    def repetition(self) -> Mapping[str, float]:
+        """Return how much repeats, and how noisily.
+
+        Returns
+        -------
+        mapping of str to float
+            ``sizes_per_application`` (0 where sizes do not repeat),
+            ``noise_spread`` (standard deviation of ln epsilon over jobs) and
+            ``median_noise`` (median of |ln epsilon|), both NaN where scales
+            are unknown.
+        """
+        logarithms = np.log(self.noise) if self.known else np.full(1, np.nan)
+        sizes = 0 if self._scales.class_scale is None else self._scales.class_scale.shape[1]
+        return {
+            "sizes_per_application": sizes,
+            "noise_spread": float(np.std(logarithms)),
+            "median_noise": float(np.median(np.abs(logarithms))),
+        }
