@@ -136,7 +136,7 @@ class Progress:
             self._live = None
 
 
-LOOKS_BETWEEN = 256
+PASSES_BETWEEN = 256
 """Looks of the policy between two updates."""
 
 
@@ -151,9 +151,9 @@ class ProgressWatcher:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Update the display at every 256th look."""
-        if engine.looks % LOOKS_BETWEEN:
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Update the display at every 256th pass."""
+        if engine.passes % PASSES_BETWEEN:
             return
         now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
         queued = max(bisect_right(engine.submit, now) - ended - running, 0)
