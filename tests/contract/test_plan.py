@@ -120,7 +120,7 @@ UNTIL_THE_CORE_OF_SPEED = {
     "sim.state.view",
 }
 """Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
-MOST_SINGLE = 43
+MOST_SINGLE = 41
 """Modules that one other module alone imports; presets that name a class of theirs are users."""
 
 
