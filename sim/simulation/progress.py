@@ -125,8 +125,8 @@ class Progress:
             self._live = None
 
 
-LOOKS_BETWEEN = 256
-"""Looks of the policy between two updates."""
+PASSES_BETWEEN = 256
+"""Scheduling passes between two updates."""
 
 
 class ProgressWatcher:
@@ -141,8 +141,8 @@ class ProgressWatcher:
         self._progress = progress
 
     def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Update the display at every 256th look."""
-        if engine.looks % LOOKS_BETWEEN:
+        """Update the display at every 256th scheduling pass."""
+        if engine.looks % PASSES_BETWEEN:
             return
         now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
         queued = max(bisect_right(engine.submit, now) - ended - running, 0)
