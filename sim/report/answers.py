@@ -199,7 +199,7 @@ def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
 
 
 def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
-    points = {}
+    points: dict[float, Interval] = {}
     for load, found in sorted(by_load.items()):
         if np.mean([full for _, full in found]) > SATURATED_SHARE:
             return Curve(label, points, load)
