@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from predictors.adept.model import Adept as Adept
+    from predictors.cli.measurements import read as read
     from predictors.consensus.combination import Consensus as Consensus
-    from predictors.curves.amdahl import Amdahl as Amdahl
-    from predictors.curves.levenberg import LevenbergMarquardt as LevenbergMarquardt
-    from predictors.curves.usl import UniversalScalability as UniversalScalability
+    from predictors.curves.laws import Amdahl as Amdahl
+    from predictors.curves.laws import LevenbergMarquardt as LevenbergMarquardt
+    from predictors.curves.laws import UniversalScalability as UniversalScalability
     from predictors.cycles.offline import OfflineCyclePredictor as OfflineCyclePredictor
     from predictors.cycles.online import OnlineCyclePredictor as OnlineCyclePredictor
     from predictors.errors import NotFittedError as NotFittedError
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from predictors.under_load.rational import RationalPolynomial as RationalPolynomial
 _MODULES = {
     "Adept": "predictors.adept.model",
-    "Amdahl": "predictors.curves.amdahl",
+    "Amdahl": "predictors.curves.laws",
     "Consensus": "predictors.consensus.combination",
     "FocusedRegression": "predictors.regression.garren",
-    "LevenbergMarquardt": "predictors.curves.levenberg",
+    "LevenbergMarquardt": "predictors.curves.laws",
     "LogLogRegression": "predictors.regression.barnes",
     "NotFittedError": "predictors.errors",
     "OfflineCyclePredictor": "predictors.cycles.offline",
@@ -34,7 +35,8 @@ _MODULES = {
     "PredictorError": "predictors.errors",
     "RationalPolynomial": "predictors.under_load.rational",
     "UndeterminedError": "predictors.errors",
-    "UniversalScalability": "predictors.curves.usl",
+    "UniversalScalability": "predictors.curves.laws",
+    "read": "predictors.cli.measurements",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
 

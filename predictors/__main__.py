@@ -1,8 +1,252 @@
-"""Entry point of ``python -m predictors``."""
+"""``python -m predictors``: from a file of measurements to predictions."""
 
+import argparse
+import json
+import os
 import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from predictors.cli.command import main
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+import predictors
+from predictors.base import FloatArray, Predictor
+from predictors.cli.measurements import read
+from predictors.cli.output import print_report, save_plot
+from predictors.cli.report import build_report, default_targets
+from predictors.cli.size_answers import (
+    AtInputs,
+    answer_focal,
+    answer_size,
+    fixed_inputs,
+    input_names,
+)
+from predictors.errors import PredictorError
+
+METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
+    "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
+    "amdahl": lambda arguments: predictors.Amdahl(),
+    "usl": lambda arguments: predictors.UniversalScalability(),
+    "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
+    "regression": lambda arguments: predictors.LogLogRegression(
+        input_names(arguments), arguments.form, arguments.split
+    ),
+    "focused": lambda arguments: predictors.FocusedRegression(
+        input_names(arguments), arguments.focal_time, arguments.tolerance, arguments.influence
+    ),
+    "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
+}
+"""Name on the command line and how its model is made from the arguments."""
+
+WITH_INPUTS = ("regression", "focused", "consensus")
+"""Methods that also learn from inputs such as a size, so several curves can be one question."""
+
+READ_BY = {
+    "allowed": ("adept",),
+    "inputs": WITH_INPUTS,
+    "at": WITH_INPUTS,
+    "form": ("regression",),
+    "split": ("regression",),
+    "focal_time": ("focused",),
+    "tolerance": ("focused",),
+    "influence": ("focused",),
+}
+"""Options that some methods alone read."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answer a command line; return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        _answer(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (``| head``) has gone; the interpreter must not flush to it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"python -m predictors: error: {error}\n")
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m predictors",
+        description="Predict runtime and speedup at other processor counts from a few measured "
+        "runs, and say how far to trust it.",
+    )
+    parser.add_argument(
+        "measurements",
+        type=Path,
+        metavar="MEASUREMENTS.csv",
+        help="a row a run: a column of processor counts (nprocs, procs, cores, nodes, threads) "
+        "and one of seconds (runtime, time, seconds, runtime_s)",
+    )
+    parser.add_argument(
+        "--target",
+        nargs="+",
+        metavar="N",
+        help="processor counts to predict, apart or as ranges such as 4-8",
+    )
+    parser.add_argument(
+        "--method", choices=sorted(METHODS), help="adept by default; focused for --size-for-time"
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="use only the rows with this value; may be given several times",
+    )
+    parser.add_argument(
+        "--allowed",
+        metavar="COUNTS",
+        help="counts the application runs on: 4,8,16 or a family such as 'powers of 2'",
+    )
+    _add_regression_options(parser)
+    parser.add_argument(
+        "--level", type=float, default=0.8, help="share of runs a range should hold (0.8)"
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the curve here")
+    parser.add_argument("--json", action="store_true", help="write the answer as JSON")
+    return parser
+
+
+def _add_regression_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("regressions and consensus")
+    group.add_argument(
+        "--inputs", metavar="NAME,...", help="columns to regress on (size, where there is one)"
+    )
+    group.add_argument(
+        "--at", action="append", default=[], metavar="NAME=VALUE", help="input to predict at"
+    )
+    group.add_argument("--form", choices=("auto", "linear", "quadratic"), default="auto")
+    group.add_argument("--split", choices=("auto", "total", "separate"), default="auto")
+    group.add_argument(
+        "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
+    )
+    group.add_argument(
+        "--tolerance", type=float, default=0.3, help="how near, in log2 units (0.3: 23 %%)"
+    )
+    group.add_argument(
+        "--influence",
+        choices=("flag", "drop"),
+        default="flag",
+        help="what becomes of runs with a Cook's distance above 2p/n",
+    )
+    group.add_argument(
+        "--size-for-time",
+        type=float,
+        metavar="SECONDS",
+        help="which size takes this long on the --target counts",
+    )
+    group.add_argument(
+        "--focal-levels",
+        metavar="COUNTS",
+        help="smaller counts for a self-generated training set: names the runs to make, "
+        "then forecasts sizes for --target",
+    )
+
+
+def _answer(options: argparse.Namespace) -> None:
+    if options.method is None:
+        about_size = options.size_for_time is not None or options.focal_levels is not None
+        options.method = "focused" if about_size else "adept"
+    _check_belonging(options)
+    inputs = input_names(options) if options.method in WITH_INPUTS else ()
+    frame = read(options.measurements, options.where, inputs)
+    observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
+    targets = _targets(options.target) if options.target else default_targets(observed)
+    if options.focal_levels is not None:
+        answer_focal(options, frame, int(targets[0]) if options.target else None)
+        return
+    if options.size_for_time is not None and options.focal_time is None:
+        options.focal_time = options.size_for_time
+    model = METHODS[options.method](options)
+    model.fit(_fitting_columns(frame, options))
+    if options.size_for_time is not None:
+        answer_size(options, model, targets)
+        return
+    at, note = fixed_inputs(options, frame) if inputs else ({}, "")
+    if at:
+        model = AtInputs(model, at, note)
+    report = build_report(
+        options.method, model, observed, runtime, targets, options.level, serial_known=not at
+    )
+    if options.plot:
+        save_plot(options.plot, model, observed, runtime, report)
+    if options.json:
+        json.dump(report.as_dict(), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+        return
+    print_report(report, Console(highlight=False, width=None if sys.stdout.isatty() else 100))
+
+
+def _check_belonging(options: argparse.Namespace) -> None:
+    """Refuse options that the method does not read, and a wanted time that is none.
+
+    Raises
+    ------
+    PredictorError
+        Naming the option and the methods that read it.
+    """
+    usual = vars(_parser().parse_args([str(options.measurements)]))
+    for name, methods in READ_BY.items():
+        if getattr(options, name) != usual[name] and options.method not in methods:
+            raise PredictorError(
+                f"--{name.replace('_', '-')} is read by --method {', '.join(methods)}; "
+                f"the method is {options.method}"
+            )
+    seconds = options.size_for_time
+    if seconds is not None and not 0.0 < seconds < float("inf"):
+        raise PredictorError(f"--size-for-time {seconds:g}: positive seconds are needed")
+
+
+def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.DataFrame:
+    """Return the columns that the method uses."""
+    names = ["nprocs", "runtime"]
+    if options.method in WITH_INPUTS:
+        named = input_names(options)
+        wanted = (*named, "computation", "communication", "computation_cp", "communication_cp")
+        absent = [name for name in named if name not in frame and name != "size"]
+        if absent:
+            raise PredictorError(
+                f"{options.measurements}: no column {', '.join(absent)} for --inputs; "
+                f"the columns are {', '.join(frame.columns)}"
+            )
+        names += [name for name in wanted if name in frame]
+    return frame[names]
+
+
+def _targets(words: Sequence[str]) -> FloatArray:
+    """Return the counts that words such as ``64``, ``4-8`` or ``16,32`` name."""
+    counts: list[float] = []
+    for word in (part for text in words for part in text.split(",") if part):
+        first, dash, last = word.partition("-")
+        try:
+            ends = [float(first), float(last) if dash else float(first)]
+        except ValueError:
+            raise PredictorError(
+                f"--target {word}: a processor count or a range such as 4-8 is needed"
+            ) from None
+        if not all(np.isfinite(ends)) or ends[0] > ends[1] or ends[1] - ends[0] > 1e5:
+            raise PredictorError(
+                f"--target {word}: the range must run upwards, at most 100,000 long"
+            )
+        counts += np.arange(ends[0], ends[1] + 0.5).tolist() if dash else ends[:1]
+    if not counts:
+        raise PredictorError("--target needs at least one processor count")
+    return np.array(counts)
+
+
+def _allowed(text: str | None) -> list[int] | str | None:
+    """Return the counts or the family that ``--allowed`` names."""
+    if text is None or not text.replace(",", "").replace(" ", "").isdigit():
+        return text
+    return [int(part) for part in text.replace(",", " ").split()]
+
 
 if __name__ == "__main__":
     sys.exit(main())

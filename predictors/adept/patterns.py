@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from predictors.adept.anomalies import SENSITIVITY, find_jumping
 from predictors.adept.search import BoolArray
 from predictors.base import FloatArray
-from predictors.curves.amdahl import Amdahl
+from predictors.curves.laws import Amdahl
 from predictors.errors import PredictorError
 
 _SPECIAL_LEAST = 9

@@ -14,7 +14,7 @@ from predictors.adept.search import REACH, Instances, Problem, Scale, basis, sea
 from predictors.adept.selection import Selection, is_well_met, noise_floor, select
 from predictors.adept.weights import distance_weights
 from predictors.base import FloatArray, IntArray
-from predictors.curves.amdahl import Amdahl
+from predictors.curves.laws import Amdahl
 from predictors.observations import ObservedCurve
 
 _FAR = 4.0

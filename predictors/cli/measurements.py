@@ -29,9 +29,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
 
-def read_measurements(
-    path: Path, where: Sequence[str] = (), inputs: Sequence[str] = ()
-) -> pd.DataFrame:
+def read(path: Path, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV of runs, a row a run.
 
     Parameters

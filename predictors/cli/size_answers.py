@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.output import write_table
 from predictors.errors import PredictorError
 from predictors.regression.focal_training import (
     FocalTraining,
@@ -119,7 +120,8 @@ def answer_size(options: argparse.Namespace, model: Predictor, targets: FloatArr
     low, high = model.size_range(seconds, targets, options.level)
     remarks = list(dict.fromkeys(model.size_reliability(seconds, targets)))
     rows = pd.DataFrame({"nprocs": targets, "size": sizes, "low": low, "high": high})
-    _write(options, f"size for {seconds:g} s ({options.level:.0%} interval)", rows, remarks)
+    title = f"size for {seconds:g} s ({options.level:.0%} interval)"
+    write_table(options.json, title, rows, remarks)
 
 
 def answer_focal(
@@ -178,23 +180,4 @@ def _write_forecast(options: argparse.Namespace, training: FocalTraining, nprocs
         f"{training.focal_time:g} s: log2 T = {b0:.4f} {b1:+.4f} log2 P {b2:+.4f} log2 size, "
         f"RMSE {training.model.rmse_:.3f} (80 % interval)"
     )
-    _write(options, title, rows, remarks)
-
-
-def _write(
-    options: argparse.Namespace, title: str, rows: pd.DataFrame, remarks: list[Remark]
-) -> None:
-    """Write a small table and its remarks, as text or JSON."""
-    if options.json:
-        finite = rows.astype(object).where(np.isfinite(rows), None)
-        answer = {
-            "answer": title,
-            "rows": finite.to_dict(orient="records"),
-            "remarks": [remark._asdict() for remark in remarks],
-        }
-        json.dump(answer, sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
-        return
-    table = rows.to_string(index=False, float_format=lambda value: f"{value:.6g}")
-    lines = "".join(f"{remark.grade}: {remark.text}\n" for remark in remarks)
-    sys.stdout.write(f"{title}\n{table}\n{lines}")
+    write_table(options.json, title, rows, remarks)

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from predictors.adept.model import Adept
 from predictors.base import FloatArray
-from predictors.curves.amdahl import Amdahl
+from predictors.curves.laws import Amdahl, UniversalScalability
 from predictors.curves.measured import Evidence
-from predictors.curves.usl import UniversalScalability
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
 from predictors.regression.garren import FocusedRegression

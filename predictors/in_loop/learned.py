@@ -250,7 +250,7 @@ class CurvePerApplication(PerApplication[History]):
     Examples
     --------
     >>> from predictors.base import VisibleJobs
-    >>> from predictors.curves.amdahl import Amdahl
+    >>> from predictors.curves.laws import Amdahl
     >>> predictor = CurvePerApplication(Amdahl(), "amdahl", min_counts=2)
     >>> nothing = np.array([np.nan])
     >>> zero = np.array([0])

@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from sim.engine.engine import Engine
+from sim.results.rows import duration
 from sim.state.decisions import Decision
 
 PATIENCE_SECONDS = 1.0
@@ -35,18 +36,6 @@ def simulated_date(seconds: float, start: datetime.datetime | None) -> str:
             return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
     days, rest = divmod(int(max(seconds, 0.0)), 86400)
     return f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as hours, minutes and seconds.
-
-    Examples
-    --------
-    >>> duration(3725.0)
-    '1:02:05'
-    """
-    whole = int(seconds)
-    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
 class Progress:
@@ -137,7 +126,7 @@ class Progress:
 
 
 PASSES_BETWEEN = 256
-"""Looks of the policy between two updates."""
+"""Scheduling passes between two updates."""
 
 
 class ProgressWatcher:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors.errors import PredictorError
-from predictors.under_load.forecast import PRIMARY_NAMES, SELECTOR_NAMES, NwsMixture, postcast
+from predictors.under_load.forecast import PRIMARY_NAMES, SELECTOR_NAMES, NwsMixture
 
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 SPANS = (None, 1, 5, 10, 20, 30, 50, 100)
@@ -118,10 +118,11 @@ def test_selectors_and_answers_equal_plain_versions(kind):
 def test_error_bar_is_the_answers_own_error():
     values = series("independent", 90, 6)
     for name in ("mae_50", "mse", "mae"):
-        missed = np.abs(postcast(values, name)[1:-1] - values[1:])
+        mixture = NwsMixture(1, name, limits=None)
+        before = [mixture.update([value]).forecast()[0] for value in values]
+        missed = np.abs(before[:-1] - values[1:])
         expected = np.sqrt(np.mean(missed**2)) if name == "mse" else missed.mean()
-        bar = NwsMixture(1, name, limits=None).update(values[:, None]).error_bar()
-        assert bar[0] == pytest.approx(expected, rel=1e-11)
+        assert mixture.error_bar()[0] == pytest.approx(expected, rel=1e-11)
 
 
 def test_many_series_equal_single_ones_and_missing_values_are_skipped():
@@ -148,10 +149,10 @@ def test_the_mixture_stays_within_a_tenth_of_the_best_single_forecaster(kind):
     assert np.abs(np.array(answers)[:-1] - values[1:]).mean() <= 1.1 * single
 
 
-def test_empty_history_is_idle_and_flagged():
+def test_empty_history_is_idle_and_counted():
     mixture = NwsMixture(2).update([0.4, np.nan])
     assert mixture.forecast().tolist() == [0.4, 1.0]
-    assert mixture.empty_history().tolist() == [False, True]
+    assert mixture.counts.tolist() == [1, 0]
     assert np.isnan(mixture.error_bar()).all()
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from predictors.adept.model import Adept
 from predictors.base import Explanation, Observation, VisibleJobs
-from predictors.curves.amdahl import Amdahl
-from predictors.curves.usl import UniversalScalability
+from predictors.curves.laws import Amdahl, UniversalScalability
 from predictors.errors import PredictorError
 from predictors.in_loop.learned import CurvePerApplication
 

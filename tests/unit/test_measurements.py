@@ -1,6 +1,6 @@
 import pytest
 
-from predictors.cli.measurements import read_measurements
+from predictors.cli.measurements import read
 
 pytestmark = pytest.mark.fast
 
@@ -14,7 +14,7 @@ def written(folder, text):
 @pytest.mark.parametrize("count", ["nodes", "Cores", "THREADS", "procs", "nprocs", "Nodes "])
 @pytest.mark.parametrize("time", ["time", "Runtime", "SECONDS", "runtime_s", "Time (s)"])
 def test_spellings(tmp_path, count, time):
-    frame = read_measurements(written(tmp_path, f"{count},{time}\n1,100\n2,55.5\n"))
+    frame = read(written(tmp_path, f"{count},{time}\n1,100\n2,55.5\n"))
     assert frame["nprocs"].tolist() == [1, 2]
     assert frame["runtime"].tolist() == [100, 55.5]
 
@@ -29,7 +29,7 @@ def test_spellings(tmp_path, count, time):
     ],
 )
 def test_separators_and_decimal_commas(tmp_path, text):
-    frame = read_measurements(written(tmp_path, text))
+    frame = read(written(tmp_path, text))
     assert frame["runtime"].tolist() == [100.5, 55.25]
 
 
@@ -37,12 +37,12 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
     text = (
         'problem,size,nprocs,runtime_s,comp_s,comm_s\n"a, b",3,1,9,8,1\nc,4,1,7,6,1\nc,4,2,4,3,1\n'
     )
-    frame = read_measurements(written(tmp_path, text), ["problem=c"])
+    frame = read(written(tmp_path, text), ["problem=c"])
     assert frame["runtime"].tolist() == [7, 4]
     assert frame["computation"].tolist() == [6, 3]
     assert frame["communication"].tolist() == [1, 1]
     assert frame["size"].tolist() == [4, 4]
-    assert len(read_measurements(tmp_path / "runs.csv", ["Problem=a, b", "size=3.0"])) == 1
+    assert len(read(tmp_path / "runs.csv", ["Problem=a, b", "size=3.0"])) == 1
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
 )
 def test_bad_files_are_refused_with_line_and_field(tmp_path, text, where, message):
     with pytest.raises(ValueError, match=message):
-        read_measurements(written(tmp_path, text), where)
+        read(written(tmp_path, text), where)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"absent\.csv: no such file"):
-        read_measurements(tmp_path / "absent.csv")
+        read(tmp_path / "absent.csv")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from predictors.cli.command import METHODS, main
+from predictors.__main__ import METHODS, main
 
 pytestmark = pytest.mark.fast
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from malleables import play, power_truth, stretches_of
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
 
-from predictors.curves.amdahl import Amdahl
+from predictors.curves.laws import Amdahl
 from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.policies.backfill.easy import EasyScheduler

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.cli.command import main
+from predictors.__main__ import main
 
 
 @pytest.fixture

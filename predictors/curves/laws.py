@@ -1,0 +1,203 @@
+"""Curves in closed form as references: Amdahl, universal scalability, Downey by descent."""
+
+from typing import Literal
+
+import numpy as np
+
+from predictors.base import FloatArray
+from predictors.curves.estimator import AnchoredEstimator, CurveEstimator
+from predictors.curves.measured import Evidence
+from predictors.downey import check_parameters, normalised_time
+from predictors.errors import PredictorError
+from predictors.least_squares import (
+    RelativeFit,
+    fit_nonnegative,
+    fit_range,
+    pooled_error,
+    spread_range,
+)
+from predictors.observations import ObservedCurve
+
+
+class Amdahl(AnchoredEstimator):
+    """T(n) = serial + parallel / n, least squares on relative errors, both parts >= 0.
+
+    With a single processor count the serial part is zero. A declining end,
+    which the law cannot follow, is left out of the fit.
+
+    Attributes
+    ----------
+    serial_, parallel_ : float
+        Seconds.
+    curve_ : ObservedCurve
+        The observations as used.
+    declines_after_ : float or None
+        The fastest measured count, where those beyond it decline.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame({"nprocs": [1, 4, 16], "runtime": [110.0, 35.0, 16.25]})
+    >>> model = Amdahl().fit(runs)
+    >>> round(model.serial_, 6), round(model.parallel_, 6), model.predict(100).round(6).item()
+    (10.0, 100.0, 11.0)
+    """
+
+    serial_: float
+    parallel_: float
+    _fit: RelativeFit
+    _needs = 3, "Amdahl's law with a check"
+
+    def _learn(self, curve: ObservedCurve) -> None:
+        self.curve_, self._evidence = curve, Evidence(curve)
+        self._fitted = self._evidence.ordinary
+        self._fit = fit_nonnegative(self._design(self._fitted.nprocs), self._fitted.runtime)
+        self._residuals = self._fit.residuals
+        self.serial_ = float(self._fit.coefficients[1:].sum())
+        self.parallel_ = float(self._fit.coefficients[0])
+
+    def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        least = np.finfo(float).tiny
+        return np.asarray(np.maximum(self.serial_ + self.parallel_ / targets, least), float)
+
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
+
+    def _design(self, nprocs: FloatArray) -> FloatArray:
+        columns = [1.0 / nprocs]
+        if len(self._fitted.nprocs) > 1:
+            columns.append(np.ones_like(nprocs))
+        return np.stack(columns, axis=1)
+
+
+class UniversalScalability(AnchoredEstimator):
+    """T(n) = T(1) (1 + contention (n-1) + coherency n (n-1)) / n, after Gunther.
+
+    In seconds it is p/n + q + c n, which least squares on relative errors finds
+    outright with p, q, c >= 0, that is 1 >= contention >= coherency >= 0, so
+    that no runtime can come out as zero. With two processor counts the
+    coherency is zero, with one the contention too.
+
+    Attributes
+    ----------
+    serial_time_ : float
+        T(1), seconds.
+    contention_, coherency_ : float
+    curve_ : ObservedCurve
+        The observations as used.
+    declines_after_ : float or None
+        The fastest measured count, where those beyond it decline.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> n = np.array([1, 4, 16, 64])
+    >>> time = 100 * (1 + 0.05 * (n - 1) + 0.001 * n * (n - 1)) / n
+    >>> model = UniversalScalability().fit(pd.DataFrame({"nprocs": n, "runtime": time}))
+    >>> round(model.contention_, 6), round(model.coherency_, 6)
+    (0.05, 0.001)
+    """
+
+    serial_time_: float
+    contention_: float
+    coherency_: float
+    _fit: RelativeFit
+    _needs = 4, "the universal scalability law with a check"
+
+    def _learn(self, curve: ObservedCurve) -> None:
+        self.curve_ = self._fitted = curve
+        self._evidence = Evidence(curve)
+        self._fit = fit_nonnegative(self._design(curve.nprocs), curve.runtime)
+        self._residuals, coefficients = self._fit.residuals, self._fit.coefficients
+        coherency = float(coefficients[2]) if len(coefficients) > 2 else 0.0
+        self.serial_time_ = float(coefficients.sum())
+        self.contention_ = (float(coefficients[1:2].sum()) + coherency) / self.serial_time_
+        self.coherency_ = coherency / self.serial_time_
+
+    def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        predicted = self._design(targets) @ self._fit.coefficients
+        return np.asarray(np.maximum(predicted, np.finfo(float).tiny), float)
+
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        return fit_range(self._fit, self._design(targets), self._model_seconds(targets), level)
+
+    def _design(self, nprocs: FloatArray) -> FloatArray:
+        columns = [1.0 / nprocs, np.ones_like(nprocs), nprocs]
+        return np.stack(columns[: len(self.curve_.nprocs)], axis=1)
+
+
+class LevenbergMarquardt(CurveEstimator):
+    """Downey's curve by local descent from a given start.
+
+    The objective is flat where all observations lie in one piece and has kinks
+    at the breakpoints; from an arbitrary start the descent often ends far from
+    the best instance. It is here to be compared with.
+
+    Parameters
+    ----------
+    start : tuple of float
+        First A and sigma.
+    scale : {"free", "unit"}
+        Whether the unit of time is fitted too, or times are the normalised ones.
+
+    Attributes
+    ----------
+    A_, sigma_, scale_ : float
+        The instance: T(n) = scale_ x normalised_time(n, A_, sigma_).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from predictors.downey import normalised_time
+    >>> n = [2, 8, 30, 50]
+    >>> runs = pd.DataFrame({"nprocs": n, "runtime": normalised_time(n, 20, 0.5)})
+    >>> LevenbergMarquardt(start=(25, 0.4)).fit(runs).predict([16]).round(3).tolist()
+    [1.484]
+    """
+
+    A_: float
+    sigma_: float
+    scale_: float
+    _needs = 3, "Downey's curve"
+
+    def __init__(
+        self, start: tuple[float, float] = (50.0, 0.5), scale: Literal["free", "unit"] = "free"
+    ) -> None:
+        check_parameters(*start)
+        if scale not in ("free", "unit"):
+            raise PredictorError(f"scale must be 'free' or 'unit', got {scale!r}")
+        self.start = start
+        self.scale = scale
+
+    def _learn(self, curve: ObservedCurve) -> None:
+        from scipy.optimize import least_squares
+
+        A, sigma = self.start
+        nearest = curve.runtime[0] / normalised_time(curve.nprocs[0], A, sigma)
+        start = np.array([A, sigma, np.log(nearest)][: 3 if self.scale == "free" else 2])
+
+        def residuals(parameters: FloatArray) -> FloatArray:
+            times = normalised_time(curve.nprocs, *_instance(parameters)[:2])
+            return np.asarray(times * _instance(parameters)[2] / curve.runtime - 1.0, float)
+
+        enough = len(curve.nprocs) >= len(start)
+        if enough:
+            start = least_squares(residuals, start, method="lm", max_nfev=1000).x
+        self.curve_ = self._fitted = curve
+        self.A_, self.sigma_, self.scale_ = _instance(start)
+        self._residuals = residuals(start)
+
+    def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        return np.asarray(self.scale_ * normalised_time(targets, self.A_, self.sigma_), float)
+
+    def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return a range from the scatter of the residuals alone."""
+        error, degrees = pooled_error(self._residuals, 3 if self.scale == "free" else 2)
+        return spread_range(self._model_seconds(targets), error, degrees, level)
+
+
+def _instance(parameters: FloatArray) -> tuple[float, float, float]:
+    """Return A, sigma and scale, held inside the model's domain."""
+    log_scale = float(parameters[2]) if len(parameters) == 3 else 0.0
+    A, sigma = max(float(parameters[0]), 1.0), abs(float(parameters[1]))
+    return A, sigma, float(np.exp(np.clip(log_scale, -200.0, 200.0)))
