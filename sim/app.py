@@ -39,9 +39,7 @@ _interrupts: list[int] = []
 
 
 def _page() -> str:
-    from sim.help import page
-
-    return page(schema.CONFIG_FOLDER).replace("$", "$$")
+    return schema.page().replace("$", "$$")
 
 
 def prepare() -> None:

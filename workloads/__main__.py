@@ -23,7 +23,7 @@ UNITS = {
 
 
 def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload":
-    from workloads.logs.log import FORMATS, guess_format
+    from workloads.logs.formats import FORMATS, guess_format
 
     kind = asked.format or guess_format(asked.file)
     own = {"sacct": ("timezone", "unit"), "batsim": ("speed", "communication")}.get(kind, ())

@@ -33,7 +33,7 @@ class LoadAhead:
     """True load from now on, in order, averaged over any time to come.
 
     Times are doubled from one second on and each is read at 64 instants, once an
-    instant of the simulation: all counts and jobs asked about at a look share them.
+    instant of the simulation: all counts and jobs asked about in a pass share them.
 
     Parameters
     ----------

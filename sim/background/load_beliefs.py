@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from predictors.under_load.forecast import NwsMixture, Selection
 from sim.background.kernels import FloatArray, IntArray
-from sim.background.load_sensors import LinkReadings, LoadSensors
-from sim.background.past import LoadPast
+from sim.background.load_sensors import LinkReadings, LoadPast, LoadSensors
 from sim.errors import ConfigError
 
 LEAST_MEMORY = 1e-3

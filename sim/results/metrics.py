@@ -9,10 +9,16 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
 from sim.results.frames import BOUND_SECONDS, completed, held_area
-from sim.results.job_metrics import Figures, job_figures, mean
+from sim.results.job_metrics import (
+    Figures,
+    belief_figures,
+    error_figures,
+    job_figures,
+    learning_figures,
+    mean,
+)
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import Outcome
-from sim.results.prediction_metrics import belief_figures, error_figures, learning_figures
 from sim.results.request_metrics import asking_figures, recovery_figures
 from sim.results.steady_state import LEAST_BATCH, NUMBERS, Trim, batch_means
 from sim.results.steps import Steps

@@ -173,3 +173,15 @@ def difference(value: Value, other: Value, is_share: bool = False) -> float | No
     if is_share:
         return value - other
     return (value - other) / abs(other) if other else None
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> duration(3725.0)
+    '1:02:05'
+    """
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"

@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from sim.engine.engine import Engine
+from sim.results.rows import duration
 from sim.state.decisions import Decision
 
 PATIENCE_SECONDS = 1.0
@@ -35,18 +36,6 @@ def simulated_date(seconds: float, start: datetime.datetime | None) -> str:
             return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
     days, rest = divmod(int(max(seconds, 0.0)), 86400)
     return f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as hours, minutes and seconds.
-
-    Examples
-    --------
-    >>> duration(3725.0)
-    '1:02:05'
-    """
-    whole = int(seconds)
-    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
 class Progress:
@@ -136,8 +125,8 @@ class Progress:
             self._live = None
 
 
-LOOKS_BETWEEN = 256
-"""Looks of the policy between two updates."""
+PASSES_BETWEEN = 256
+"""Scheduling passes between two updates."""
 
 
 class ProgressWatcher:
@@ -151,9 +140,9 @@ class ProgressWatcher:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Update the display at every 256th look."""
-        if engine.looks % LOOKS_BETWEEN:
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Update the display at every 256th pass."""
+        if engine.passes % PASSES_BETWEEN:
             return
         now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
         queued = max(bisect_right(engine.submit, now) - ended - running, 0)

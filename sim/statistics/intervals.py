@@ -95,11 +95,11 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def student_quantile(freedom: float, level: float) -> float:
+def student_quantile(degrees: float, level: float) -> float:
     """Return by how many standard errors a two-sided interval reaches out."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:

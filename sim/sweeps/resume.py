@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from sim.config import CONFIG_FOLDER
+from sim.results.rows import duration
 from sim.sweeps.callback import folder_name
 
 SECONDS = 5.0
@@ -34,18 +35,6 @@ class State(NamedTuple):
     failed: int
     running: int
     total: int
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as hours, minutes and seconds.
-
-    Examples
-    --------
-    >>> duration(3725.0)
-    '1:02:05'
-    """
-    whole = int(seconds)
-    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
 
 
 class SweepProgress:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.fast
 TESTS = ROOT / "tests"
 CHOSEN = [path for path in TESTS.rglob("test_*.py") if FAST in path.read_text(encoding="utf-8")]
 DOORS = {f"{package}.__main__" for package in ("sim", "predictors", "workloads")}
-DOORS |= {"sim.compare", "sim.dataset", "sim.oracle"}
+DOORS |= {"sim.compare", "sim.dataset"}
 """Commands of a few lines around what stands elsewhere."""
 
 

@@ -11,8 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sim.app import prepare
-from sim.config import CONFIG_FOLDER
-from sim.help import options, page
+from sim.config import CONFIG_FOLDER, options, page
 from sim.simulation.build import build
 from sim.simulation.scene import REPETITION
 from workloads.truth.options import TRUTH_KEYS

@@ -21,8 +21,8 @@ PATHS = {
 FOLDERS = {name for name, path in PATHS.items() if path.name == "__init__.py"}
 LIMITS = {"sim": (25, 70, 10), "predictors": (20, 62, 9), "workloads": (12, 36, 7)}
 """For each package at most so many nodes, edges, and nodes on the longest path."""
-SAME_EVERYWHERE = {"base", "grades", "none"}
-"""Names that mean one thing in every room: its base, its grades, and nothing to do."""
+SAME_EVERYWHERE = {"__main__", "base", "grades", "none"}
+"""Names that mean one thing in every room: its command, its base, its grades, nothing to do."""
 
 
 def resolved(name):
@@ -116,11 +116,10 @@ UNTIL_THE_CORE_OF_SPEED = {
     "sim.policies.backfill.easy",
     "sim.policies.molding.choice",
     "sim.state.availability",
-    "sim.state.view",
 }
 """Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
-MOST_SINGLE = 36
-"""Modules that one other module alone imports; presets that name a class of theirs are users."""
+MOST_SINGLE = 28
+"""Modules that one other alone imports; presets that name a class, and plugins, are users."""
 
 
 def functions(path):
@@ -178,6 +177,10 @@ def test_few_modules_serve_one_other_alone():
     for module, imports in IMPORTS.items():
         for other in imports:
             users[other].add(module)
+    for plugin in (ROOT / "hydra_plugins").glob("*.py"):
+        for one in ast.walk(ast.parse(plugin.read_text(encoding="utf-8"))):
+            if isinstance(one, ast.ImportFrom) and one.module and resolved(one.module) in PATHS:
+                users[resolved(one.module)].add(plugin)
     for preset in (ROOT / "conf").rglob("*.yaml"):
         for line in preset.read_text(encoding="utf-8").splitlines():
             if "_target_:" in line and (named := resolved(line.split("_target_:")[1].split()[0])):

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.logs.batsim import read_batsim, write_batsim
-from workloads.logs.log import BatsimWorkload
+from workloads.logs.batsim import BatsimWorkload, read_batsim, write_batsim
 from workloads.models.lublin import Lublin
 from workloads.streams import Streams
 

@@ -10,9 +10,8 @@ from sim.background.ahead import LoadAhead
 from sim.background.background import BackgroundLoad
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
-from sim.background.past import LoadPast
 from workloads.streams import Streams
 
 KINDS = {

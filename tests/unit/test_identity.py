@@ -4,6 +4,7 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.logs.cleaning import screen
+from workloads.logs.formats import FORMATS, guess_format
 from workloads.logs.identity import (
     IDENTITIES,
     KEYS,
@@ -15,7 +16,6 @@ from workloads.logs.identity import (
     offered,
     request_classes,
 )
-from workloads.logs.log import FORMATS, guess_format
 
 pytestmark = pytest.mark.fast
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sim.errors import SimError
-from sim.schedule_check.command import (
+from sim.oracle.__main__ import (
     TINY,
     check_files,
     crowded_rows,
@@ -12,7 +12,7 @@ from sim.schedule_check.command import (
     schedule,
     write_pack,
 )
-from sim.schedule_check.rules import RULES, RigidJob, check_schedule
+from sim.oracle.rules import RULES, RigidJob, check_schedule
 
 
 def rigid_jobs(trace):

@@ -1,8 +1,7 @@
 import pytest
 
 from workloads.errors import WorkloadError
-from workloads.logs.log import SacctWorkload
-from workloads.logs.sacct import NEEDED, SACCT, read_sacct
+from workloads.logs.sacct import NEEDED, SACCT, SacctWorkload, read_sacct
 from workloads.streams import Streams
 
 pytestmark = pytest.mark.fast

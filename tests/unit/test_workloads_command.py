@@ -6,7 +6,7 @@ import pytest
 from workloads.__main__ import main
 from workloads.logs.batsim import read_batsim
 from workloads.logs.description import describe, draw_pictures
-from workloads.logs.log import guess_format
+from workloads.logs.formats import guess_format
 from workloads.logs.swf import Comment, SwfLog, read_swf
 from workloads.logs.swf_text import FIELDS
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ import pandas as pd
 from workloads.base import Trace
 from workloads.errors import WorkloadError
 from workloads.limits import is_number
+from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import FIELDS, pack, unpack
 
@@ -234,3 +236,28 @@ class _Profiles:
         if not all(is_number(one) for one in numbers):
             raise WorkloadError(f"{where}: {key}={value!r} is not a list of numbers")
         return [float(one) for one in numbers] or [0.0]
+
+
+@dataclass
+class BatsimWorkload(FileWorkload):
+    """Jobs from a workload of Batsim in JSON.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; others as for `LogWorkload`.
+    speed, communication
+        As for `read_batsim`.
+    """
+
+    speed: float | None = None
+    communication: Communication = "error"
+    wanted = "a workload of Batsim, such as workload.path=workload.json"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_batsim(self.speed, self.communication)
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_batsim(self.file, self.speed, self.communication)

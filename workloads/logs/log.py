@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,9 @@ from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.limits import check_count, check_load
 from workloads.logs.archive import fetch_log, find_log, terminal_progress
-from workloads.logs.batsim import Communication, check_batsim, read_batsim
 from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
-from workloads.logs.sacct import check_sacct, read_sacct
 from workloads.logs.swf import SwfLog, read_swf
-from workloads.logs.swf_text import unpack
 from workloads.models.estimates import Estimates
 from workloads.models.tsafrir import HOUR, site_limit, tsafrir_estimates
 from workloads.streams import Streams
@@ -266,56 +263,6 @@ class SwfWorkload(FileWorkload):
 
 
 @dataclass
-class SacctWorkload(FileWorkload):
-    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
-
-    Parameters
-    ----------
-    path
-        As for `FileWorkload`; others as for `LogWorkload`.
-    timezone, unit
-        As for `workloads.logs.sacct.read_sacct`.
-    """
-
-    timezone: str = "UTC"
-    unit: Literal["cpus", "nodes"] = "cpus"
-    wanted = "what sacct printed, such as workload.path=jobs.txt"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_sacct(self.timezone, self.unit)
-
-    def read(self) -> SwfLog:
-        """Read the file."""
-        return read_sacct(self.file, self.timezone, self.unit)
-
-
-@dataclass
-class BatsimWorkload(FileWorkload):
-    """Jobs from a workload of Batsim in JSON.
-
-    Parameters
-    ----------
-    path
-        As for `FileWorkload`; others as for `LogWorkload`.
-    speed, communication
-        As for `workloads.logs.batsim.read_batsim`.
-    """
-
-    speed: float | None = None
-    communication: Communication = "error"
-    wanted = "a workload of Batsim, such as workload.path=workload.json"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_batsim(self.speed, self.communication)
-
-    def read(self) -> SwfLog:
-        """Read the file."""
-        return read_batsim(self.file, self.speed, self.communication)
-
-
-@dataclass
 class ArchiveWorkload(LogWorkload):
     """Jobs from a log of the Parallel Workloads Archive.
 
@@ -345,30 +292,3 @@ class ArchiveWorkload(LogWorkload):
         with terminal_progress(f"fetching {self.log.file}") as progress:
             path = fetch_log(self.log.name, self.cache, self.url, progress)
         return read_swf(path)
-
-
-FORMATS: Mapping[str, type[FileWorkload]] = {
-    "swf": SwfWorkload,
-    "sacct": SacctWorkload,
-    "batsim": BatsimWorkload,
-}
-"""What a file may be."""
-
-
-def guess_format(path: str | os.PathLike[str]) -> str:
-    """Return which of `FORMATS` a file has, by its first line that is no comment.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be read.
-    """
-    _, text = unpack(Path(path).expanduser(), "a log")
-    for line in text.split(b"\n", 1000):
-        first = line.strip()
-        if first.startswith(b";") or not first:
-            continue
-        if first.startswith((b"{", b"[")):
-            return "batsim"
-        return "sacct" if b"|" in first else "swf"
-    return "swf"

@@ -11,6 +11,7 @@ import os
 import re
 import zoneinfo
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from workloads.errors import WorkloadError
+from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import FIELDS, unpack
 
@@ -302,3 +304,28 @@ def _stems(table: pd.DataFrame) -> np.ndarray | None:
 
 def _whole(values: np.ndarray) -> np.ndarray:
     return values.astype(np.int64) if (values % 1 == 0).all() else values
+
+
+@dataclass
+class SacctWorkload(FileWorkload):
+    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; others as for `LogWorkload`.
+    timezone, unit
+        As for `read_sacct`.
+    """
+
+    timezone: str = "UTC"
+    unit: Literal["cpus", "nodes"] = "cpus"
+    wanted = "what sacct printed, such as workload.path=jobs.txt"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sacct(self.timezone, self.unit)
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_sacct(self.file, self.timezone, self.unit)

@@ -1,4 +1,8 @@
-"""The command ``python -m sim.oracle``: write a pack of schedules, or check a schedule."""
+"""For people who write schedulers: ``python -m sim.oracle write`` and ``check``.
+
+``write`` makes workloads with the schedules that the rules give them; ``check``
+says of any schedule which job breaks which rule.
+"""
 
 import argparse
 import sys
@@ -12,6 +16,7 @@ from predictors.in_loop.user_estimate import UserEstimate
 from sim.engine.engine import Setup, simulate
 from sim.errors import SimError
 from sim.machine.base import Dedicated
+from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
@@ -20,11 +25,10 @@ from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.results.formats import batsim_table
 from sim.results.outcome import Outcome, outcome
-from sim.schedule_check.rules import RULES, RigidJob, Violation, check_schedule
 from workloads.base import Trace
 from workloads.errors import WorkloadError
 from workloads.logs.batsim import write_batsim
-from workloads.logs.log import FORMATS, guess_format
+from workloads.logs.formats import FORMATS, guess_format
 from workloads.logs.swf import log_of_trace, read_swf, write_swf
 from workloads.models.lublin import Lublin
 from workloads.shapes.family import NoMoldability
@@ -313,3 +317,7 @@ def main(given: Sequence[str] | None = None) -> int:
     except (SimError, WorkloadError, OSError) as error:
         sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
         return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
