@@ -13,6 +13,7 @@ from predictors.base import Estimator, Remark, run_table
 from predictors.cycles.messages import Exchange
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import numbers
+from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -230,9 +231,8 @@ class OfflineCyclePredictor(Estimator):
         if not 0 <= self.breakpoints <= 3:
             raise PredictorError(f"breakpoints must be 0 to 3, got {self.breakpoints}")
         if self.processors_per_node < 1:
-            raise PredictorError(
-                f"processors_per_node must be >= 1, got {self.processors_per_node}"
-            )
+            wrong = self.processors_per_node
+            raise PredictorError(f"processors_per_node must be >= 1, got {wrong}")
 
     def fit(self, observations: pd.DataFrame, runtime: ArrayLike | None = None) -> Self:
         """Learn from benchmark cycles, a row each.
@@ -242,8 +242,7 @@ class OfflineCyclePredictor(Estimator):
         observations : pandas.DataFrame
             ``cells`` per processor, ``runtime`` of the cycle in seconds without
             communication, and ``processes_per_node`` (1 where not given).
-        runtime : array_like, optional
-            Seconds, where they are no column.
+            With `runtime` beside it, without that column.
 
         Raises
         ------
@@ -370,8 +369,7 @@ class OfflineCyclePredictor(Estimator):
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         middle = self.predict(nprocs, cells=cells)
         factor = np.exp(ndtri(0.5 + level / 2.0) * self.spread_)
         return middle / factor, middle * factor

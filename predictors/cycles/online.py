@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from predictors.base import Estimator, Remark
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
+from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
 
@@ -231,8 +232,7 @@ class OnlineCyclePredictor(Estimator):
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         if self._errors.size < 2:
             raise NotFittedError("a range needs at least 3 cycles")
         middle = self.predict(cells=cells)

@@ -148,14 +148,11 @@ class RationalPolynomial(Estimator):
         observations : pandas.DataFrame
             Columns ``nprocs``, ``runtime`` (seconds), ``size``, ``available_cpu``
             and ``available_bandwidth`` (fractions in (0, 1], or arrays of
-            samples, shape (samples, places)).
-        runtime : array_like, optional
-            Seconds, where they are no column.
+            samples, shape (samples, places)). With `runtime` beside it, without that column.
         """
         self.check_parameters()
-        observations = run_table(self, observations, runtime)
-        latency = self.messages is not None
-        return self.fit_runs(loaded_runs(observations, self.load, latency=latency))
+        table = run_table(self, observations, runtime)
+        return self.fit_runs(loaded_runs(table, self.load, latency=self.messages is not None))
 
     def fit_runs(self, runs: LoadedRuns) -> Self:
         """Learn from finished runs that were read and checked before."""

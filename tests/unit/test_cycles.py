@@ -153,7 +153,7 @@ def test_drift_is_reported():
         (lambda: OnlineCyclePredictor().update(0.0, 1.0), "cells must be positive"),
         (lambda: OnlineCyclePredictor().update(1.0, np.inf), "seconds must be positive"),
         (lambda: OnlineCyclePredictor().update(1.0, 1.0).predict(cells=-1.0), "cells must be"),
-        (lambda: OnlineCyclePredictor().predict_range(1.0, cells=1.0), "level must lie"),
+        (lambda: OnlineCyclePredictor().predict_range(1.0, cells=1.0), "level must be between"),
     ],
 )
 def test_bad_values_are_named(call, named):
