@@ -15,8 +15,9 @@ from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.limits import Limits, check_count, check_load
-from workloads.logs.archive import fetch_log, find_log, terminal_progress
+from workloads.logs.archive import fetch_log, find_log
 from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
+from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.models.estimates import Estimates
@@ -294,5 +295,5 @@ class ArchiveWorkload(LogWorkload):
     def read(self) -> SwfLog:
         """Fetch the log where it is not cached, and read it."""
         with terminal_progress(f"fetching {self.log.file}") as progress:
-            path = fetch_log(self.log.name, self.cache, self.url, progress)
+            path = fetch_log(self.log.name, self.cache, self.url, progress, most=self._limits.size)
         return read_swf(path, self._limits)
