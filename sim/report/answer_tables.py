@@ -110,12 +110,11 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
 
 def curve_rows(curves: Sequence[Curve]) -> pd.DataFrame:
     """Return load curves as text: a row a group, a column a load, and where each stops."""
-    loads = sorted({point.load for one in curves for point in one.curve.points})
+    loads = sorted({load for one in curves for load in one.points})
     rows = []
     for one in curves:
-        values = {point.load: point.interval for point in one.curve.points}
-        cells = {f"load {load:g}": _cell(values.get(load)) for load in loads}
-        rows.append({"runs": one.label, **cells, "": one.curve.says()})
+        cells = {f"load {load:g}": _cell(one.points.get(load)) for load in loads}
+        rows.append({"runs": one.label, **cells, "": one.says()})
     return pd.DataFrame(rows)
 
 

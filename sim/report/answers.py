@@ -1,6 +1,6 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,113 +8,29 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.regret import regret_by, regret_of_jobs
 from sim.report.samples import Group, Sample, oracle_of, references, step_among
+from sim.results.job_metrics import NARROW_PROCESSORS, SHORT_SECONDS
 from sim.results.rows import SHARES
-from sim.statistics.intervals import LEVEL, Interval, t_interval
+from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, compare_paired, holm, share_of_gain
 
 SATURATED_SHARE = 0.5
 """A load is beyond saturation if more than this share of its replications saturate."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """A load below saturation.
-
-    Attributes
-    ----------
-    load : float
-        Offered.
-    interval : Interval
-        Of the figure over replications.
-    saturated : float
-        Share of replications whose queue kept growing.
-    """
-
-    load: float
-    interval: Interval
-    saturated: float
-
-
-@dataclass(frozen=True)
-class LoadCurve:
-    """A figure over load.
-
-    Attributes
-    ----------
-    points : tuple of Point
-        In order of load, all below saturation.
-    saturates_at : float or None
-        The first load at which most replications saturate; the curve stops
-        before it. None if none of the loads does.
-    """
-
-    points: tuple[Point, ...]
-    saturates_at: float | None
-
-    def says(self) -> str:
-        """Return in words where the curve stops.
-
-        Examples
-        --------
-        >>> LoadCurve((), 0.9).says()
-        'saturated from load 0.9 on'
-        """
-        if self.saturates_at is not None:
-            return f"saturated from load {self.saturates_at:g} on"
-        last = f" up to load {self.points[-1].load:g}" if self.points else ""
-        return f"not saturated{last}"
-
-
-Samples = Sequence[tuple[float, bool]]
-"""A figure and whether the queue kept growing, for each replication."""
-
-
-def load_curve(
-    simulate: Callable[[float], Samples], loads: Sequence[float], level: float = LEVEL
-) -> LoadCurve:
-    """Carry out simulations by rising load until they saturate.
-
-    Parameters
-    ----------
-    simulate : callable
-        From an offered load to figure and saturation of each replication; it is
-        not called for loads beyond the first that saturates.
-    loads : sequence of float
-        In any order.
-    level : float
-
-    Raises
-    ------
-    StatisticsError
-        If a load repeats or has no replication.
-
-    Examples
-    --------
-    >>> curve = load_curve(lambda load: [(1 / (1 - load), load > 0.8)] * 2, [0.9, 0.5, 0.7])
-    >>> [point.load for point in curve.points], curve.says()
-    ([0.5, 0.7], 'saturated from load 0.9 on')
-    """
-    rising = sorted(loads)
-    if len(set(rising)) < len(rising):
-        raise StatisticsError(f"loads must differ, got {rising}")
-    points: list[Point] = []
-    for load in rising:
-        found = simulate(load)
-        if not found:
-            raise StatisticsError(f"load {load:g} has no replication")
-        share = float(np.mean([saturated for _, saturated in found]))
-        if share > SATURATED_SHARE:
-            return LoadCurve(tuple(points), load)
-        points.append(Point(load, t_interval([value for value, _ in found], level), share))
-    return LoadCurve(tuple(points), None)
-
-
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
 CERTAIN = 0.05
 
+COUNT_BINS = (1, 2, 5, 9, 17, 33, 65, 129, 257, 513, 1025)
+"""Least counts of the bins of allocated processors."""
+NEEDED = (
+    *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
+    *("allocated_processors", "believed_runtime", "runtime"),
+)
+
+Samples = Sequence[tuple[float, bool]]
+"""A figure and whether the queue kept growing, for each replication."""
 Identity = tuple[object, int]
 Drawn = dict[Identity, Sample]
 
@@ -234,33 +150,179 @@ def _difference(group: Group, reference: Group, same: Sequence[Group], figure: s
 
 @dataclass(frozen=True)
 class Curve:
-    """A group's figure over the offered load."""
+    """A group's figure over the offered load.
+
+    Attributes
+    ----------
+    label : str
+    points : dict of float to Interval
+        By load in rising order, all below saturation.
+    saturates_at : float or None
+        The first load at which most replications saturate; the curve stops
+        before it. None if none of the loads does.
+    """
 
     label: str
-    curve: LoadCurve
+    points: dict[float, Interval]
+    saturates_at: float | None
+
+    def says(self) -> str:
+        """Return in words where the curve stops.
+
+        Examples
+        --------
+        >>> Curve("sa", {}, 0.9).says()
+        'saturated from load 0.9 on'
+        """
+        if self.saturates_at is not None:
+            return f"saturated from load {self.saturates_at:g} on"
+        last = f" up to load {max(self.points):g}" if self.points else ""
+        return f"not saturated{last}"
 
 
 def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
     """Return each group's figure over load up to saturation; none where load is one."""
-    series: dict[str, dict[float, Group]] = {}
+    series: dict[str, dict[float, Samples]] = {}
     for group in groups:
         load = group.setting.get(LOAD)
         if isinstance(load, int | float) and not isinstance(load, bool):
             rest = {k: v for k, v in group.setting.items() if k != LOAD}
-            label = Group(rest, group.role).label
-            series.setdefault(label, {})[float(load)] = group
-    curves = []
-    for label, by_load in series.items():
-        points = {load: _points(group, figure) for load, group in by_load.items()}
-        known = {load: found for load, found in points.items() if found}
-        if len(known) > 1:
-            curves.append(Curve(label, load_curve(known.__getitem__, list(known))))
-    return curves
+            found = [
+                (s.summary.get(figure), bool(s.summary.get("saturated"))) for s in group.samples
+            ]
+            known = [
+                (float(value), full) for value, full in found if isinstance(value, int | float)
+            ]
+            if known:
+                series.setdefault(Group(rest, group.role).label, {})[float(load)] = known
+    return [_curve(label, by_load) for label, by_load in series.items() if len(by_load) > 1]
 
 
-def _points(group: Group, figure: str) -> list[tuple[float, bool]]:
-    found = [(s.summary.get(figure), bool(s.summary.get("saturated"))) for s in group.samples]
-    return [(float(value), full) for value, full in found if isinstance(value, int | float)]
+def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
+    points: dict[float, Interval] = {}
+    for load, found in sorted(by_load.items()):
+        if np.mean([full for _, full in found]) > SATURATED_SHARE:
+            return Curve(label, points, load)
+        points[load] = t_interval([value for value, _ in found])
+    return Curve(label, points, None)
+
+
+def job_class(jobs: pd.DataFrame) -> pd.Series:
+    """Return the class of each job by its request, as summaries name them.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
+    >>> job_class(jobs).tolist()
+    ['narrow_short', 'wide_long']
+    """
+    width = np.where(jobs["requested_processors"] <= NARROW_PROCESSORS, "narrow_", "wide_")
+    length = np.where(jobs["reference_runtime"] <= SHORT_SECONDS, "short", "long")
+    return pd.Series(np.char.add(width, length), index=jobs.index)
+
+
+def count_bin(counts: pd.Series) -> pd.Series:
+    """Return the bin of each processor count in words.
+
+    Examples
+    --------
+    >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
+    ['1', '2-4', '5-8', '1025 or more']
+    """
+    edges = np.array(COUNT_BINS)
+    place = np.searchsorted(edges, counts.to_numpy(), side="right") - 1
+    last = len(edges) - 1
+    names = [
+        f"{low}" if high == low else f"{low}-{high}"
+        for low, high in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True)
+    ]
+    names.append(f"{edges[last]} or more")
+    return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
+
+
+def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
+    """Return by how much each job's times exceed those of the same job under the oracle.
+
+    Parameters
+    ----------
+    own, oracle : pandas.DataFrame
+        ``jobs.parquet`` of two runs of one policy on the same jobs; calibration
+        jobs (negative ``job_id``) are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a job in the order of `own`: ``job_id, class, count`` (bin of the
+        allocated processors), ``choice`` (``fewer``, ``same``, ``more``
+        processors than under the oracle), ``regret`` of its response time,
+        its parts ``waiting`` and ``running``, in seconds, and ``error``,
+        |believed - actual| / actual of its runtime.
+
+    Raises
+    ------
+    StatisticsError
+        If a column is missing or the jobs are not the same.
+    """
+    for name, frame in (("own", own), ("oracle", oracle)):
+        missing = [column for column in NEEDED if column not in frame.columns]
+        if missing:
+            raise StatisticsError(f"{name}: column {missing[0]} is missing")
+    own = own[own["job_id"] >= 0].reset_index(drop=True)
+    other = oracle[oracle["job_id"] >= 0].set_index("job_id")
+    if len(own) != len(other) or not own["job_id"].isin(other.index).all():
+        raise StatisticsError("regret compares runs of the same jobs; these differ")
+    best = other.loc[own["job_id"]].reset_index(drop=True)
+    apart = own["allocated_processors"] - best["allocated_processors"]
+    regret = own["response_time"] - best["response_time"]
+    waiting = own["wait_time"] - best["wait_time"]
+    return pd.DataFrame(
+        {
+            "job_id": own["job_id"],
+            "class": job_class(own),
+            "count": count_bin(own["allocated_processors"]),
+            "choice": np.array(["fewer", "same", "more"], object)[
+                (np.sign(apart.to_numpy()) + 1).astype(np.int64)
+            ],
+            "regret": regret,
+            "waiting": waiting,
+            "running": regret - waiting,
+            "error": (own["believed_runtime"] - own["runtime"]).abs() / own["runtime"],
+        }
+    )
+
+
+def regret_by(regret: pd.DataFrame, key: str | Sequence[str]) -> pd.DataFrame:
+    """Return where regret is felt: sums over groups of jobs, per job of the whole run.
+
+    Parameters
+    ----------
+    regret : pandas.DataFrame
+        As `regret_of_jobs` returns it.
+    key : str or sequence of str
+        ``class``, ``count``, ``choice``, or several.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By group: ``jobs``, their share; ``regret``, ``waiting``, ``running``,
+        their sums over all jobs of the run, so that the column adds up to the
+        difference of mean response times; ``share`` of the whole regret (NaN
+        where that is 0); ``median_error`` of prediction.
+
+    Notes
+    -----
+    This says which jobs bear the regret, not whose errors cause it: one job's
+    wrong belief makes others wait. For causes, mend the errors of a group with
+    `predictors.in_loop.partial_oracle.PartialOracle` and see what regret is left.
+    """
+    groups = regret.groupby([key] if isinstance(key, str) else list(key), sort=False)
+    number = max(len(regret), 1)
+    table = groups[["regret", "waiting", "running"]].sum() / number
+    whole = float(regret["regret"].sum()) / number
+    table.insert(0, "jobs", groups.size() / number)
+    table["share"] = table["regret"] / whole if whole else np.nan
+    table["median_error"] = groups["error"].median()
+    return table.sort_values("regret", ascending=False, kind="stable")
 
 
 def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFrame]]:
@@ -276,7 +338,7 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
     -------
     dict of str to dict of str to pandas.DataFrame
         By label and by ``class``, ``count``; means over the simulations read, as
-        `sim.report.regret.regret_by` has them.
+        `regret_by` has them.
     """
     found: dict[str, dict[str, pd.DataFrame]] = {}
     for group in groups:

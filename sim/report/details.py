@@ -7,7 +7,7 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.report.samples import Group, Sample
-from sim.results.plots.schedule import resample
+from sim.results.plots.style import resample
 
 CURVE_POINTS = 240
 HISTORY_BINS = (0, 1, 2, 3, 5, 10, 20, 50, 100)

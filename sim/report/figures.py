@@ -3,33 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
-from sim.results.plots.schedule import COLOURS, PALE
+from sim.results.plots.style import COLOURS, legend, line, tidy
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_LINES = 8
 MOST_BARS = 24
 MARKERS = "osD^vPX*"
-STYLES = ("-", "--", "-.", ":")
-LINE_COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#999999",
-)
-"""Okabe & Ito's palette, those first that stand out from white."""
 LOSSES = (
     ("useful", "useful work, Σ T(1)", "#009E73", ""),
     ("inefficiency", "inefficiency", "#E69F00", "//"),
@@ -102,30 +89,6 @@ def _bars(
         tidy(axes)
 
     return draw
-
-
-def legend(axes: "Axes", title: str = "") -> None:
-    """Put the legend beside the axes."""
-    axes.legend(
-        title=title or None, frameon=False, fontsize=8, title_fontsize=8,
-        loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
-    )  # fmt: skip
-
-
-def tidy(axes: "Axes") -> None:
-    """Give axes the grid and the frame that all plots have."""
-    axes.grid(visible=True, color=PALE, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def line(number: int) -> dict[str, Any]:
-    """Return colour and style of the line of this number."""
-    return {
-        "color": LINE_COLOURS[number % len(LINE_COLOURS)],
-        "linestyle": STYLES[number % len(STYLES)],
-        "linewidth": 1.3,
-    }
 
 
 def _load(drawn: Drawn) -> Callable[["Figure"], None]:

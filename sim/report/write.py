@@ -13,22 +13,19 @@ from sim.report.answer_tables import Answers, answers, difference_figures
 from sim.report.answers import FIGURE, Curve, Difference
 from sim.report.details import details
 from sim.report.figures import (
-    LINE_COLOURS,
     MARKERS,
     MOST_BARS,
     MOST_LINES,
     Plot,
-    legend,
-    line,
     plots_of,
     save,
-    tidy,
 )
 from sim.report.gathering import distinct
 from sim.report.page import Report, page
 from sim.report.samples import groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.results.artefacts import write_table
+from sim.results.plots.style import LINE_COLOURS, legend, line, tidy
 from sim.statistics.intervals import Interval
 from sim.sweeps.configurations import Configuration
 
@@ -81,17 +78,16 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float) -> Callable[["
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
         for number, one in enumerate(curves):
-            points = one.curve.points
-            loads = [point.load for point in points]
-            means = [point.interval.mean / scale for point in points]
-            halves = np.nan_to_num([point.interval.half / scale for point in points])
-            stop = one.curve.saturates_at
+            loads = list(one.points)
+            means = [interval.mean / scale for interval in one.points.values()]
+            halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
+            stop = one.saturates_at
             name = one.label if stop is None else f"{one.label} (saturated from {stop:g} on)"
             axes.errorbar(
                 loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
                 capsize=2.5, label=name, **line(number),
             )  # fmt: skip
-            if stop is not None and points:
+            if stop is not None and loads:
                 axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
         axes.set(xlabel="offered load", ylabel=label)
         axes.set_ylim(bottom=0)

@@ -15,6 +15,7 @@ ASKED = {
     "calibration": {"predictor.calibration", "predictor.charge", "predictor"},
     "repetition": {"workload.applications", "workload.sizes", "workload.size_noise", "predictor"},
     "shared_load": {"policy", "cluster.belief"},
+    "shared_bursts": {"policy", "cluster.belief", "cluster.cpu.free"},
     "checkpoints": set(),
     "malleable_share": {"moldability.share"},
 }
@@ -33,7 +34,7 @@ def small(name):
     """Return overrides that make a preset a toy."""
     if name in ("checkpoints", "cycles", "interference"):
         return ["workload.cycles=60"]
-    if name == "shared_load":
+    if name in ("shared_load", "shared_bursts"):
         return ["workload.jobs=10", "cluster.processors=16", "cluster.history=1200"]
     return ["workload.jobs=20"]
 

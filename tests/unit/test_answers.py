@@ -211,11 +211,11 @@ def test_load_curves_stop_at_saturation():
 
     easy = [group("easy", load, [load > 0.6, load > 0.4, False]) for load in (0.9, 0.5, 0.7)]
     sa = [group("sa", load, [False] * 3) for load in (0.5, 0.7)]
-    found = {one.label: one.curve for one in load_curves([*easy, *sa])}
-    assert [point.load for point in found["easy"].points] == [0.5]
+    found = {one.label: one for one in load_curves([*easy, *sa])}
+    assert list(found["easy"].points) == [0.5]
     assert found["easy"].says() == "saturated from load 0.7 on"
-    assert found["easy"].points[0].interval.mean == pytest.approx(6.0)
-    assert found["sa"].saturates_at is None
+    assert found["easy"].points[0.5].mean == pytest.approx(6.0)
+    assert found["sa"].says() == "not saturated up to load 0.7"
     table = answers([*easy, *sa], "mean_response_time", None, 1).tables()
     assert table["Over load, up to saturation"]["load 0.7"].tolist()[0] == "–"
     assert load_curves([Group({"policy": "sa"}, "run", [])]) == []

@@ -3,8 +3,8 @@ import pytest
 from random_schedules import random_run
 
 from sim.results.outcome import outcome
-from sim.results.plots.raster import Rectangles, coverage, rectangles
-from sim.results.plots.schedule import clock, resample, schedule_figure
+from sim.results.plots.schedule import Rectangles, coverage, rectangles, schedule_figure
+from sim.results.plots.style import clock, resample
 
 
 def drawn(jobs, processors=8, title=""):

@@ -11,7 +11,7 @@ from predictors.in_loop.oracle import NoisyOracle
 from predictors.in_loop.partial_oracle import CLASSES, PartialOracle
 from predictors.in_loop.wrapper import setting
 from sim.errors import StatisticsError
-from sim.report.regret import regret_by, regret_of_jobs, shares_of_cause
+from sim.report.answers import regret_by, regret_of_jobs
 
 pytestmark = pytest.mark.fast
 
@@ -65,8 +65,6 @@ def test_calibration_jobs_do_not_count_and_other_jobs_are_refused():
         regret_of_jobs(OWN, ORACLE.assign(job_id=[5, 6, 7, 8]))
     with pytest.raises(StatisticsError, match="oracle: column runtime is missing"):
         regret_of_jobs(OWN, ORACLE.drop(columns="runtime"))
-    with pytest.raises(StatisticsError, match="groups differ"):
-        shares_of_cause(1.0, [1.0], [])
 
 
 def visible(requested):

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from known_queue import Study, draw, expected_waits
 
-from sim.errors import StatisticsError
-from sim.report.answers import load_curve
 from sim.simulation.replication import Precision
 
 
@@ -48,23 +46,3 @@ def test_precision_reaches_what_was_asked_and_no_earlier():
         spent.append(len(values))
     assert np.mean(spent) == pytest.approx(asked.expected(1000.0, 200.0), rel=0.12)
     assert covered >= 44
-
-
-def test_a_load_curve_stops_at_saturation_and_says_so():
-    asked = []
-
-    def simulate(load):
-        asked.append(load)
-        return [(100 * load, load > 0.7), (120 * load, load > 0.85), (110 * load, load > 0.75)]
-
-    curve = load_curve(simulate, [0.9, 0.5, 0.7, 0.8, 1.0])
-    assert asked == [0.5, 0.7, 0.8]
-    assert [point.load for point in curve.points] == [0.5, 0.7]
-    assert curve.points[0].interval.mean == pytest.approx(55)
-    assert curve.says() == "saturated from load 0.8 on"
-    assert load_curve(simulate, [0.5]).says() == "not saturated up to load 0.5"
-    for loads, message in (([0.5, 0.5], "must differ"),):
-        with pytest.raises(StatisticsError, match=message):
-            load_curve(simulate, loads)
-    with pytest.raises(StatisticsError, match=r"load 0.5 has no replication"):
-        load_curve(lambda load: [], [0.5])

@@ -1,5 +1,6 @@
 """The picture of a schedule: processors over time, utilisation and queue below."""
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -7,8 +8,8 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray
 from sim.results.frames import Tables
-from sim.results.plots.raster import Rectangles, coverage, rectangles
-from sim.state.records import Records
+from sim.results.plots.style import COLOURS, INK, PALE, Clock, clock, resample
+from sim.state.records import Records, Stretches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,65 +23,121 @@ DRAWN_RECTANGLES = 3000
 COLUMNS, ROWS = 1600, 640
 CURVE_POINTS = 1200
 SIZE_INCHES = (12.0, 8.0)
-COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999")
-"""Okabe & Ito's palette, which the colour-blind can tell apart."""
-BUSY, QUEUE, INK, PALE = "#0072B2", "#D55E00", "#333333", "#E8E8E8"
-TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
-"""Units of the time axis with their seconds."""
+BUSY, QUEUE = "#0072B2", "#D55E00"
+_AT_ONCE = 1 << 18
+"""Rectangles that are drawn together: more would only need more memory."""
 
 
-class Clock(NamedTuple):
-    """The time axis: seconds from `begin` to `end`, shown as multiples of a unit."""
+class Rectangles(NamedTuple):
+    """Held processors over time: one rectangle for each interval of a stretch.
 
-    begin: float
-    end: float
-    unit: str
-    seconds: float
-
-    def show(self, time: FloatArray) -> FloatArray:
-        """Return times as the axis shows them."""
-        return (time - self.begin) / self.seconds
-
-    @property
-    def length(self) -> float:
-        """Length of the axis in its unit."""
-        return (self.end - self.begin) / self.seconds
-
-
-def clock(begin: float, end: float) -> Clock:
-    """Return a time axis whose unit suits its length.
-
-    Examples
-    --------
-    >>> clock(0.0, 7200.0).unit, clock(0.0, 864000.0).unit
-    ('min', 'd')
+    Attributes
+    ----------
+    stretch : numpy.ndarray of int, shape (k,)
+        Row in the stretches.
+    begin, end : numpy.ndarray of float, shape (k,), seconds
+    low, high : numpy.ndarray of float, shape (k,)
+        Processors low <= p < high.
     """
-    length = max(end - begin, 1e-9)
-    name, seconds = [unit for unit in TIME_UNITS if length >= 4 * unit[1] or unit[0] == "s"][-1]
-    return Clock(begin, begin + length, name, seconds)
+
+    stretch: IntArray
+    begin: FloatArray
+    end: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def part(self, some: slice) -> "Rectangles":
+        """Return some of the rectangles."""
+        return Rectangles(
+            self.stretch[some],
+            self.begin[some],
+            self.end[some],
+            self.low[some],
+            self.high[some],
+        )
 
 
-def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Return mean, least and greatest of a step function between edges, shape (3, k - 1).
+def rectangles(stretches: Stretches) -> Rectangles:
+    """Return the rectangles of all stretches."""
+    pieces = np.fromiter(map(len, stretches.nodes), np.int64, len(stretches.nodes))
+    stretch = np.repeat(np.arange(len(pieces)), pieces)
+    numbers = chain.from_iterable(chain.from_iterable(stretches.nodes))
+    edges = np.fromiter(numbers, np.float64, 2 * len(stretch)).reshape(-1, 2)
+    return Rectangles(
+        stretch,
+        stretches.start_time[stretch],
+        stretches.end_time[stretch],
+        edges[:, 0],
+        edges[:, 1] + 1,
+    )
+
+
+def _ramp(low: FloatArray, high: FloatArray, cells: int) -> list[tuple[IntArray, FloatArray]]:
+    """Return the steps whose running sum is how much of each cell [low, high) covers.
 
     Parameters
     ----------
-    times, values : numpy.ndarray of float, shape (m,)
-        values[i] holds from times[i] on; before times[0] the function is 0.
-    edges : numpy.ndarray of float, shape (k,)
-        Ascending.
+    low, high : numpy.ndarray of float, shape (k,)
+        In units of cells, within 0..cells.
     """
-    times = np.append(-np.inf, times)
-    values = np.append(0.0, values)
-    finite = np.append(min(edges[0], times[1] if len(times) > 1 else edges[0]), times[1:])
-    area = np.append(0.0, np.cumsum(values[:-1] * np.diff(finite)))
-    at = np.searchsorted(times, edges, side="right") - 1
-    whole = area[at] + values[at] * (edges - finite[at])
-    first_last = np.stack([at[:-1], at[1:] + 1], axis=1).ravel()
-    padded = np.append(values, values[-1])
-    low = np.minimum.reduceat(padded, first_last)[::2]
-    high = np.maximum.reduceat(padded, first_last)[::2]
-    return np.array([np.diff(whole) / np.diff(edges), low, high])
+    steps = []
+    for edge, sign in ((low, 1.0), (high, -1.0)):
+        cell = np.minimum(edge.astype(np.int64), cells - 1)
+        part = edge - cell
+        steps.append((cell, sign * (1.0 - part)))
+        steps.append((cell + 1, sign * part))
+    return steps
+
+
+def coverage(
+    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], size: tuple[int, int]
+) -> FloatArray:
+    """Return the mean over each cell of the weights of the rectangles that cover it.
+
+    Parameters
+    ----------
+    shape : Rectangles
+    weight : numpy.ndarray of float, shape (k,)
+    extent : tuple of float
+        First and last instant and number of processors of the picture.
+    size : tuple of int
+        Rows (processors, lowest first) and columns (time).
+
+    Returns
+    -------
+    numpy.ndarray of float, shape `size`
+
+    Notes
+    -----
+    Each rectangle is a product of two ramps; their steps are added in place
+    and summed along both axes, so the cost does not depend on its area.
+    """
+    rows, columns = size
+    steps = np.zeros((rows + 1, columns + 1))
+    for first in range(0, len(weight), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        _add_steps(shape.part(some), weight[some], extent, steps)
+    return steps.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+
+
+def _add_steps(
+    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], steps: FloatArray
+) -> None:
+    """Add to `steps`, of shape (rows + 1, columns + 1), those of some rectangles."""
+    begin, end, processors = extent
+    rows, columns = steps.shape[0] - 1, steps.shape[1] - 1
+    x = columns / (end - begin)
+    y = rows / processors
+    across = _ramp(
+        np.clip((shape.begin - begin) * x, 0, columns),
+        np.clip((shape.end - begin) * x, 0, columns),
+        columns,
+    )
+    total = steps.reshape(-1)
+    for row, vertical in _ramp(shape.low * y, shape.high * y, rows):
+        base, weighted = row * (columns + 1), weight * vertical
+        for column, horizontal in across:
+            total += np.bincount(base + column, weighted * horizontal, len(total))
 
 
 def _colour(job: int) -> str:
