@@ -345,11 +345,9 @@ class OfflineCyclePredictor(Estimator):
             If a value is not positive.
         """
         count = np.asarray(nprocs, dtype=float)
-        wrong = ~((count >= 1) & np.isfinite(count))
-        if wrong.any():
-            raise PredictorError(
-                f"nprocs must be at least 1 and finite, got {count[wrong].item(0)}"
-            )
+        wrong = count[~((count >= 1) & np.isfinite(count))]
+        if wrong.size:
+            raise PredictorError(f"nprocs must be at least 1 and finite, got {wrong.item(0)}")
         size = np.asarray(cells, dtype=float)
         shared = np.minimum(count, self.processors_per_node)
         seconds = size * self.seconds_per_cell(size, shared)
