@@ -15,8 +15,9 @@ from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.state.feasible_counts import FeasibleCounts
+from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.view import Run, View
+from sim.state.view import View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:
@@ -37,9 +38,8 @@ def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
     jobs = VisibleJobs(labels, labels - 1, sizes, labels, truth.reference, requested)
     counts = FeasibleCounts(truth.min_processors, truth.largest, truth.feasible)
     view = View(
-        processors,
+        MachineState(processors, [0.0] * number),
         jobs,
-        [0.0] * number,
         ToyOracle(truth),
         counts,
         np.zeros(number),

@@ -52,8 +52,8 @@ class Clock(simpy.Environment):
     miss an absolute time by a rounding error, and instants must not be missed.
     """
 
-    def run_instants(self, look: Callable[[float], None]) -> None:
-        """Take in all that happens at an instant, then call `look`, until nothing is left.
+    def run_instants(self, then: Callable[[float], None]) -> None:
+        """Take in all that happens at an instant, then call `then`, until nothing is left.
 
         Events are taken from SimPy's queue and told to their callbacks as
         `simpy.Environment.step` does, with one call less an event.
@@ -68,4 +68,4 @@ class Clock(simpy.Environment):
                     callback(event)
                 if not event._ok and not hasattr(event, "_defused"):
                     raise event._value
-            look(now)
+            then(now)

@@ -27,12 +27,13 @@ from sim.engine.work import Work
 from sim.errors import PolicyError, SimError
 from sim.machine.base import Machine
 from sim.policies.base import Policy
-from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
+from sim.state.machine_state import MachineState, Run
 from sim.state.processors import FreeProcessors, count_processors
 from sim.state.records import Ranges, Records
 from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
-from sim.state.view import Preferences, Run, View
+from sim.state.view import View
 from workloads.base import GroundTruth, Trace
 
 Overrun = Literal["extend", "kill"]
@@ -44,7 +45,7 @@ _LARGE = 100_000
 class Watcher(Protocol):
     """Someone who checks the engine's work, or tells a user how far it is."""
 
-    def looked(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
+    def decided(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
         ...
 
@@ -124,6 +125,7 @@ class Engine:
         self._visible = _visible(trace, truth)
         self._refuse_misfits(self._visible.requested_processors)
         self.predictor.attach(self._visible)
+        self.state = self._begun(setup)
         self.view = self._shown(setup)
         for observation in setup.known:
             self.predictor.observe(observation)
@@ -131,7 +133,7 @@ class Engine:
         self.load = self._watch_load()
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
-        self.looks = 0
+        self.passes = 0
         self.events = 0
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
@@ -141,35 +143,38 @@ class Engine:
         self._restarts: dict[int, int] = {}
         self._followers, self._independent = _followers(trace)
         self._next_arrival = 0
-        self._stirred = False
+        self._pass_due = False
         self._under_load: RunsUnderLoad | None = None
         if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
             self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
 
+    def _begun(self, setup: Setup) -> MachineState:
+        """Return the state before anything has happened."""
+        state = MachineState(setup.machine.processors, self.submit)
+        state.measured_efficiency = EfficiencySensor(
+            setup.truth.serial_time,
+            self.work.runtime,
+            self.log.held,
+            lambda: self.clock._now,
+            setup.sensor_noise,
+        )
+        state.processors_per_node = setup.machine.processors_per_node
+        state.idle = self.free.ranges
+        return state
+
     def _shown(self, setup: Setup) -> View:
         """Return what the policy may see."""
-        truth, machine, draws = setup.truth, setup.machine, setup.adopter_draws
-        largest = np.minimum(truth.max_processors, machine.processors)
-        view = View(
-            machine.processors,
+        truth, draws = setup.truth, setup.adopter_draws
+        largest = np.minimum(truth.max_processors, setup.machine.processors)
+        return View(
+            self.state,
             self._visible,
-            self.submit,
             setup.predictor,
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(len(self.submit)) if draws is None else draws,
             np.asarray(truth.malleable, bool).tolist(),
             getattr(setup.policy, "preferences", Preferences)(),
         )
-        view.measured_efficiency = EfficiencySensor(
-            truth.serial_time,
-            self.work.runtime,
-            self.log.held,
-            lambda: self.clock._now,
-            setup.sensor_noise,
-        )
-        view.processors_per_node = machine.processors_per_node
-        view.idle = self.free.ranges
-        return view
 
     def _watch_load(self) -> LoadOutlook | None:
         """Let policy and predictor see what is believed of the load, if there is any."""
@@ -177,7 +182,8 @@ class Engine:
         if load is not None:
             load.free_processors = self.free.numbers
             load.now = self.submit[0]
-            self.view.load = load
+            self.state.load = load
+            load.picks_fastest = self.view.preferences.picks_fastest
             asking = provider(self.predictor, NeedsLoad)
             if asking is not None:
                 asking.bind_load(load)
@@ -203,7 +209,7 @@ class Engine:
             watcher.finished(self)
         counters = {
             "events": float(self.events),
-            "looks": float(self.looks),
+            "looks": float(self.passes),
             "predictor_queries": float(self.view.queries),
             **self.resizer.counters(),
         }
@@ -225,21 +231,21 @@ class Engine:
         submit, independent = self.submit, self._independent
         place = self._next_arrival
         now = submit[independent[place]]
-        arrived = self.view.arrived
+        arrived = self.state.arrived
         while place < len(independent) and submit[independent[place]] == now:
             arrived.append(independent[place])
             place += 1
         self.events += 1
         self._next_arrival = place
-        self._stirred = True
+        self._pass_due = True
         if place < len(independent):
             Occurrence(self.clock, submit[independent[place]], ARRIVAL, self._arrive)
 
     def _follow(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
         self.events += 1
-        self.view.arrived.append(occurrence.subject)
-        self._stirred = True
+        self.state.arrived.append(occurrence.subject)
+        self._pass_due = True
 
     def _kill_late(self, occurrence: Any) -> None:
         self._end(occurrence, "killed")
@@ -256,7 +262,7 @@ class Engine:
         if self.view.preferences.past_errors is not None and status == "completed":
             self._note_error(run, now)
         self.events += 1
-        self._stirred = True
+        self._pass_due = True
         if run.resumes > now:
             self.resizer.cut_short(run, now)
         if self._learns and status == "completed":
@@ -266,20 +272,21 @@ class Engine:
 
     def _give_back(self, run: Run) -> None:
         """Take back the processors of a run that is over."""
-        view, job = self.view, run.job
+        state, job = self.state, run.job
         del self._completions[job]
         self.free.give(run.nodes)
-        view.free += run.processors
-        del view.running[job]
-        ends = view.believed_ends
+        state.free += run.processors
+        del state.running[job]
+        ends = state.believed_ends
         del ends[bisect_left(ends, (run.believed_end, job))]
-        view.ended.append(run)
+        state.ended.append(run)
 
     def _note_error(self, run: Run, now: float) -> None:
         """Compare a run with what was believed of it, if it was one run on one count."""
         errors, on_one_count = self.view.preferences.past_errors, run.changed == run.start
         if errors is not None and on_one_count and run.number == 0:
-            errors.note(self.view.application[run.job], self.log.said_of(run), now - run.start)
+            believed = self.log.believed_at_start(run)
+            errors.note(self.view.application[run.job], believed, now - run.start)
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
@@ -300,7 +307,7 @@ class Engine:
             )
             self.view.note(application, processors)
             if self.predictor.observe(observation):
-                self.view.revise(application)
+                self.state.revised.add(application)
 
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
@@ -311,11 +318,11 @@ class Engine:
         """Double the believed total of a run that has outlived it."""
         run: Run = occurrence.subject[0]
         believed_end: float = occurrence.subject[1]
-        if self.view.running.get(run.job) is not run or run.believed_end != believed_end:
+        if self.state.running.get(run.job) is not run or run.believed_end != believed_end:
             return
         now = self.clock._now
         self.events += 1
-        self._stirred = True
+        self._pass_due = True
         if self._under_load is not None and self._under_load.expired(run, now):
             return
         total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
@@ -330,13 +337,12 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        view = self.view
         before = run.believed_end
-        ends = view.believed_ends
+        ends = self.state.believed_ends
         del ends[bisect_left(ends, (before, run.job))]
         insort(ends, (end, run.job, run.processors))
         run.believed_end = end
-        view.moved_ends.setdefault(run, before)
+        self.state.moved_ends.setdefault(run, before)
         self._expect_expiry(run)
 
     def _expect_expiry(self, run: Run) -> None:
@@ -346,26 +352,25 @@ class Engine:
 
     def _wake(self, occurrence: Any) -> None:
         self.events += 1
-        self.view.disturbed = True
-        self._stirred = True
+        self.state.disturbed = True
+        self._pass_due = True
 
     # What is decided
 
     def _instant(self, now: float) -> None:
-        """Let the policy look, once, if anything happened at this instant."""
-        if not self._stirred:
+        """Let the policy decide, once, if anything happened at this instant."""
+        if not self._pass_due:
             return
-        self._stirred = False
-        view = self.view
-        view.now = now
+        self._pass_due = False
+        self.state.now = now
         if self.load is not None:
             self.load.now = now
         if self._under_load is not None:
-            self._under_load.look(now)
-        self.looks += 1
-        decisions = self.scheduler.look()
+            self._under_load.renew(now)
+        self.passes += 1
+        decisions = self.scheduler.decide()
         for watcher in self.watchers:
-            watcher.looked(self, decisions)
+            watcher.decided(self, decisions)
         for decision in decisions:
             if type(decision) is Start:
                 self._start(decision, now)
@@ -375,7 +380,7 @@ class Engine:
                 self._wake_at(decision, now)
             else:
                 self._carry_out(decision, now)
-        view.settle()
+        self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
 
@@ -389,10 +394,10 @@ class Engine:
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start
-        view = self.view
-        if processors > view.free:
+        state, view = self.state, self.view
+        if processors > state.free:
             raise PolicyError(
-                f"Start of job index {job} on {processors} processors; {view.free} are free"
+                f"Start of job index {job} on {processors} processors; {state.free} are free"
             )
         if self.log.is_started(job):
             raise PolicyError(f"Start of job index {job}, which is not waiting")
@@ -406,14 +411,15 @@ class Engine:
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
         run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
-        view.free -= processors
-        view.running[job] = run
-        insort(view.believed_ends, (run.believed_end, job, processors))
-        said = belief if view.preferences.past_errors is None else view.belief_at(job, processors)
+        state.free -= processors
+        state.running[job] = run
+        insort(state.believed_ends, (run.believed_end, job, processors))
+        unstretched = view.preferences.past_errors is None
+        predicted = belief if unstretched else view.belief_at(job, processors)
         if self._under_load is not None:
-            said = self._under_load.begin(run, belief, said)
-        explanation = self.view.explain(job, processors) if self._learns else None
-        self.log.start(run, said, explanation, job not in self.view.undecided)
+            predicted = self._under_load.begin(run, belief, predicted)
+        explanation = view.explain(job, processors) if self._learns else None
+        self.log.start(run, predicted, explanation, job not in view.preferences.undecided)
         if cost:
             self.resizer.pause(run, now, cost)
         if self.plan_completion(run, now + cost) > run.believed_end:

@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 class Checker:
     """Watches an engine and stops it as soon as a rule is broken.
 
-    Checked at every look: no processor is held twice, none is lost, and those of
+    Checked in every pass: no processor is held twice, none is lost, and those of
     a failed node are held by nobody; jobs
     start after their submit, once, within what is free; only malleable jobs are
     resized, to feasible counts; beliefs lie ahead; EASY
@@ -47,8 +47,8 @@ class Checker:
         self._was_paid = False
         self._may_delay = False
 
-    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Check the machine before the decisions of a look, and the decisions."""
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Check the machine before the decisions of a pass, and the decisions."""
         now = engine.view.now
         self._area += self._busy * (now - self._last_look)
         self._check_processors(engine)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
+from sim.state.machine_state import Run
 from sim.state.records import Consultations, Ranges, Records, Stretches
-from sim.state.view import Run
 
 
 class Logbook:
@@ -63,7 +63,7 @@ class Logbook:
         self._stretches.append((place, now, processors, run.nodes))
         self._stretch_end.append(now)
 
-    def said_of(self, run: Run) -> float:
+    def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
         return self._runs[self._last_run[run.job]][4]
 

@@ -9,6 +9,7 @@ from sim.engine.logbook import Logbook
 from sim.engine.work import Work
 from sim.errors import PolicyError
 from sim.state.decisions import Resize
+from sim.state.machine_state import MachineState, Run
 from sim.state.processors import (
     FreeProcessors,
     count_processors,
@@ -17,7 +18,7 @@ from sim.state.processors import (
     split_ranges,
 )
 from sim.state.records import SHOWN_SHARE, Ranges
-from sim.state.view import Run, View
+from sim.state.view import View
 
 _ROUNDING = 1e-9
 _CLOCK_ROUNDING = 1e-12
@@ -26,6 +27,7 @@ _CLOCK_ROUNDING = 1e-12
 class Resizes(Protocol):
     """What changing a running job needs of an engine."""
 
+    state: MachineState
     view: View
     free: FreeProcessors
     work: Work
@@ -83,7 +85,7 @@ class Resizer:
             )
         if not cost >= 0:
             raise PolicyError(f"Resize of job index {job} at a cost of {cost} seconds")
-        view.free += run.processors - processors
+        self._engine.state.free += run.processors - processors
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
 
     def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
@@ -102,16 +104,16 @@ class Resizer:
         PolicyError
             If the processors are not to be had.
         """
-        view = self._engine.view
-        if processors - run.processors > view.free:
+        state = self._engine.state
+        if processors - run.processors > state.free:
             raise PolicyError(
                 f"Grant of {processors} processors to job index {run.job}, which holds "
-                f"{run.processors}; {view.free} are free"
+                f"{run.processors}; {state.free} are free"
             )
-        view.free += run.processors - processors
+        state.free += run.processors - processors
         nodes = self._exchange(run, processors, None)
         self._go_on(run, nodes, processors, cost, now, pending)
-        view.resized.add(run)
+        state.resized.add(run)
 
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""
@@ -124,7 +126,7 @@ class Resizer:
 
         This is what a malleable job does instead of dying when a node fails. The
         lost processors do not become free: whoever repairs them gives them back
-        to the free set and to ``view.free``.
+        to the free set and to ``state.free``.
 
         Parameters
         ----------
@@ -153,10 +155,10 @@ class Resizer:
             return False
         kept, spare = split_ranges(kept, wanted)
         self._engine.free.give(spare)
-        view.free += left - wanted
+        self._engine.state.free += left - wanted
         cost = view.preferences.change_cost(run.processors, wanted)
         self._go_on(run, kept, wanted, seconds + cost, now)
-        view.disturbed = True
+        self._engine.state.disturbed = True
         return True
 
     def _go_on(

@@ -4,22 +4,23 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 from sim.background.load_outlook import LoadOutlook
+from sim.state.machine_state import Run
 from sim.state.processors import as_numbers
-from sim.state.view import Run, View
+from sim.state.view import View
 
 RARER = 0.1
-"""A running job is looked at no sooner again than after this share of the time it has run."""
+"""A running job is predicted again no sooner than after this share of the time it has run."""
 
 TOLERANCE = 0.05
 """A belief stands while the new remaining time is within this share of it."""
 
 
 class RunsUnderLoad:
-    """What is said of jobs under load that run: at their start, and predicted again.
+    """What is predicted of jobs under load that run: at their start, and again.
 
     At its start a job is predicted for the very processors it got, while the policy
-    decided on another belief; it is told at its next look. With a period, a job is
-    looked at again when the policy looks anyway, once it has run for so long since
+    decided on another belief; it is told in its next pass. With a period, a job is
+    predicted again in a pass that happens anyway, once it has run for so long since
     the last time and for a tenth of its time so far, and when the belief about it
     expires. What it has done by then follows from its predicted parts and the load
     that was measured on its processors meanwhile. Jobs whose processors were
@@ -44,36 +45,36 @@ class RunsUnderLoad:
         self._load = load
         self._every = load.renew
         self._move = move
-        self._stated: list[tuple[Run, float, float]] = []
+        self._begun: list[tuple[Run, float, float]] = []
         self._due: list[tuple[float, int, Run]] = []
         self._pushed = 0
 
-    def begin(self, run: Run, planned: float, said: float) -> float:
+    def begin(self, run: Run, planned: float, decided_on: float) -> float:
         """Return the belief for the processors a run got, and the load they have now.
 
-        The policy decided on another, `said`, and planned with `planned`.
+        The policy decided on another, `decided_on`, and planned with `planned`.
         """
         if self._every is not None:
             self._expect(run, run.start + self._every)
-        stated = self._view.runtime_on(run.job, as_numbers(run.nodes))
-        if stated is None or stated == said:
-            return said
-        restated = stated if planned == said else stated * (planned / said)
-        self._stated.append((run, run.believed_end, run.believed_end - planned + restated))
-        return stated
+        predicted = self._view.runtime_on(run.job, as_numbers(run.nodes))
+        if predicted is None or predicted == decided_on:
+            return decided_on
+        stretched = predicted if planned == decided_on else predicted * (planned / decided_on)
+        self._begun.append((run, run.believed_end, run.believed_end - planned + stretched))
+        return predicted
 
     def settle(self) -> None:
-        """Believe what was said of the runs that have just started, unless they were changed."""
-        for run, before, after in self._stated:
+        """Believe what was predicted of runs that have just started, unless they were changed."""
+        for run, before, after in self._begun:
             if run.believed_end == before:
                 self._move(run, after)
-        self._stated.clear()
+        self._begun.clear()
 
     def _expect(self, run: Run, time: float) -> None:
         self._pushed += 1  # ties are settled by the order of the calls
         heappush(self._due, (time, self._pushed, run))
 
-    def look(self, now: float) -> None:
+    def renew(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         while self._due and self._due[0][0] <= now:
             run = heappop(self._due)[2]

@@ -5,7 +5,7 @@ from math import isnan
 import numpy as np
 
 from sim.machine.base import Machine
-from sim.state.view import Run
+from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
 
 

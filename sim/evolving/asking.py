@@ -20,8 +20,9 @@ from sim.engine.clock import WAKE, Clock, Occurrence
 from sim.engine.runs_under_load import RARER
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
+from sim.state.machine_state import Request, Run
 from sim.state.records import Asked, Requests
-from sim.state.view import Request, Run, View
+from sim.state.view import View
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
@@ -78,8 +79,8 @@ class Asker:
     clock : Clock
     limit : callable or None
         Run to the time at which it is killed; None where nothing is.
-    stir : callable
-        Lets the policy look at this instant.
+    ask_for_pass : callable
+        Lets the policy decide at this instant.
     """
 
     def __init__(
@@ -89,12 +90,12 @@ class Asker:
         view: View,
         clock: Clock,
         limit: Callable[[Run], float] | None,
-        stir: Callable[[], None],
+        ask_for_pass: Callable[[], None],
     ) -> None:
         self.asked: list[Asked] = []
         self.denied_wait = 0.0
         self._asks, self._scene, self._work, self._view = scene.asks, scene, work, view
-        self._clock, self._limit, self._stir = clock, limit, stir
+        self._clock, self._limit, self._ask_for_pass = clock, limit, ask_for_pass
         self._jobs: dict[int, _Self] = {}
         self._rows: dict[tuple[int, str], int] = {}
         self._denied: dict[int, _Denied] = {}
@@ -259,7 +260,7 @@ class Asker:
             self.asked.append(Asked(run.job, run.number, request.time, kind, held, wanted, seconds))
             standing[key] = request
         if self._view.preferences.answers:
-            self._stir()
+            self._ask_for_pass()
         else:
             self.answer(*key, "refused")
         return row

@@ -25,9 +25,9 @@ from sim.evolving.stages import Costs, Stages
 from sim.machine.failing import FailingMachine
 from sim.machine.failures import NodeEvent
 from sim.state.decisions import Decision, Grant, Refuse, Requeue
+from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
 from sim.state.records import Outages, Records, Recoveries
-from sim.state.view import Run
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
@@ -76,7 +76,6 @@ class RecoveringEngine(Engine):
         super().__init__(setup)
         machine = setup.machine
         self.work = Stages(setup.trace, setup.truth, machine, evolving)
-        self.view.health = self._health
         self._evolving = evolving
         self.reasons: dict[int, str] = {}
         self.node_failures = 0
@@ -99,12 +98,19 @@ class RecoveringEngine(Engine):
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
             limit = self.resizer.limit if self._kill else None
-            self._asker = Asker(evolving, self.work, self.view, self.clock, limit, self.stir)
+            self._asker = Asker(
+                evolving, self.work, self.view, self.clock, limit, self.ask_for_pass
+            )
             self._granting = Granting(self, self._asker)
 
-    def stir(self) -> None:
-        """Let the policy look at this instant."""
-        self._stirred = True
+    def _begun(self, setup: Setup) -> MachineState:
+        state = super()._begun(setup)
+        state.health = self._health
+        return state
+
+    def ask_for_pass(self) -> None:
+        """Let the policy decide at this instant."""
+        self._pass_due = True
 
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
@@ -172,19 +178,19 @@ class RecoveringEngine(Engine):
             self._fail(event.node)
         else:
             self._repair(event.node)
-        self.view.disturbed = self.view.outages_changed = True
-        self._stirred = True
+        self.state.disturbed = self.state.outages_changed = True
+        self._pass_due = True
         self._expect_node_event()
 
     def _fail(self, node: int) -> None:
         """End what runs on a node, and take its processors out of service."""
         assert self._failing is not None
         self.node_failures += 1
-        view, now = self.view, self.clock._now
+        state, now = self.state, self.clock._now
         first, last = self._failing.processors_of(node)
         hit = [
             run
-            for run in view.running.values()
+            for run in state.running.values()
             if any(low <= last and high >= first for low, high in run.nodes)
         ]
         for run in sorted(hit, key=lambda run: run.job):
@@ -193,7 +199,7 @@ class RecoveringEngine(Engine):
         self.down[node] = ((first, last),)
         self._failed_at[node] = now
         self.free.take_named(self.down[node])
-        view.free -= last - first + 1
+        state.free -= last - first + 1
         self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
 
     def _shrinks_off(self, run: Run, first: int, last: int) -> bool:
@@ -210,40 +216,40 @@ class RecoveringEngine(Engine):
         if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
             return False
         self.free.give(lost)
-        self.view.free += count_processors(lost)
+        self.state.free += count_processors(lost)
         self.shrunk += 1
         return True
 
     def _repair(self, node: int) -> None:
         ranges = self.down.pop(node)
         self._outages.append((node, self._failed_at.pop(node), self.clock._now))
-        end, width = self.view.outages.pop(node)
-        ends = self.view.believed_ends
+        end, width = self.state.outages.pop(node)
+        ends = self.state.believed_ends
         del ends[bisect_left(ends, (end, -1 - node))]
         self.free.give(ranges)
-        self.view.free += width
+        self.state.free += width
 
     def _believe_outage(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
         # Once every job has ended nobody asks any more, and time may stop.
         is_over = self.log.ended == len(self.submit)
-        view, end = self.view, inf if is_over else began + seconds
+        state, end = self.state, inf if is_over else began + seconds
         width = count_processors(self.down[node])
-        view.outages[node] = (end, width)
-        insort(view.believed_ends, (end, -1 - node, width))
+        state.outages[node] = (end, width)
+        insort(state.believed_ends, (end, -1 - node, width))
         if not is_over:
             Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
 
     def _prolong_outage(self, occurrence: Any) -> None:
         """Double the believed length of an outage that has outlived it."""
         node, began, believed = occurrence.subject
-        view = self.view
-        if node not in view.outages or view.outages[node][0] != believed:
+        state = self.state
+        if node not in state.outages or state.outages[node][0] != believed:
             return
-        ends = view.believed_ends
+        ends = state.believed_ends
         del ends[bisect_left(ends, (believed, -1 - node))]
         self._believe_outage(node, began, 2.0 * (believed - began))
-        view.disturbed = view.outages_changed = self._stirred = True
+        state.disturbed = state.outages_changed = self._pass_due = True
 
     # Interruptions
 
@@ -259,22 +265,22 @@ class RecoveringEngine(Engine):
 
     def _queue_again(self, run: Run) -> None:
         """Put the job of a run that is over back into the queue, or give it up."""
-        job, view = run.job, self.view
+        job, state = run.job, self.state
         if run.number >= self._most:
             self._report(run, "failed", GIVEN_UP)
             return
-        self._let_go(run)
+        self._take_off(run)
         self.log.interrupt(run, self.clock._now)
         self._restarts[job] = run.number + 1
         if self.work.evolves(job):
-            view.left[job] = self.work.left(job)
-        view.forget([job])
+            state.left[job] = self.work.left(job)
+        self.view.forget([job])
         if self._failing is None or self._failing.requeue == "head":
-            view.ahead.add(job)
-        view.arrived.append(job)
-        view.disturbed = self._stirred = True
+            state.ahead.add(job)
+        state.arrived.append(job)
+        state.disturbed = self._pass_due = True
 
-    def _let_go(self, run: Run) -> None:
+    def _take_off(self, run: Run) -> None:
         self._give_back(run)
         self._follow_no_longer(run)
 
@@ -374,7 +380,7 @@ class RecoveringEngine(Engine):
 
     def _health(self, job: int, after: float) -> FloatArray:
         """Return measured over benchmarked time of a job's cycles since an instant."""
-        run = self.view.running.get(job)
+        run = self.state.running.get(job)
         model = None if self._evolving is None else self._evolving.benchmark(job)
         if run is None or model is None or self.work.attempt(job) is None:
             return np.empty(0)
@@ -386,15 +392,15 @@ class RecoveringEngine(Engine):
     # What is decided
 
     def _instant(self, now: float) -> None:
-        if self._stirred and self._renewal is not None:
-            self._renewal.look(now)
+        if self._pass_due and self._renewal is not None:
+            self._renewal.renew_due(now)
         super()._instant(now)
-        self.view.resized.clear()
+        self.state.resized.clear()
 
     def _expire(self, occurrence: Any) -> None:
         """Ask a job that outlives its belief for its cycles; else double the belief."""
         run: Run = occurrence.subject[0]
-        current = self.view.running.get(run.job) is run
+        current = self.state.running.get(run.job) is run
         if (
             current
             and run.believed_end == occurrence.subject[1]
@@ -403,7 +409,7 @@ class RecoveringEngine(Engine):
             and run.believed_end > self.clock._now
         ):
             self.events += 1
-            self._stirred = True
+            self._pass_due = True
             return
         super()._expire(occurrence)
 
@@ -414,17 +420,17 @@ class RecoveringEngine(Engine):
         if not isinstance(decision, Requeue):
             super()._carry_out(decision, now)
             return
-        run = self.view.running.get(decision.job)
+        run = self.state.running.get(decision.job)
         if run is None:
             raise PolicyError(f"Requeue of job index {decision.job}, which is not running")
-        # Taken in at once, but after this look, which has not seen it.
+        # Taken in at once, but after this pass, which has not seen it.
         Occurrence(self.clock, now, FAILURE, self._give_up_place, run)
 
     def _give_up_place(self, occurrence: Any) -> None:
         """Interrupt a run for its policy; an evolving job may finish its cycle and save it."""
         run: Run = occurrence.subject
         now = self.clock._now
-        if self.view.running.get(run.job) is not run:
+        if self.state.running.get(run.job) is not run:
             return
         self.events += 1
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
@@ -434,4 +440,4 @@ class RecoveringEngine(Engine):
             self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
             self._follow_no_longer(run)
             self.move_believed_end(run, end)
-            self.view.disturbed = self._stirred = True
+            self.state.disturbed = self._pass_due = True

@@ -8,12 +8,14 @@ from sim.errors import PolicyError
 from sim.evolving.asking import Asker
 from sim.evolving.stages import Stages
 from sim.state.decisions import Grant, Refuse
-from sim.state.view import Request, Run, View
+from sim.state.machine_state import MachineState, Request, Run
+from sim.state.view import View
 
 
 class Grants(Protocol):
     """What a grant needs of an engine."""
 
+    state: MachineState
     view: View
     clock: Clock
     work: Stages
@@ -26,15 +28,15 @@ class Grants(Protocol):
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""
 
-    def stir(self) -> None:
-        """Let the policy look at this instant."""
+    def ask_for_pass(self) -> None:
+        """Let the policy decide at this instant."""
 
 
 class Granting:
     """Carries out what a policy says to requests.
 
-    A grant is taken in at once, but after the look that decided it, which has not
-    seen it: the policy looks again at the same instant.
+    A grant is taken in at once, but after the pass that decided it, which has not
+    seen it: there is another at the same instant.
 
     Parameters
     ----------
@@ -109,5 +111,5 @@ class Granting:
         self._asker.answer(grant.job, grant.kind, outcome)
         engine = self._engine
         engine.events += 1
-        engine.view.disturbed = True
-        engine.stir()
+        engine.state.disturbed = True
+        engine.ask_for_pass()

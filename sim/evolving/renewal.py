@@ -11,7 +11,7 @@ from predictors.cycles.remaining import Remaining
 from sim.engine.runs_under_load import RARER
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.state.view import Run
+from sim.state.machine_state import Run
 
 Mover = Callable[[Run, float], None]
 
@@ -23,7 +23,7 @@ class Renews(Protocol):
     Attributes
     ----------
     renew_every : float
-        Seconds between two looks at a running job.
+        Seconds between two predictions of a running job.
     tolerance : float
         A belief stands while the new remaining time is within this share of it.
     """
@@ -56,7 +56,7 @@ class Renews(Protocol):
 class Renewal:
     """Keeps the beliefs about running evolving jobs fresh.
 
-    A job is looked at, when the policy looks anyway, once it has run for
+    A job is predicted again, in a pass that happens anyway, once it has run for
     `renew_every` seconds since the last time, and for a tenth of its time so
     far: never once a cycle.
 
@@ -90,7 +90,7 @@ class Renewal:
         self._running.pop(run.job, None)
         self._predictor.forget(run.job)
 
-    def look(self, now: float) -> None:
+    def renew_due(self, now: float) -> None:
         """Renew the beliefs about the runs whose turn it is."""
         due = self._due
         while due and due[0][0] <= now:

@@ -17,8 +17,8 @@ from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
 from sim.machine.failing import FailingMachine
+from sim.state.machine_state import Run
 from sim.state.processors import nodes_of
-from sim.state.view import Run
 from workloads.base import GroundTruth, Trace
 from workloads.evolving.phases import EvolvingRun
 

@@ -108,7 +108,7 @@ def check_counts(counts: Counts | str) -> Counts:
 
 
 def tried(job: int, view: View, which: Counts) -> IntArray:
-    """Return the counts that a rule looks at: all, or powers of two and the request.
+    """Return the counts that a rule considers: all, or powers of two and the request.
 
     Jobs with at most two counts have all of them either way; the largest count is not
     among the powers of two unless it is one. Where the predictor has learned that the
@@ -175,9 +175,9 @@ class Advice:
         """
         reading = self._read(job, view, counts)
         if reading is None:
-            view.undecided.add(job)
+            view.preferences.undecided.add(job)
         else:
-            view.undecided.discard(job)
+            view.preferences.undecided.discard(job)
         return reading
 
     def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:

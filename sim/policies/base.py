@@ -10,9 +10,9 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import Decision
+from sim.state.decisions import Decision, Preferences
 from sim.state.prediction_correction import PastErrors
-from sim.state.view import Preferences, View
+from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Outlook = Callable[[IntArray, FloatArray], FloatArray]
 class Scheduler(Protocol):
     """A policy at work in one run, with whatever it remembers."""
 
-    def look(self) -> Sequence[Decision]:
+    def decide(self) -> Sequence[Decision]:
         """Decide what happens now."""
         ...
 
@@ -110,7 +110,13 @@ class Grants(Protocol):
 
 
 class Placement(Protocol):
-    """Which processors a job gets."""
+    """Which processors a job gets.
+
+    Attributes
+    ----------
+    picks_fastest : bool, optional
+        Whether it names the processors on which a job is predicted to end first.
+    """
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run: return a scheduler whose starts name processors."""
@@ -184,6 +190,7 @@ class Policy:
             reallocates,
             answers,
             None if self.error_quantile is None else PastErrors(self.error_quantile),
+            getattr(self.placement, "picks_fastest", False),
         )
 
     def begin(self, view: View) -> Scheduler:

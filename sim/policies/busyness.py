@@ -20,7 +20,7 @@ class Meter(Protocol):
         ...
 
     def read(self, waiting: IntArray) -> float:
-        """Return the load now; called at a look, any number of times.
+        """Return the load now; called in a pass, any number of times.
 
         Parameters
         ----------

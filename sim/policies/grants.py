@@ -10,7 +10,8 @@ from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
 from sim.state.decisions import Decision, Grant, Refuse, Start
-from sim.state.view import Request, Run, View
+from sim.state.machine_state import Request, Run
+from sim.state.view import View
 
 Reserved = Sequence[tuple[float, int, float]]
 """Start (seconds), processors and believed runtime (seconds) of each reservation."""
@@ -87,9 +88,9 @@ class GrantingScheduler(AroundScheduler):
         self.rule = rule
         self.may_delay = not rule.harmless
 
-    def look(self) -> Sequence[Decision]:
+    def decide(self) -> Sequence[Decision]:
         """Decide who starts, then who gets what it asks for."""
-        decisions = self.inner.look()
+        decisions = self.inner.decide()
         return [*decisions, *self._replies(decisions)] if self.view.requests else decisions
 
     def _replies(self, decisions: Sequence[Decision]) -> list[Decision]:

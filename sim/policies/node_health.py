@@ -14,9 +14,10 @@ from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import SequentialDetector, learned_spread
 from sim.policies.base import Allocation, AroundScheduler, Backfill, Policy, Scheduler
 from sim.policies.order import Order
-from sim.state.decisions import Decision, Requeue, Start, WakeAt
+from sim.state.decisions import Decision, Preferences, Requeue, Start, WakeAt
+from sim.state.machine_state import Run
 from sim.state.processors import as_numbers, as_ranges, nodes_of
-from sim.state.view import Preferences, Run, View
+from sim.state.view import View
 
 React = Literal["restart", "avoid"]
 
@@ -43,7 +44,7 @@ class NodeHealthAware:
     react : str
         ``avoid`` suspected nodes at starts, or ``restart`` slowed jobs as well.
     check_every : float
-        Seconds between two looks at the cycles of running jobs, positive.
+        Seconds between two checks of the cycles of running jobs, positive.
     distrust : float
         Seconds for which a node is suspected, and a moved job left alone; positive.
     worth : float
@@ -124,12 +125,12 @@ class NodeHealthScheduler(AroundScheduler):
         self._moved: dict[int, float] = {}
         self._waking = -np.inf
 
-    def look(self) -> Sequence[Decision]:
+    def decide(self) -> Sequence[Decision]:
         """Check the running jobs, decide as the policy does, and place what it starts."""
         now = self.view.now
         self.suspects = {node: until for node, until in self.suspects.items() if until > now}
         slowed = self._slowed()
-        decisions = list(self.inner.look())
+        decisions = list(self.inner.decide())
         if self.suspects:
             decisions = self._placed(decisions)
         if self._rule.react == "restart":

@@ -34,11 +34,12 @@ class Fastest:
     Without background load the lowest-numbered are taken.
     """
 
+    picks_fastest = True
+
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run."""
         if view.load is None:
             return scheduler
-        view.load.picks_fastest = True
         return PlacingScheduler(view, view.load, scheduler)
 
 
@@ -57,9 +58,9 @@ class PlacingScheduler(AroundScheduler):
         super().__init__(view, inner)
         self.load = load
 
-    def look(self) -> Sequence[Decision]:
+    def decide(self) -> Sequence[Decision]:
         """Decide as the inner scheduler does, and place the starts in its order."""
-        decisions = self.inner.look()
+        decisions = self.inner.decide()
         if not any(type(decision) is Start and decision.nodes is None for decision in decisions):
             return decisions
         free = self.load.free_processors()
@@ -226,11 +227,11 @@ class PatientScheduler(EasyScheduler):
         """Until when the head of the queue waits for faster processors, seconds."""
         return -np.inf if self.waiting is None else self.waiting.until
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Decide as EASY does, but put the head off where that pays."""
         self.waiting = None
         self._pool = self._load.free_processors()
-        decisions = super().look()
+        decisions = super().decide()
         placed: list[Decision] = [
             self._placed(one) if type(one) is Start and one.nodes is None else one
             for one in decisions

@@ -140,9 +140,9 @@ class ProgressWatcher:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def looked(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Update the display at every 256th scheduling pass."""
-        if engine.looks % PASSES_BETWEEN:
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Update the display at every 256th pass."""
+        if engine.passes % PASSES_BETWEEN:
             return
         now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
         queued = max(bisect_right(engine.submit, now) - ended - running, 0)

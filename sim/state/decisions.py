@@ -1,7 +1,10 @@
-"""What a policy may decide at a look."""
+"""What a policy may decide in a scheduling pass, and what it prefers in a run."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sim.state.prediction_correction import PastErrors
 from sim.state.records import Ranges
 
 
@@ -105,3 +108,37 @@ class WakeAt(NamedTuple):
 
 
 Decision = Start | Resize | Requeue | Grant | Refuse | WakeAt
+
+
+def _free_of_charge(before: int, after: int) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What a policy wants of one run, besides what it decides.
+
+    Attributes
+    ----------
+    change_cost : callable
+        What a change of processors costs that the policy did not decide: two counts to
+        seconds.
+    scales_requests : bool
+        Whether a malleable job without a curve is believed to need its requested
+        processor-seconds on any count, instead of its requested time.
+    answers : bool
+        Whether the policy answers requests of running jobs; if not, they are refused.
+    past_errors : PastErrors or None
+        What beliefs are stretched by, where the policy wants that.
+    picks_fastest : bool
+        Whether it names the processors on which a job ends first, on a shared machine.
+    undecided : set of int
+        Jobs whose request stands whatever a curve says: a rule would not go by it.
+    """
+
+    change_cost: Callable[[int, int], float] = _free_of_charge
+    scales_requests: bool = False
+    answers: bool = False
+    past_errors: PastErrors | None = None
+    picks_fastest: bool = False
+    undecided: set[int] = field(default_factory=set)

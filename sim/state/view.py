@@ -1,7 +1,7 @@
 """What a policy sees of the machine: live, read-only, and never a true runtime."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.load_outlook import LoadOutlook
+from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
-from sim.state.prediction_correction import PastErrors
+from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
 
 LEAST_BELIEF = 1e-3
@@ -39,209 +40,53 @@ class Support(NamedTuple):
 NOTHING_SEEN = Support(0, 0, 0)
 
 
-class Request(NamedTuple):
-    """What a running job asks for, by its own predictions.
-
-    Attributes
-    ----------
-    job : int
-        Job index.
-    kind : str
-        ``processors`` or ``walltime``.
-    processors : int
-        The count that it wants; for walltime the one that it holds.
-    until : float
-        For walltime: when it wants to be killed, instead of at its limit, seconds.
-    time : float
-        When it first asked, seconds.
-    """
-
-    job: int
-    kind: str
-    processors: int
-    until: float
-    time: float
-
-
-def _nothing() -> Ranges:
-    return ()
-
-
-def _free_of_charge(before: int, after: int) -> float:
-    return 0.0
-
-
-@dataclass(frozen=True)
-class Preferences:
-    """What a policy wants of one run, besides what it decides.
-
-    Attributes
-    ----------
-    change_cost : callable
-        What a change of processors costs that the policy did not decide: two counts to
-        seconds.
-    scales_requests : bool
-        Whether a malleable job without a curve is believed to need its requested
-        processor-seconds on any count, instead of its requested time.
-    answers : bool
-        Whether the policy answers requests of running jobs; if not, they are refused.
-    past_errors : PastErrors or None
-        What beliefs are stretched by, where the policy wants that.
-    """
-
-    change_cost: Callable[[int, int], float] = _free_of_charge
-    scales_requests: bool = False
-    answers: bool = False
-    past_errors: PastErrors | None = None
-
-
-class Run:
-    """A running job, as far as a policy may know it.
-
-    Attributes
-    ----------
-    job : int
-        Job index.
-    number : int
-        0 for the first run, one more after each restart.
-    processors : int
-    nodes : Ranges
-    start, believed_end : float
-        Seconds.
-    changed : float
-        When it got the processors that it holds now, seconds.
-    resumes : float
-        When it makes progress again after its last change, seconds; past if it does.
-    """
-
-    __slots__ = (
-        "believed_end",
-        "changed",
-        "job",
-        "nodes",
-        "number",
-        "processors",
-        "resumes",
-        "start",
-        "stretch",
-    )
-
-    def __init__(
-        self, job: int, number: int, nodes: Ranges, processors: int, start: float, end: float
-    ) -> None:
-        self.job = job
-        self.number = number
-        self.nodes = nodes
-        self.processors = processors
-        self.start = start
-        self.believed_end = end
-        self.changed = start
-        self.resumes = start
-        self.stretch = -1
-
-
 class View:
-    """The system at a look.
+    """The system at a scheduling pass.
 
-    Attributes
+    Parameters
     ----------
-    now : float
-        Seconds.
-    processors, free : int
-        Size of the machine, and how many are idle.
-    running : dict of int to Run
-    believed_ends : list of (float, int, int)
-        Believed end, job index and processors of each running job, ascending; a
-        failed node k is among them until its believed repair, as job −1 − k.
-    arrived : list of int
-        Jobs that arrived since the last look, in queue order.
-    ended : list of Run
-    moved_ends : dict of Run to float
-        Runs whose believed end changed since the last look, with the former one.
-    disturbed : bool
-        Whether anything else happened since the last look (a wake-up, a failure).
-    resized : set of Run
-        Runs whose processors a policy has changed behind a scheduler's back.
-    outages : dict of int to (float, int)
-        Failed nodes: when each is believed to be repaired, and its processors.
-    outages_changed : bool
-        Whether a node failed or came back, or is believed to come back at
-        another time, since the last look.
-    ahead : set of int
-        Jobs that go to the head of the queue when they arrive again.
-    left : dict of int to float
-        Share of its work that a job that was interrupted still has to do.
-    processors_per_node : int
-    idle : callable
-        Returns the free processors.
-    health : callable or None
-        What a running evolving job measures of itself: job index and an instant to
-        the ratios of measured to benchmarked time of its cycles since then.
-    revised : set of int
-        Applications about which the predictor changed its mind since the last look.
-    submit_time, requested_time : list of float
-    requested_processors : list of int
-    requests : dict of (int, str) to Request
-        What running jobs ask for, by job and kind, in the order of asking; a request
-        that is neither granted nor refused stands.
+    state : MachineState
+        The engine's; seen here, not written.
+    jobs : VisibleJobs
+    predictor : RuntimePredictor
+    feasible : FeasibleCounts
     adopter_draws : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
-    malleable : list of bool
-        Jobs whose processors may change while they run.
-    measured_efficiency : callable or None
-        Job index of a running job to its efficiency on the processors it holds, as
-        measured now; see `sim.state.sensors.EfficiencySensor`.
-    fitted : bool
-        Whether the predictor's curves are fitted to finished runs.
-    load : LoadOutlook or None
-        What is believed of the load, on a shared machine.
+    malleable : sequence of bool, optional
+        Jobs whose processors may change while they run; by default none.
     preferences : Preferences
         The policy's own.
-    undecided : set of int
-        Jobs whose request stands whatever a curve says: a rule would not go by it.
+
+    Attributes
+    ----------
+    requested_processors : list of int
+    requested_time : list of float, seconds
+    application : list of int
+    fitted : bool
+        Whether the predictor's curves are fitted to finished runs.
+    queries : int
+        How often the predictor was asked.
     """
 
     def __init__(
         self,
-        processors: int,
+        state: MachineState,
         jobs: VisibleJobs,
-        submit_time: list[float],
         predictor: RuntimePredictor,
-        feasible: "FeasibleCounts",
+        feasible: FeasibleCounts,
         adopter_draws: FloatArray,
         malleable: Sequence[bool] | None = None,
-        preferences: Preferences = Preferences(),
+        preferences: Preferences | None = None,
     ) -> None:
-        self.now = 0.0
-        self.processors = processors
-        self.free = processors
-        self.running: dict[int, Run] = {}
-        self.believed_ends: list[tuple[float, int, int]] = []
-        self.arrived: list[int] = []
-        self.ended: list[Run] = []
-        self.moved_ends: dict[Run, float] = {}
-        self.disturbed = False
-        self.resized: set[Run] = set()
-        self.outages: dict[int, tuple[float, int]] = {}
-        self.outages_changed = False
-        self.ahead: set[int] = set()
-        self.left: dict[int, float] = {}
-        self.processors_per_node = 1
-        self.idle: Callable[[], Ranges] = _nothing
-        self.health: Callable[[int, float], FloatArray] | None = None
-        self.revised: set[int] = set()
-        self.requests: dict[tuple[int, str], Request] = {}
-        self.submit_time = submit_time
+        number = len(state.submit_time)
+        self._state = state
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
         self.requested_time: list[float] = jobs.requested_time.tolist()
         self.application: list[int] = jobs.application.tolist()
         self.adopter_draws = adopter_draws
-        self.malleable = [False] * len(submit_time) if malleable is None else list(malleable)
-        self.measured_efficiency: Callable[[int], float] | None = None
+        self.malleable = [False] * number if malleable is None else list(malleable)
         self.fitted = predictor.learns
-        self.load: LoadOutlook | None = None
-        self.preferences = preferences
-        self.undecided: set[int] = set()
+        self.preferences = preferences or Preferences()
         self.queries = 0
         self._predictor = predictor
         asking = provider(predictor, NeedsLoad)
@@ -250,8 +95,118 @@ class View:
         self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
-        self._believed: list[tuple[int, float] | None] = [None] * len(submit_time)
+        self._believed: list[tuple[int, float] | None] = [None] * number
         self._seen: dict[int, Support] = {}
+
+    @property
+    def now(self) -> float:
+        """Seconds."""
+        return self._state.now
+
+    @property
+    def processors(self) -> int:
+        """Size of the machine."""
+        return self._state.processors
+
+    @property
+    def free(self) -> int:
+        """How many processors are idle."""
+        return self._state.free
+
+    @property
+    def running(self) -> dict[int, Run]:
+        """Who runs, by job index."""
+        return self._state.running
+
+    @property
+    def believed_ends(self) -> list[tuple[float, int, int]]:
+        """Believed end, job index and processors of each run, ascending; failed nodes too."""
+        return self._state.believed_ends
+
+    @property
+    def arrived(self) -> list[int]:
+        """Jobs that arrived since the last pass, in queue order."""
+        return self._state.arrived
+
+    @property
+    def ended(self) -> list[Run]:
+        """Runs that ended since the last pass."""
+        return self._state.ended
+
+    @property
+    def moved_ends(self) -> dict[Run, float]:
+        """Runs whose believed end changed since the last pass, with the former one."""
+        return self._state.moved_ends
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything else happened since the last pass (a wake-up, a failure)."""
+        return self._state.disturbed
+
+    @property
+    def resized(self) -> set[Run]:
+        """Runs whose processors a policy has changed behind a scheduler's back."""
+        return self._state.resized
+
+    @property
+    def outages(self) -> dict[int, tuple[float, int]]:
+        """Failed nodes: when each is believed to be repaired, and its processors."""
+        return self._state.outages
+
+    @property
+    def outages_changed(self) -> bool:
+        """Whether nodes failed or came back since the last pass, or are believed back otherwise."""
+        return self._state.outages_changed
+
+    @property
+    def ahead(self) -> set[int]:
+        """Jobs that go to the head of the queue when they arrive again."""
+        return self._state.ahead
+
+    @property
+    def left(self) -> dict[int, float]:
+        """Share of its work that a job that was interrupted still has to do."""
+        return self._state.left
+
+    @property
+    def processors_per_node(self) -> int:
+        """Processors of a node."""
+        return self._state.processors_per_node
+
+    @property
+    def idle(self) -> Callable[[], Ranges]:
+        """Returns the free processors."""
+        return self._state.idle
+
+    @property
+    def health(self) -> Callable[[int, float], FloatArray] | None:
+        """Job and instant to measured over benchmarked times of its cycles since then."""
+        return self._state.health
+
+    @property
+    def revised(self) -> set[int]:
+        """Applications about which the predictor changed its mind since the last pass."""
+        return self._state.revised
+
+    @property
+    def submit_time(self) -> list[float]:
+        """Of each job, seconds."""
+        return self._state.submit_time
+
+    @property
+    def requests(self) -> dict[tuple[int, str], Request]:
+        """What running jobs ask for, by job and kind, in the order of asking."""
+        return self._state.requests
+
+    @property
+    def measured_efficiency(self) -> Callable[[int], float] | None:
+        """Running job to its efficiency on what it holds, as measured now."""
+        return self._state.measured_efficiency
+
+    @property
+    def load(self) -> LoadOutlook | None:
+        """What is believed of the load, on a shared machine."""
+        return self._state.load
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""
@@ -392,10 +347,6 @@ class View:
         """Keep a belief that was just read off the job's curve."""
         self._believed[job] = (processors, seconds)
 
-    def revise(self, application: int) -> None:
-        """Note that the predictor sees an application differently now."""
-        self.revised.add(application)
-
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
         seen = self._seen.get(application)
@@ -422,18 +373,9 @@ class View:
         found = self._predictor.explain(job, processors)
         return found.reliability, found.code
 
-    def settle(self) -> None:
-        """Forget what was new: the policy has seen it."""
-        if self.arrived:
-            self.arrived.clear()
-        if self.ended:
-            self.ended.clear()
-        if self.moved_ends:
-            self.moved_ends.clear()
-        if self.revised:
-            self.revised.clear()
-        self.disturbed = False
-        self.outages_changed = False
+    def copied_state(self) -> MachineState:
+        """Return a copy of the state, for a view that sees some of it otherwise."""
+        return copy(self._state)
 
     def close(self) -> None:
         """Let go of what was believed: the run is over."""

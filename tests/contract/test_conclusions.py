@@ -12,7 +12,7 @@ from sim.compare import main as compare
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.simulation.build import build
 from sim.simulation.scene import play, set_scene
-from sim.state.view import Run
+from sim.state.machine_state import Run
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64", "baseline=null")
@@ -141,11 +141,11 @@ class Spy:
         self.view, self.scheduler = view, self.inner.begin(view)
         return self
 
-    def look(self):
+    def decide(self):
         for job in range(len(self.view.submit_time)):
             if job not in self.view.running and hasattr(self.view, "sensor"):
                 self.told[job] = self.view.sensor(Run(job, 0, (), 2, 0.0, 0.0), 0.0, 0)
-        return self.scheduler.look()
+        return self.scheduler.decide()
 
 
 def test_no_policy_reads_the_truth_of_waiting_jobs(monkeypatch):

@@ -25,7 +25,8 @@ from sim.errors import PolicyError
 from sim.machine.base import Dedicated
 from sim.simulation.build import build
 from sim.simulation.scene import play, set_scene
-from sim.state.view import Run
+from sim.state.machine_state import Run
+from sim.state.view import View
 from workloads.base import Trace
 
 prepare()
@@ -81,7 +82,7 @@ class Passes:
     def __init__(self):
         self.noted = []
 
-    def looked(self, engine, decisions):
+    def decided(self, engine, decisions):
         self.noted.append((engine.view.now, repr(list(decisions))))
 
     def finished(self, engine):
@@ -236,7 +237,7 @@ class Prying:
         self.view, self.scheduler = view, self.inner.begin(view)
         return self
 
-    def look(self):
+    def decide(self):
         view = self.view
         for job in range(len(view.submit_time)):
             try:
@@ -247,7 +248,7 @@ class Prying:
             else:
                 assert answer == view.measured_efficiency(job)
                 self.measured.setdefault(job, []).append(answer)
-        return self.scheduler.look()
+        return self.scheduler.decide()
 
 
 def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
@@ -279,7 +280,7 @@ def test_only_running_jobs_are_measured_and_never_exactly(log, monkeypatch):
 class Forging(Prying):
     """Writes runs of its own into the view, and other counts into those that are there."""
 
-    def look(self):
+    def decide(self):
         view = self.view
         waiting = [job for job in range(len(view.submit_time)) if job not in view.running]
         for job in waiting:
@@ -291,7 +292,16 @@ class Forging(Prying):
             held, run.processors = run.processors, run.processors + 3
             self.measured.setdefault(job, set()).add(view.measured_efficiency(job))
             run.processors = held
-        return self.scheduler.look()
+        return self.scheduler.decide()
+
+
+def test_a_policy_cannot_assign_to_the_state():
+    names = [name for name, has in vars(View).items() if isinstance(has, property)]
+    assert {"now", "free", "running", "believed_ends", "arrived", "load"} <= set(names)
+    view = View.__new__(View)
+    for name in names:
+        with pytest.raises(AttributeError):
+            setattr(view, name, 0)
 
 
 def test_what_a_policy_writes_into_its_view_opens_no_other_count(log, monkeypatch):
@@ -348,7 +358,7 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
     paths = []
 
     class Wanderer(Passes):
-        def looked(self, engine, decisions):
+        def decided(self, engine, decisions):
             if len(self.noted) < 20:
                 paths.extend(
                     path
@@ -356,7 +366,7 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
                     if isinstance(thing, Engine | Trace | Dedicated)
                     or any(hasattr(thing, name) for name in ("serial_time", "cpu_at", "during"))
                 )
-            super().looked(engine, decisions)
+            super().decided(engine, decisions)
 
     monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress: (Wanderer(),))
     play(config, config, set_scene(config, 0))

@@ -116,7 +116,6 @@ UNTIL_THE_CORE_OF_SPEED = {
     "sim.policies.backfill.easy",
     "sim.policies.molding.choice",
     "sim.state.availability",
-    "sim.state.view",
 }
 """Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
 MOST_SINGLE = 28

@@ -122,8 +122,8 @@ class BlockedHeads(StrictScheduler):
         super().__init__(view, FirstComeFirstServed(), Request())
         self.noted = {}
 
-    def look(self):
-        decisions = super().look()
+    def decide(self):
+        decisions = super().decide()
         view, queue = self.view, self.queue
         if queue.waiting and (job := queue.job.item(queue.head())) not in self.noted:
             runs = [(r.processors, view.now - r.start) for r in view.running.values()]

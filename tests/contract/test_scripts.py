@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.check_mutants import mutants, mutated
+
 ROOT = Path(__file__).resolve().parents[2]
 ALONE = {"check_evalys", "check_page"}
 """Scripts that want packages of their own."""
@@ -31,6 +33,12 @@ def test_commands_in_texts_name_scripts_that_need_no_installation():
                 r"^(?:from|import) (?:predictors|scripts|sim|workloads)\b", script, re.M
             )
             assert own == [], f"{text.name}: python -m scripts.{name}"
+
+
+def test_every_wrong_variant_can_be_applied():
+    for mutant in mutants():
+        assert mutated(mutant, (ROOT / mutant["file"]).read_text(encoding="utf-8"))
+        assert (ROOT / mutant["test"].partition("::")[0]).is_file(), mutant["test"]
 
 
 def test_scripts_stay_small():

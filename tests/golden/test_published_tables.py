@@ -58,7 +58,7 @@ class ChosenOnceScheduler:
         self.chosen: int | None = None
         self.promised = 0.0
 
-    def look(self) -> list[Start]:
+    def decide(self) -> list[Start]:
         view = self.view
         self.starts: list[Start] = []
         self.held = [(end, n) for end, _, n in view.believed_ends]

@@ -42,9 +42,9 @@ class Watched:
     def __init__(self, menus):
         self.menus = menus
         self.waiting = []
-        self.looks = 0
+        self.passes = 0
 
-    def looked(self, engine, decisions):
+    def decided(self, engine, decisions):
         view = engine.view
         self.waiting += view.arrived
         found = [(d.job, d.processors) for d in decisions if isinstance(d, Start)]
@@ -54,11 +54,11 @@ class Watched:
             expected = list(zip(self.waiting, counts, strict=False))
         assert found == expected
         self.waiting = self.waiting[len(expected) :]
-        self.looks += 1
+        self.passes += 1
 
     def finished(self, engine):
         assert not self.waiting
-        assert self.looks
+        assert self.passes
 
 
 @settings(max_examples=150, deadline=None)

@@ -32,7 +32,7 @@ class Script:
         self.done: list[tuple[float, int, float]] = []
         return self
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         view, decisions = self.view, []
         free = view.free
         for job in view.arrived:
@@ -206,7 +206,7 @@ def test_a_run_can_shrink_off_lost_processors(lost: tuple, left: int | None) -> 
     class Failing(Script):
         engine: Engine
 
-        def look(self) -> list[Decision]:
+        def decide(self) -> list[Decision]:
             view = self.view
             if view.now == 5.0:
                 run = view.running[0]

@@ -118,7 +118,7 @@ def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
     rule = Batches("mounie_rapine_trystram")
     scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)
     view.arrived.append(0)
-    (start,) = scheduler.look()
+    (start,) = scheduler.decide()
     assert (np.diff(planned[0].counts * planned[0].runtimes) >= -1e-9).all()
     assert view.belief(0, start.processors) == superlinear(start.processors)
 
@@ -175,10 +175,10 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
     for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
         predictor.grade = grade
         assert (Advice().read(0, view, counts) is not None) == decided
-        assert (0 not in view.undecided) == decided
+        assert (0 not in view.preferences.undecided) == decided
     predictor.grade = ""
     assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3
-    assert 0 in view.undecided
+    assert 0 in view.preferences.undecided
 
 
 def test_counts_are_rounded_down_but_not_below_the_first():
@@ -224,6 +224,6 @@ def test_load_signals():
     forecast.watch()
     view.arrived.clear()
     assert forecast.read(np.array([0])) == pytest.approx(3 * 8 / (100 * 16))
-    view.now = 101.0
+    view._state.now = 101.0
     forecast.watch()
     assert forecast.read(np.array([0])) == pytest.approx(0)

@@ -301,8 +301,8 @@ def test_answers_to_nothing_are_refused():
     class Chatty(Grants):
         def begin(self, view, scheduler):
             class Scheduler:
-                def look(self):
-                    return [*scheduler.look(), Refuse(0, "walltime")]
+                def decide(self):
+                    return [*scheduler.decide(), Refuse(0, "walltime")]
 
             return Scheduler()
 

@@ -63,9 +63,9 @@ class ToldScheduler:
         ill = self.view.running[job].nodes[0][0] < 4 and self.view.now > 5000.0
         return np.full(40, 2.0 if ill else 1.0)
 
-    def look(self):
-        self.view.health = self.health
-        return self.inner.look()
+    def decide(self):
+        self.view._state.health = self.health
+        return self.inner.decide()
 
 
 ROWS = [(0.0, 4, 30_000.0), (40_000.0, 4, 100.0)]

@@ -82,11 +82,11 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     beliefs = beliefs_of(power_truth([5.0, 3.0, 2.0], [0.8] * 3, 4), 4)
     share = partial(HeSrpt(exponent=0.8).share, beliefs)
     deferral = Deferral(beliefs.view, share, beliefs.view.extremes)
-    beliefs.view.arrived = [0, 1, 2]
+    beliefs.view._state.arrived = [0, 1, 2]
     nobody = members_of(beliefs, [])
     assert deferral.admit(nobody) == [1, 2]
     assert deferral.jobs == [0]
-    beliefs.view.arrived = []
+    beliefs.view._state.arrived = []
     every = members_of(beliefs, [0, 1, 3])
     rest = replace(
         every,
@@ -96,6 +96,6 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
         least=every.least[1:],
         largest=every.largest[1:],
     )
-    beliefs.view.free = 0
+    beliefs.view._state.free = 0
     assert deferral.admit(rest) == []
     assert deferral.share(rest, 4).tolist() == [1, 3]

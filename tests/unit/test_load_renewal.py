@@ -93,8 +93,8 @@ def believed_ends(machine, instants):
     seen = {}
 
     class Watching(Checker):
-        def looked(self, engine, decisions):
-            super().looked(engine, decisions)
+        def decided(self, engine, decisions):
+            super().decided(engine, decisions)
             run = engine.view.running.get(0)
             if run is not None:
                 seen[engine.view.now] = run.believed_end

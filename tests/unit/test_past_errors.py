@@ -81,11 +81,11 @@ class Planned:
         self.view, self.scheduler = view, self.inner.begin(view)
         return self
 
-    def look(self):
+    def decide(self):
         """Look, and note what runs."""
         for run in self.view.running.values():
             self.seconds.setdefault(run.job, run.believed_end - run.start)
-        return self.scheduler.look()
+        return self.scheduler.decide()
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -223,7 +223,7 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
     promised: dict[int, float] = {}
 
     class Promises:
-        def looked(self, engine: object, decisions: object) -> None:
+        def decided(self, engine: object, decisions: object) -> None:
             scheduler = engine.scheduler
             assert isinstance(scheduler, ReallocatingScheduler)
             inner = scheduler.inner
@@ -252,7 +252,7 @@ class Reservations:
         self.before: dict[int, float] = {}
         self.later: list[tuple[float, int, float, bool]] = []
 
-    def looked(self, engine: object, decisions: object) -> None:
+    def decided(self, engine: object, decisions: object) -> None:
         view, now = engine.view, engine.view.now
         grown = any(run.believed_end > before for run, before in view.moved_ends.items())
         reserved = reservations_of(engine.scheduler)
@@ -347,7 +347,7 @@ def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> 
     noted: list[float] = []
 
     class Beliefs:
-        def looked(self, engine: object, decisions: object) -> None:
+        def decided(self, engine: object, decisions: object) -> None:
             if engine.view.now == 1.0:
                 noted.append(engine.view.running[0].believed_end)
                 noted.append(engine.scheduler.lending.end_of(engine.view.running[0]))

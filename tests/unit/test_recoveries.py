@@ -159,7 +159,7 @@ class TestFailures:
             def begin(self, view):
                 return self
 
-            def look(self):
+            def decide(self):
                 return []
 
         trace = trace_of([(0.0, 1, 1.0)])
@@ -401,7 +401,7 @@ class TestRenewedBeliefs:
         moved = []
 
         class Eavesdropper:
-            def looked(self, engine, decisions):
+            def decided(self, engine, decisions):
                 run = engine.view.running.get(0)
                 if run is not None:
                     moved.append((engine.view.now, run.believed_end))

@@ -95,7 +95,7 @@ class Doubling:
         self.view = view
         return self
 
-    def look(self):
+    def decide(self):
         if self.view.arrived:
             return [Start(0, 2), WakeAt(50.0), WakeAt(90.0)]
         if self.view.now not in (50.0, 90.0):

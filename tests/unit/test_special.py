@@ -10,7 +10,8 @@ from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed
 from sim.policies.advice import Advice, tried
 from sim.simulation.scene import play, set_scene
-from sim.state.view import Preferences, Support
+from sim.state.decisions import Preferences
+from sim.state.view import Support
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import allowed_counts, is_allowed
 from workloads.shapes.irregular import Special

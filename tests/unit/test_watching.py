@@ -3,7 +3,7 @@
 import pytest
 from toys import replay, rigid
 
-from sim.simulation.progress import LOOKS_BETWEEN, ProgressWatcher
+from sim.simulation.progress import PASSES_BETWEEN, ProgressWatcher
 
 pytestmark = pytest.mark.fast
 
@@ -23,7 +23,7 @@ def test_it_hears_every_256th_look_and_jobs_add_up():
     watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard),))
     alone = replay(ROWS, 16, rigid("easy"))
     assert (watched.start_time == alone.start_time).all()
-    assert len(heard.states) == int(watched.counters["looks"]) // LOOKS_BETWEEN
+    assert len(heard.states) == int(watched.counters["looks"]) // PASSES_BETWEEN
     for now, done, total, queued in heard.states:
         assert total == 800
         assert done == (watched.end_time <= now).sum()

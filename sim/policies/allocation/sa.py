@@ -66,7 +66,7 @@ class SmallestTurnaround:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
         if view.adopter_draws[job] >= self.adopters:
-            view.undecided.add(job)
+            view.preferences.undecided.add(job)
             return request
         counts = tried(job, view, self.counts)
         if counts.size == 1:
@@ -78,7 +78,7 @@ class SmallestTurnaround:
             reading = at_once_or_as_requested(job, view, counts, outlook)
         turnarounds = outlook(reading.counts, reading.runtimes) - view.now + reading.runtimes
         best = int(first_least(turnarounds))
-        if view.fitted and job not in view.undecided:
+        if view.fitted and job not in view.preferences.undecided:
             enough = turnarounds[best] + self.margin * reading.runtimes[best]
             best = int(first_least(np.maximum(turnarounds, enough)))
         count = int(reading.counts[best])

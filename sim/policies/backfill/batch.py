@@ -85,7 +85,7 @@ class BatchScheduler(OpenKeeper):
         self._planned: dict[int, float] = {}
         self._waking = np.inf
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Begin a batch if nothing runs, then start its jobs whose time has come."""
         view, queue = self.view, self.queue
         self.candidates.watch()

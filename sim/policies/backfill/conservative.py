@@ -88,9 +88,9 @@ class ReservationKeeper(QueueKeeper):
         return start
 
     def _ask_to_wake(self, decisions: list[Decision]) -> None:
-        """See to it that somebody looks when the next reservation begins.
+        """See to it that there is a pass when the next reservation begins.
 
-        Most begin when a running job is believed to end, which is looked at anyway.
+        Most begin when a running job is believed to end, when there is one anyway.
         """
         view, start = self.view, self._next_start
         if start == np.inf or start == self._waking:
@@ -116,7 +116,7 @@ class ReservationKeeper(QueueKeeper):
 class ReplanningScheduler(ReservationKeeper):
     """Rebuilds all reservations, in queue order, in every scheduling pass."""
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Reserve for all, then start those whose hole begins now."""
         view, queue = self.view, self.queue
         self.refresh()
@@ -160,7 +160,7 @@ class ConservativeScheduler(ReservationKeeper):
         super().__init__(view, order, allocation)
         self._freed = np.array([np.inf, -np.inf])
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""
         view = self.view
         self.queue.tidy()
@@ -272,10 +272,10 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     ever ends later than it was promised, unless beliefs grow.
     """
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress with open counts, start who is due."""
         self.candidates.watch()
-        return super().look()
+        return super().decide()
 
     def _take_in_arrivals(self) -> None:
         """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""

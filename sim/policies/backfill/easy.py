@@ -190,7 +190,7 @@ class EasyScheduler(QueueKeeper):
         """Predict starts in another way."""
         self._outlook = outlook
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
         if queue.last > _BLOCK:
@@ -333,7 +333,7 @@ class ManyReservations(QueueKeeper):
         self._profile = Profile(view.processors)
         self._found = np.zeros(64, np.int64)
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Reserve for the first blocked jobs and start whoever fits without moving them."""
         view, queue = self.view, self.queue
         self.refresh()

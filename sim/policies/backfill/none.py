@@ -38,7 +38,7 @@ class StrictScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""
         view, queue = self.view, self.queue
         blocked = queue.waiting > 0
@@ -71,7 +71,7 @@ class SkipScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Start every waiting job that fits, in queue order."""
         view, queue = self.view, self.queue
         if view.revised:

@@ -118,7 +118,7 @@ class OpenScheduler(OpenKeeper):
         self._started: list[Start] = []
         self._are_reserved = True
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""
         view, queue = self.view, self.queue
         self._started = []

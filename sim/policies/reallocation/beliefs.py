@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.state.view import Run, View
+from sim.state.machine_state import Run
+from sim.state.view import View
 
 Found = TypeVar("Found")
 

@@ -8,7 +8,8 @@ import numpy as np
 from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
-from sim.state.view import Run, View
+from sim.state.machine_state import Run
+from sim.state.view import View
 
 Ends = list[tuple[float, int, int]]
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
@@ -60,6 +61,7 @@ class LendingView(View):
         self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
     ) -> None:
         self._real = view
+        self._state = view.copied_state()
         self._beliefs = beliefs
         self._kept = kept
         self._cost = cost
@@ -80,27 +82,26 @@ class LendingView(View):
             self._ends = self._all_ends()
         return self._ends
 
-    @believed_ends.setter
-    def believed_ends(self, ends: Ends) -> None:
-        self._ends = ends
-
-    def look(self, lent: int, held_back: float | None) -> None:
+    def take_in(self, arrived: list[int], lent: int, held_back: float | None) -> None:
         """Take in what has happened.
 
         Parameters
         ----------
+        arrived : list of int
+            Who may queue now, in queue order.
         lent : int
             How many processors malleable runs hold beyond what they keep.
         held_back : float or None
             Until when nothing counts as free.
         """
-        self.now = self._real.now
-        self.free = self._real.free + lent
-        self._held_back = None if held_back is None else (held_back, self.free)
+        state = self._state
+        state.now, state.arrived = self._real.now, arrived
+        state.free = self._real.free + lent
+        self._held_back = None if held_back is None else (held_back, state.free)
         if held_back is not None:
-            self.free = 0
-        self.disturbed = True
-        self.outages_changed = self._real.outages_changed
+            state.free = 0
+        state.disturbed = True
+        state.outages_changed = self._real.outages_changed
         self._ends = None
 
     def settle(self) -> None:
@@ -139,18 +140,18 @@ class LendingView(View):
 
     def follow(self) -> None:
         """Bring the runs that such a scheduler sees up to date, and say what moved."""
-        self.moved_ends = {}
-        self.resized = set()
-        shadows = self._shadows
-        self.ended = []
+        state, shadows = self._state, self._shadows
+        state.moved_ends = {}
+        state.resized = set()
+        state.ended = []
         for run in self._real.ended:
             shadow = shadows.pop(run.job, None)
             if shadow is not None:
-                self.ended.append(shadow)
+                state.ended.append(shadow)
         for run in self._real.running.values():
             self._follow(run)
         self._follow_held_back()
-        self.running = shadows
+        state.running = shadows
         ends = [(run.believed_end, run.job, run.processors) for run in shadows.values()]
         self._ends = self._with_outages(ends)
 

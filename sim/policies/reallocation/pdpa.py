@@ -10,7 +10,8 @@ from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import make_room
-from sim.state.view import Run, View
+from sim.state.machine_state import Run
+from sim.state.view import View
 
 Phase = Literal["no_ref", "increase", "decrease", "stable"]
 

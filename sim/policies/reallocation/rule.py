@@ -16,7 +16,8 @@ from sim.policies.reallocation.lending import Deferral, LendingView
 from sim.policies.reallocation.shares import snap
 from sim.policies.reallocation.weighing import Weighing
 from sim.state.decisions import Decision, Resize, Start, WakeAt
-from sim.state.view import Run, View
+from sim.state.machine_state import Run
+from sim.state.view import View
 
 
 class NoReallocation:
@@ -206,7 +207,7 @@ class ReallocatingScheduler:
             return min(self._limits(run.job)[0], run.processors)
         return run.processors
 
-    def look(self) -> list[Decision]:
+    def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
         view = self.view
         self.beliefs.refresh()
@@ -217,9 +218,8 @@ class ReallocatingScheduler:
             self._known_limits.pop(run.job, None)
         running = self._running()
         lent = self._lent(running)
-        if self._deferral is not None:
-            self.lending.arrived = self._deferral.admit(running)
-        decisions = self._starts(lent)
+        arrived = view.arrived if self._deferral is None else self._deferral.admit(running)
+        decisions = self._starts(arrived, lent)
         starts = [d for d in decisions if type(d) is Start]
         others: list[Decision] = [d for d in decisions if type(d) is not Start]
         members = self._members(running, starts)
@@ -264,15 +264,15 @@ class ReallocatingScheduler:
         for job in [*late, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
 
-    def _starts(self, lent: int) -> Iterable[Decision]:
+    def _starts(self, arrived: list[int], lent: int) -> Iterable[Decision]:
         """Let backfilling decide on the view of what malleable jobs keep."""
         lending = self.lending
         until = self.rule.hold_back(self.beliefs)
         self._is_held_back = until is not None
-        lending.look(lent, until)
+        lending.take_in(arrived, lent, until)
         if self._tracks_runs:
             lending.follow()
-        decisions = self.inner.look()
+        decisions = self.inner.decide()
         if self._tracks_runs:
             for d in decisions:
                 if type(d) is Start:
@@ -379,7 +379,7 @@ class ReallocatingScheduler:
         return [*shrinks, *begun, *grows]
 
     def _wakes(self, later: float) -> list[Decision]:
-        """Return the wish to look again, where there is one that was not uttered before."""
+        """Return the wish for another pass, where there is one that was not uttered before."""
         wanted = self.rule.wake(self.beliefs)
         if wanted is not None:
             later = min(later, wanted)

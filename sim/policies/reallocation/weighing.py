@@ -8,7 +8,7 @@ from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.policies.ties import is_less
-from sim.state.view import Run
+from sim.state.machine_state import Run
 
 
 class Weighing:
