@@ -38,6 +38,11 @@ class Work:
             jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
             self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
 
+    @property
+    def runtimes_at_request(self) -> list[float]:
+        """True runtimes of all jobs at the counts that they ask for, at full speed, in seconds."""
+        return self._reference_runtime
+
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
         if processors == self._reference[job]:

@@ -97,7 +97,7 @@ class RecoveringEngine(Engine):
         self._asker: Asker | None = None
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
-            limit = self.resizer.limit if self._kill else None
+            limit = self.resizer.limit if self.kills else None
             self._asker = Asker(
                 evolving, self.work, self.view, self.clock, limit, self.ask_for_pass
             )
@@ -361,7 +361,7 @@ class RecoveringEngine(Engine):
         if not self.work.evolves(job):
             return super().plan_completion(run, now)
         limit = inf
-        if self._kill:
+        if self.kills:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
         self.expect_end(run, end, outcome)

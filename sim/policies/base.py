@@ -210,6 +210,10 @@ class Policy:
         return self.backfill.begin(view, self.order, self.allocation)
 
 
+STRICT, EASY = range(2)
+"""Rules whose scheduling passes are compiled."""
+
+
 class AroundScheduler:
     """A scheduler that adds to what another one decides.
 
@@ -256,6 +260,11 @@ class QueueKeeper:
         self.queue = WaitingQueue()
         nothing = np.zeros(0)
         self._keyless = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
+
+    @property
+    def compiled(self) -> int | None:
+        """`STRICT` or `EASY` if that is how it decides, whatever happens; else None."""
+        return None
 
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""

@@ -8,12 +8,29 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.none import start_heads
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
-from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
+from sim.policies.base import EASY, Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.availability import Profile, reserve_first
 from sim.state.decisions import Decision, Start
+from sim.state.tables import (
+    ARRIVED,
+    BELIEF,
+    FREE,
+    HEAD,
+    NEW,
+    NOW,
+    PROCESSORS,
+    RUNNING,
+    SHADOW,
+    SPARE,
+    WAITING,
+    Tables,
+    start,
+)
 from sim.state.view import View
 
 
@@ -71,8 +88,8 @@ class Easy:
         return ManyReservations(view, order, allocation, self.reservations)
 
 
-_BLOCK = 64
-_SIZES = 32
+BLOCK = 64
+SIZES = 32
 
 
 @njit(cache=True)
@@ -80,7 +97,7 @@ def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: 
     """Say whether a block may hold a job that may start, going by its shortest jobs."""
     size = 0
     least = 1
-    while least <= free and size < _SIZES:
+    while least <= free and size < SIZES:
         if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
             return True
         size += 1
@@ -105,7 +122,7 @@ def _summarise(
 
 
 @njit(cache=True)
-def _fill(
+def fill(
     processors: IntArray,
     runtime: FloatArray,
     first: int,
@@ -128,8 +145,8 @@ def _fill(
     number = 0
     k = first
     while k < last and free > 0:
-        block = k // _BLOCK
-        end = min(last, (block + 1) * _BLOCK)
+        block = k // BLOCK
+        end = min(last, (block + 1) * BLOCK)
         if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
             k = end
             continue
@@ -143,10 +160,73 @@ def _fill(
                 found[number] = k
                 number += 1
             k += 1
-        if whole and k == end and number == before and last - first > _BLOCK:
+        if whole and k == end and number == before and last - first > BLOCK:
             _summarise(processors, runtime, begin, end, shortest[block])
             summarised[block] = True
     return number
+
+
+@njit(cache=True)
+def _reserve(tables: Tables) -> None:
+    """Find the shadow time of the first waiting job, and what it will leave over."""
+    counters = tables.counters
+    wanted, free, shadow = tables.numbers[WAITING, counters[HEAD]], counters[FREE], -1.0
+    for k in range(counters[RUNNING]):
+        end = tables.believed_time[k]
+        if shadow >= 0.0 and end > shadow:
+            break
+        free += tables.numbers[PROCESSORS, tables.believed_job[k]]
+        if free >= wanted and shadow < 0.0:
+            shadow = end
+    tables.instant[SHADOW] = shadow
+    counters[SPARE] = free - wanted
+
+
+@njit(cache=True)
+def easy_pass(tables: Tables, changed: bool) -> None:
+    """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
+
+    Parameters
+    ----------
+    tables : Tables
+    changed : bool
+        Whether anything but arrivals happened at this instant.
+    """
+    counters, now = tables.counters, tables.instant[NOW]
+    tables.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
+    arrivals_only = counters[HEAD] < counters[NEW] and not changed
+    first = counters[NEW]
+    if not arrivals_only:
+        start_heads(tables)
+        if counters[HEAD] == counters[ARRIVED]:
+            return
+        _reserve(tables)
+        first = counters[HEAD] + 1
+    if counters[FREE] == 0:
+        return
+    waiting, belief, shadow = (
+        tables.numbers[WAITING],
+        tables.seconds[BELIEF],
+        tables.instant[SHADOW],
+    )
+    number = fill(
+        waiting,
+        belief,
+        first,
+        counters[ARRIVED],
+        counters[FREE],
+        counters[SPARE],
+        now,
+        shadow,
+        not arrivals_only,
+        tables.shortest,
+        tables.summarised,
+        tables.found,
+    )
+    for job in tables.found[:number]:
+        if now + belief[job] > shadow:
+            counters[SPARE] -= waiting[job]
+        start(tables, job)
 
 
 class EasyScheduler(QueueKeeper):
@@ -172,7 +252,7 @@ class EasyScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook: Outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
-        self._shortest = np.zeros((2, _SIZES))
+        self._shortest = np.zeros((2, SIZES))
         self._summarised = np.zeros(2, np.bool_)
         self._layout = -1
         self._searched = 0
@@ -180,6 +260,12 @@ class EasyScheduler(QueueKeeper):
         self._spare = 0
         self.heads = 0
         self.anew: ChoiceAnew | None = None
+
+    @property
+    def compiled(self) -> int | None:
+        """`EASY` where jobs keep their requests and the order of arrival."""
+        plain = type(self) is EasyScheduler and self._keyless
+        return EASY if plain and type(self.allocation) is Request else None
 
     @property
     def put_off(self) -> float:
@@ -193,7 +279,7 @@ class EasyScheduler(QueueKeeper):
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
-        if queue.last > _BLOCK:
+        if queue.last > BLOCK:
             queue.tidy()
         blocked = queue.waiting > 0
         if view.revised:
@@ -271,7 +357,7 @@ class EasyScheduler(QueueKeeper):
         self._spare = free - wanted
 
     def _start_lone(self, place: int, free: int, decisions: list[Decision]) -> None:
-        """Start the only job behind the reservation if it does not move it, as `_fill` would."""
+        """Start the only job behind the reservation if it does not move it, as `fill` would."""
         queue = self.queue
         processors = queue.processors.item(place)
         if not 0 < processors <= free:
@@ -287,7 +373,7 @@ class EasyScheduler(QueueKeeper):
         queue = self.queue
         now, shadow = self.view.now, self._shadow
         self._follow_layout()
-        number = _fill(
+        number = fill(
             queue.processors,
             queue.runtime,
             first,
@@ -315,11 +401,11 @@ class EasyScheduler(QueueKeeper):
             self._layout = queue.layout
             if self._found.size < queue.job.size:
                 self._found = np.zeros(queue.job.size, np.int64)
-                self._shortest = np.zeros((queue.job.size // _BLOCK + 1, _SIZES))
-                self._summarised = np.zeros(queue.job.size // _BLOCK + 1, np.bool_)
+                self._shortest = np.zeros((queue.job.size // BLOCK + 1, SIZES))
+                self._summarised = np.zeros(queue.job.size // BLOCK + 1, np.bool_)
             self._summarised[:] = False
         elif self._searched < queue.last:
-            self._summarised[self._searched // _BLOCK : (queue.last - 1) // _BLOCK + 1] = False
+            self._summarised[self._searched // BLOCK : (queue.last - 1) // BLOCK + 1] = False
         self._searched = queue.last
 
 

@@ -1,10 +1,14 @@
 """No backfilling: a strict head, or first fit."""
 
+from numba import njit
+
+from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.outlook import DryRun
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.base import STRICT, Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.decisions import Decision, Start
+from sim.state.tables import ARRIVED, FREE, HEAD, WAITING, Tables, start
 from sim.state.view import View
 
 
@@ -28,6 +32,16 @@ class Skip:
         return SkipScheduler(view, order, allocation)
 
 
+@njit(cache=True)
+def start_heads(tables: Tables) -> None:
+    """Start the first waiting jobs while they fit."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] <= counters[FREE]:
+        if waiting[counters[HEAD]] > 0:
+            start(tables, counters[HEAD])
+        counters[HEAD] += 1
+
+
 class StrictScheduler(QueueKeeper):
     """Starts heads while they fit.
 
@@ -37,6 +51,11 @@ class StrictScheduler(QueueKeeper):
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
+
+    @property
+    def compiled(self) -> int | None:
+        """`STRICT` where jobs keep their requests and the order of arrival."""
+        return STRICT if self._keyless and type(self.allocation) is Request else None
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""
