@@ -1,16 +1,15 @@
 """Runs that need no Python: compiled steps go from instant to instant under SimPy's clock."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from predictors.base import FloatArray, IntArray
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence
 from sim.engine.logbook import explained
-from sim.policies.backfill.easy import BLOCK, SIZES, easy_pass
-from sim.policies.backfill.none import start_heads
-from sim.policies.base import STRICT
+from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, make_pass
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.tables import (
     ARRIVED,
@@ -31,7 +30,9 @@ from sim.state.tables import (
     RUNNING,
     RUNTIME,
     START,
+    STARTED,
     SUBMIT,
+    WAKES,
     Tables,
     next_instant,
     take_in,
@@ -46,16 +47,31 @@ AT_ONCE = 256
 
 
 @njit(cache=True)
-def advance(tables: Tables, rule: int, room: int, most: int) -> float:
-    """Go through instants, each with one scheduling pass at its end.
+def _arriving(tables: Tables, instant: float) -> int:
+    """Count the jobs that arrive then."""
+    last = tables.counters[ARRIVED]
+    while last < tables.started.size and tables.seconds[SUBMIT, last] == instant:
+        last += 1
+    return int(last - tables.counters[ARRIVED])
+
+
+@njit(cache=True)
+def breakpoints(tables: Tables, instant: float) -> int:
+    """Return the room that a profile needs for all who run, wait and arrive by an instant."""
+    counters = tables.counters
+    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, instant)
+    return int(4 * (waiting + counters[RUNNING] + 1) + 64)
+
+
+@njit(cache=True)
+def advance(tables: Tables, rule: int, most: int) -> float:
+    """Go through instants, each with one scheduling pass at its end, while there is room.
 
     Parameters
     ----------
     tables : Tables
     rule : int
-        `STRICT` or `EASY` of `sim.policies.base`.
-    room : int
-        Ranges of processors that an instant may hand out; it stops before there is less.
+        One of `sim.policies.backfill.passes`.
     most : int
         Instants at most.
 
@@ -65,17 +81,37 @@ def advance(tables: Tables, rule: int, room: int, most: int) -> float:
         When something happens next, in seconds; infinity if nothing does.
     """
     following = next_instant(tables)
+    has_profile = tables.holes_time.size > 1
     for _ in range(most):
-        if following == np.inf or tables.ranges.shape[1] - tables.counters[RANGES] < room:
+        if (
+            following == np.inf
+            or tables.ranges.shape[1] - tables.counters[RANGES] < tables.room[0]
+            or tables.wakes.size == tables.counters[WAKES]
+            or (has_profile and tables.holes_time.size < breakpoints(tables, following))
+        ):
             break
         changed = take_in(tables, following)
         tables.counters[PASSES] += 1
-        if rule == STRICT:
-            start_heads(tables)
-        else:
-            easy_pass(tables, changed)
+        make_pass(tables, rule, changed)
         following = next_instant(tables)
     return following
+
+
+class Choices(NamedTuple):
+    """The counts that jobs may choose from at submit, and what they mean.
+
+    Attributes
+    ----------
+    first : numpy.ndarray of int, shape (n + 1,)
+        Where those of each job begin; a job without any has one count.
+    processors : numpy.ndarray of int, shape (c,)
+    seconds : numpy.ndarray of float, shape (2, c)
+        Belief and true runtime on each.
+    """
+
+    first: IntArray
+    processors: IntArray
+    seconds: FloatArray
 
 
 class CompiledRun:
@@ -86,7 +122,7 @@ class CompiledRun:
     engine : Engine
         About to begin; its jobs are taken, its predictor asked for all beliefs at once.
     rule : int
-        `STRICT` or `EASY` of `sim.policies.base`.
+        One of `sim.policies.backfill.passes`.
     """
 
     def __init__(self, engine: "Engine", rule: int) -> None:
@@ -94,15 +130,16 @@ class CompiledRun:
         self._rule = rule
         jobs, view, machine = len(engine.submit), engine.view, engine.machine
         wanted = np.array(view.requested_processors)
-        seconds = np.zeros((7, jobs))
+        seconds = np.zeros((8, jobs))
         seconds[SUBMIT] = engine.submit
         seconds[RUNTIME] = engine.work.runtimes_at_request
         seconds[BELIEF] = view.beliefs(wanted)
         seconds[LIMIT] = view.requested_time if engine.kills else np.inf
+        choices = Choices(np.zeros(jobs + 1, np.int64), np.zeros(0, np.int64), np.zeros((2, 0)))
         numbers = np.zeros((5, jobs), np.int64)
         numbers[PROCESSORS] = wanted
         running = min(jobs, machine.processors)
-        self._room = min(machine.processors, int(wanted.sum()))
+        room = min(machine.processors, int(np.minimum(wanted, machine.processors).sum()))
         blocks = jobs // BLOCK + 1
         self.tables = Tables(
             seconds=seconds,
@@ -113,12 +150,21 @@ class CompiledRun:
             believed_time=np.zeros(running),
             believed_job=np.zeros(running, np.int64),
             free=np.zeros((2, running + 1), np.int64),
-            ranges=np.zeros((2, jobs + self._room), np.int64),
+            ranges=np.zeros((2, jobs + room), np.int64),
             shortest=np.zeros((blocks, SIZES)),
             summarised=np.zeros(blocks, np.bool_),
             found=np.zeros(running, np.int64),
-            counters=np.zeros(13, np.int64),
-            instant=np.zeros(2),
+            news=np.zeros((2, running), np.int64),
+            wakes=np.zeros(64),
+            holes_time=np.zeros(256 if rule == CONSERVATIVE or choices.processors.size else 1),
+            holes_free=np.full(256, machine.processors),
+            holes=np.array([0, 1]),
+            first_choice=choices.first,
+            choice_processors=choices.processors,
+            choices=choices.seconds,
+            room=np.array([room]),
+            counters=np.zeros(16, np.int64),
+            instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, -np.inf]),
         )
         self.tables.counters[FREE] = machine.processors
         self.tables.counters[FREE_RANGES] = 1
@@ -133,13 +179,26 @@ class CompiledRun:
 
     def _advance(self, occurrence: Any) -> None:
         """Go on from the instant of SimPy's event to the one that the next event is put at."""
-        tables = self.tables
-        if tables.ranges.shape[1] - tables.counters[RANGES] < self._room:
-            self.tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-        most = AT_ONCE - int(tables.counters[PASSES]) % AT_ONCE
-        following = advance(self.tables, self._rule, self._room, most)
+        self._make_room(occurrence.time)
+        most = AT_ONCE - int(self.tables.counters[PASSES]) % AT_ONCE
+        following = advance(self.tables, self._rule, most)
         if following < np.inf:
             Occurrence(self._engine.clock, following, END_EVENT, self._advance)
+
+    def _make_room(self, instant: float) -> None:
+        """Let tables grow in which the next instant might not find room."""
+        tables = self.tables
+        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.room[0]:
+            tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+        if tables.wakes.size == tables.counters[WAKES]:
+            tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        wanted = breakpoints(tables, instant) if tables.holes_time.size > 1 else 0
+        if tables.holes_time.size < wanted:
+            times, free = np.zeros(2 * wanted), np.zeros(2 * wanted, np.int64)
+            times[: tables.holes_time.size] = tables.holes_time
+            free[: tables.holes_free.size] = tables.holes_free
+            tables = tables._replace(holes_time=times, holes_free=free)
+        self.tables = tables
 
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""

@@ -210,10 +210,6 @@ class Policy:
         return self.backfill.begin(view, self.order, self.allocation)
 
 
-STRICT, EASY = range(2)
-"""Rules whose scheduling passes are compiled."""
-
-
 class AroundScheduler:
     """A scheduler that adds to what another one decides.
 
@@ -263,7 +259,7 @@ class QueueKeeper:
 
     @property
     def compiled(self) -> int | None:
-        """`STRICT` or `EASY` if that is how it decides, whatever happens; else None."""
+        """The rule of `sim.policies.backfill.passes` by which it decides; None if it is none."""
         return None
 
     def admit(self, job: int, outlook: Outlook) -> int:

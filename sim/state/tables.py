@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 
-SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END = range(7)
+SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
 """Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
 PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE = range(5)
 """Rows of `numbers`, a column a job. `WAITING` holds the processors of those that wait, else 0."""
@@ -37,11 +37,15 @@ ENDING, EXPIRING = range(2)
     HEAD,
     NEW,
     SPARE,
-) = range(13)
+    ENDED_NOW,
+    EXPIRED_NOW,
+    WAKES,
+) = range(16)
 """Places in `counters`. Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
 this instant; `SPARE` is what the reservation leaves over."""
-NOW, SHADOW = range(2)
-"""Places in `instant`."""
+NOW, SHADOW, NEXT_START, WAKING, FREED = range(5)
+"""Places in `instant`; from `FREED` on the begin and the end of what became free since the last
+compression."""
 
 
 class Tables(NamedTuple):
@@ -49,7 +53,7 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    seconds : numpy.ndarray of float, shape (7, n)
+    seconds : numpy.ndarray of float, shape (8, n)
     numbers : numpy.ndarray of int, shape (5, n)
     started : numpy.ndarray of int, shape (n,)
         Job indices in the order in which they started.
@@ -64,12 +68,25 @@ class Tables(NamedTuple):
     ranges : numpy.ndarray of int, shape (2, m)
         Processors of all runs.
     shortest : numpy.ndarray of float, shape (n // 64 + 1, 32)
-        Summaries of blocks of the queue; see `sim.policies.backfill.easy.fill`.
+        Summaries of blocks of the queue; see `sim.policies.backfill.passes.fill`.
     summarised : numpy.ndarray of bool, shape (n // 64 + 1,)
     found : numpy.ndarray of int, shape (r + 1,)
         Room for the places that a search finds.
-    counters : numpy.ndarray of int, shape (13,)
-    instant : numpy.ndarray of float, shape (2,), seconds
+    news : numpy.ndarray of int, shape (2, r)
+        Who ended, and whose belief expired, at this instant.
+    wakes : numpy.ndarray of float, shape (w,), ascending, seconds
+        When there shall be a pass whatever happens.
+    holes_time, holes_free, holes : numpy.ndarray
+        The profile of `sim.state.availability`.
+    first_choice : numpy.ndarray of int, shape (n + 1,)
+        Where the counts of each job begin that it may choose from at submit.
+    choice_processors : numpy.ndarray of int, shape (c,)
+    choices : numpy.ndarray of float, shape (2, c), seconds
+        Belief and true runtime on each of these counts.
+    room : numpy.ndarray of int, shape (1,)
+        Ranges of processors that an instant may hand out.
+    counters : numpy.ndarray of int, shape (16,)
+    instant : numpy.ndarray of float, shape (6,), seconds
     """
 
     seconds: FloatArray
@@ -84,6 +101,15 @@ class Tables(NamedTuple):
     shortest: FloatArray
     summarised: NDArray[np.bool_]
     found: IntArray
+    news: IntArray
+    wakes: FloatArray
+    holes_time: FloatArray
+    holes_free: IntArray
+    holes: IntArray
+    first_choice: IntArray
+    choice_processors: IntArray
+    choices: FloatArray
+    room: IntArray
     counters: IntArray
     instant: FloatArray
 
@@ -227,6 +253,40 @@ def _give(tables: Tables, low: int, high: int) -> None:
         tables.counters[FREE_RANGES] += 1
 
 
+# Instants without another reason
+
+
+@njit(cache=True)
+def is_believed_end(tables: Tables, instant: float) -> bool:
+    """Say whether a running job is believed to end then."""
+    place = _believed_place(tables, instant, -1)
+    return bool(place < tables.counters[RUNNING] and tables.believed_time[place] == instant)
+
+
+@njit(cache=True)
+def ask_to_wake(tables: Tables, instant: float) -> None:
+    """See to it that there is a pass then."""
+    wakes, place = tables.wakes, tables.counters[WAKES]
+    while place > 0 and wakes[place - 1] > instant:
+        wakes[place] = wakes[place - 1]
+        place -= 1
+    wakes[place] = instant
+    tables.counters[WAKES] += 1
+
+
+@njit(cache=True)
+def _wake(tables: Tables, now: float) -> None:
+    """Take in what was asked for this instant."""
+    wakes, number = tables.wakes, tables.counters[WAKES]
+    past = 0
+    while past < number and wakes[past] == now:
+        past += 1
+    for k in range(past, number):
+        wakes[k - past] = wakes[k]
+    tables.counters[WAKES] -= past
+    tables.counters[EVENTS] += past
+
+
 # Steps
 
 
@@ -290,28 +350,36 @@ def next_instant(tables: Tables) -> float:
         following = tables.coming_time[0]
     if counters[ARRIVED] < tables.started.size:
         following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
+    if counters[WAKES] > 0:
+        following = min(following, tables.wakes[0])
     return following
 
 
 @njit(cache=True)
 def take_in(tables: Tables, now: float) -> bool:
     """Take in ends, expiries and arrivals of an instant; say whether more than arrivals."""
-    seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
+    seconds, counters = tables.seconds, tables.counters
     tables.instant[NOW] = now
     changed = False
+    counters[ENDED_NOW] = counters[EXPIRED_NOW] = 0
     while counters[RUNNING] > 0 and tables.coming_time[0] == now:
         job = tables.coming[JOB, 0]
         if tables.coming[KIND, 0] == ENDING:
+            tables.news[0, counters[ENDED_NOW]] = job
+            counters[ENDED_NOW] += 1
             _end(tables, job)
         else:
+            tables.news[1, counters[EXPIRED_NOW]] = job
+            counters[EXPIRED_NOW] += 1
             _expire(tables, job)
         counters[EVENTS] += 1
         changed = True
     last = counters[NEW] = counters[ARRIVED]
     while last < tables.started.size and seconds[SUBMIT, last] == now:
-        numbers[WAITING, last] = numbers[PROCESSORS, last]
         last += 1
     if last > counters[NEW]:
         counters[ARRIVED] = last
         counters[EVENTS] += 1
+    if counters[WAKES] > 0:
+        _wake(tables, now)
     return changed

@@ -14,7 +14,7 @@ from toys import replay, rigid
 
 from sim.engine.invariants import Checker
 
-RULES = ["none", "easy"]
+RULES = ["none", "easy", "conservative"]
 
 
 def plain(thing):

@@ -3,34 +3,16 @@
 from typing import Literal
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.none import start_heads
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
-from sim.policies.base import EASY, Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
+from sim.policies.backfill.passes import BLOCK, EASY, SIZES, fill
+from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.availability import Profile, reserve_first
 from sim.state.decisions import Decision, Start
-from sim.state.tables import (
-    ARRIVED,
-    BELIEF,
-    FREE,
-    HEAD,
-    NEW,
-    NOW,
-    PROCESSORS,
-    RUNNING,
-    SHADOW,
-    SPARE,
-    WAITING,
-    Tables,
-    start,
-)
 from sim.state.view import View
 
 
@@ -86,147 +68,6 @@ class Easy:
                 scheduler.anew = ChoiceAnew(scheduler, self.anew)
             return scheduler
         return ManyReservations(view, order, allocation, self.reservations)
-
-
-BLOCK = 64
-SIZES = 32
-
-
-@njit(cache=True)
-def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a block may hold a job that may start, going by its shortest jobs."""
-    size = 0
-    least = 1
-    while least <= free and size < SIZES:
-        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
-            return True
-        size += 1
-        least *= 2
-    return False
-
-
-@njit(cache=True)
-def _summarise(
-    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
-) -> None:
-    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
-    shortest[:] = np.inf
-    for k in range(first, last):
-        wanted = processors[k]
-        if wanted > 0:
-            size = 0
-            while wanted > 1:
-                wanted >>= 1
-                size += 1
-            shortest[size] = min(shortest[size], runtime[k])
-
-
-@njit(cache=True)
-def fill(
-    processors: IntArray,
-    runtime: FloatArray,
-    first: int,
-    last: int,
-    free: int,
-    spare: int,
-    now: float,
-    shadow: float,
-    whole: bool,
-    shortest: FloatArray,
-    summarised: NDArray[np.bool_],
-    found: IntArray,
-) -> int:
-    """Find, in queue order, the jobs that may start ahead of the reservation.
-
-    Blocks of the queue are passed over whose summary shows that none of their
-    jobs may; a block that was searched to its end is summarised (if `whole`
-    says that the search began at its first job).
-    """
-    number = 0
-    k = first
-    while k < last and free > 0:
-        block = k // BLOCK
-        end = min(last, (block + 1) * BLOCK)
-        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
-            k = end
-            continue
-        begin, before = k, number
-        while k < end and free > 0:
-            wanted = processors[k]
-            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
-                if now + runtime[k] > shadow:
-                    spare -= wanted
-                free -= wanted
-                found[number] = k
-                number += 1
-            k += 1
-        if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[block])
-            summarised[block] = True
-    return number
-
-
-@njit(cache=True)
-def _reserve(tables: Tables) -> None:
-    """Find the shadow time of the first waiting job, and what it will leave over."""
-    counters = tables.counters
-    wanted, free, shadow = tables.numbers[WAITING, counters[HEAD]], counters[FREE], -1.0
-    for k in range(counters[RUNNING]):
-        end = tables.believed_time[k]
-        if shadow >= 0.0 and end > shadow:
-            break
-        free += tables.numbers[PROCESSORS, tables.believed_job[k]]
-        if free >= wanted and shadow < 0.0:
-            shadow = end
-    tables.instant[SHADOW] = shadow
-    counters[SPARE] = free - wanted
-
-
-@njit(cache=True)
-def easy_pass(tables: Tables, changed: bool) -> None:
-    """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
-
-    Parameters
-    ----------
-    tables : Tables
-    changed : bool
-        Whether anything but arrivals happened at this instant.
-    """
-    counters, now = tables.counters, tables.instant[NOW]
-    tables.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
-    arrivals_only = counters[HEAD] < counters[NEW] and not changed
-    first = counters[NEW]
-    if not arrivals_only:
-        start_heads(tables)
-        if counters[HEAD] == counters[ARRIVED]:
-            return
-        _reserve(tables)
-        first = counters[HEAD] + 1
-    if counters[FREE] == 0:
-        return
-    waiting, belief, shadow = (
-        tables.numbers[WAITING],
-        tables.seconds[BELIEF],
-        tables.instant[SHADOW],
-    )
-    number = fill(
-        waiting,
-        belief,
-        first,
-        counters[ARRIVED],
-        counters[FREE],
-        counters[SPARE],
-        now,
-        shadow,
-        not arrivals_only,
-        tables.shortest,
-        tables.summarised,
-        tables.found,
-    )
-    for job in tables.found[:number]:
-        if now + belief[job] > shadow:
-            counters[SPARE] -= waiting[job]
-        start(tables, job)
 
 
 class EasyScheduler(QueueKeeper):

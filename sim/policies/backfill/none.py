@@ -1,14 +1,12 @@
 """No backfilling: a strict head, or first fit."""
 
-from numba import njit
-
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.outlook import DryRun
-from sim.policies.base import STRICT, Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.backfill.passes import STRICT
+from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.decisions import Decision, Start
-from sim.state.tables import ARRIVED, FREE, HEAD, WAITING, Tables, start
 from sim.state.view import View
 
 
@@ -30,16 +28,6 @@ class Skip:
         if isinstance(allocation, OpenAllocation):
             return OpenScheduler(view, order, allocation, 0)
         return SkipScheduler(view, order, allocation)
-
-
-@njit(cache=True)
-def start_heads(tables: Tables) -> None:
-    """Start the first waiting jobs while they fit."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] <= counters[FREE]:
-        if waiting[counters[HEAD]] > 0:
-            start(tables, counters[HEAD])
-        counters[HEAD] += 1
 
 
 class StrictScheduler(QueueKeeper):
