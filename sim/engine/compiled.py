@@ -1,15 +1,14 @@
 """Runs that need no Python: compiled steps go from instant to instant under SimPy's clock."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
-from predictors.base import FloatArray, IntArray
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence
 from sim.engine.logbook import explained
-from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, make_pass
+from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, Plan, make_pass
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.tables import (
     ARRIVED,
@@ -20,6 +19,7 @@ from sim.state.tables import (
     FREE,
     FREE_RANGES,
     HIGH,
+    IN_TURN,
     KILLED,
     LAST_RANGE,
     LIMIT,
@@ -27,6 +27,7 @@ from sim.state.tables import (
     PASSES,
     PROCESSORS,
     RANGES,
+    ROOM,
     RUNNING,
     RUNTIME,
     START,
@@ -50,7 +51,7 @@ AT_ONCE = 256
 def _arriving(tables: Tables, instant: float) -> int:
     """Count the jobs that arrive then."""
     last = tables.counters[ARRIVED]
-    while last < tables.started.size and tables.seconds[SUBMIT, last] == instant:
+    while last < tables.seconds.shape[1] and tables.seconds[SUBMIT, last] == instant:
         last += 1
     return int(last - tables.counters[ARRIVED])
 
@@ -64,12 +65,13 @@ def breakpoints(tables: Tables, instant: float) -> int:
 
 
 @njit(cache=True)
-def advance(tables: Tables, rule: int, most: int) -> float:
+def advance(tables: Tables, plan: Plan, rule: int, most: int) -> float:
     """Go through instants, each with one scheduling pass at its end, while there is room.
 
     Parameters
     ----------
     tables : Tables
+    plan : Plan
     rule : int
         One of `sim.policies.backfill.passes`.
     most : int
@@ -81,37 +83,20 @@ def advance(tables: Tables, rule: int, most: int) -> float:
         When something happens next, in seconds; infinity if nothing does.
     """
     following = next_instant(tables)
-    has_profile = tables.holes_time.size > 1
+    has_profile = plan.times.size > 1
     for _ in range(most):
         if (
             following == np.inf
-            or tables.ranges.shape[1] - tables.counters[RANGES] < tables.room[0]
+            or tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]
             or tables.wakes.size == tables.counters[WAKES]
-            or (has_profile and tables.holes_time.size < breakpoints(tables, following))
+            or (has_profile and plan.times.size < breakpoints(tables, following))
         ):
             break
         changed = take_in(tables, following)
         tables.counters[PASSES] += 1
-        make_pass(tables, rule, changed)
+        make_pass(tables, plan, rule, changed)
         following = next_instant(tables)
     return following
-
-
-class Choices(NamedTuple):
-    """The counts that jobs may choose from at submit, and what they mean.
-
-    Attributes
-    ----------
-    first : numpy.ndarray of int, shape (n + 1,)
-        Where those of each job begin; a job without any has one count.
-    processors : numpy.ndarray of int, shape (c,)
-    seconds : numpy.ndarray of float, shape (2, c)
-        Belief and true runtime on each.
-    """
-
-    first: IntArray
-    processors: IntArray
-    seconds: FloatArray
 
 
 class CompiledRun:
@@ -135,40 +120,36 @@ class CompiledRun:
         seconds[RUNTIME] = engine.work.runtimes_at_request
         seconds[BELIEF] = view.beliefs(wanted)
         seconds[LIMIT] = view.requested_time if engine.kills else np.inf
-        choices = Choices(np.zeros(jobs + 1, np.int64), np.zeros(0, np.int64), np.zeros((2, 0)))
-        numbers = np.zeros((5, jobs), np.int64)
+        numbers = np.zeros((6, jobs), np.int64)
         numbers[PROCESSORS] = wanted
         running = min(jobs, machine.processors)
-        room = min(machine.processors, int(np.minimum(wanted, machine.processors).sum()))
-        blocks = jobs // BLOCK + 1
+        room = min(machine.processors, int(wanted.sum()))
         self.tables = Tables(
             seconds=seconds,
             numbers=numbers,
-            started=np.zeros(jobs, np.int64),
-            coming_time=np.zeros(running),
-            coming=np.zeros((3, running), np.int64),
-            believed_time=np.zeros(running),
-            believed_job=np.zeros(running, np.int64),
+            running_times=np.zeros((2, running)),
+            running=np.zeros((7, running), np.int64),
             free=np.zeros((2, running + 1), np.int64),
             ranges=np.zeros((2, jobs + room), np.int64),
-            shortest=np.zeros((blocks, SIZES)),
-            summarised=np.zeros(blocks, np.bool_),
-            found=np.zeros(running, np.int64),
-            news=np.zeros((2, running), np.int64),
             wakes=np.zeros(64),
-            holes_time=np.zeros(256 if rule == CONSERVATIVE or choices.processors.size else 1),
-            holes_free=np.full(256, machine.processors),
-            holes=np.array([0, 1]),
-            first_choice=choices.first,
-            choice_processors=choices.processors,
-            choices=choices.seconds,
-            room=np.array([room]),
-            counters=np.zeros(16, np.int64),
+            counters=np.zeros(17, np.int64),
             instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, -np.inf]),
         )
         self.tables.counters[FREE] = machine.processors
+        self.tables.counters[ROOM] = room
         self.tables.counters[FREE_RANGES] = 1
         self.tables.free[HIGH, 0] = machine.processors - 1
+        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE else 1
+        self.plan = Plan(
+            shortest=np.zeros((blocks, SIZES)),
+            summarised=np.zeros(blocks, np.bool_),
+            times=np.zeros(holes),
+            free=np.full(holes, machine.processors),
+            span=np.array([0, 1]),
+            first_choice=np.zeros(jobs + 1, np.int64),
+            counts=np.zeros(0, np.int64),
+            choices=np.zeros((2, 0)),
+        )
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -181,29 +162,27 @@ class CompiledRun:
         """Go on from the instant of SimPy's event to the one that the next event is put at."""
         self._make_room(occurrence.time)
         most = AT_ONCE - int(self.tables.counters[PASSES]) % AT_ONCE
-        following = advance(self.tables, self._rule, most)
+        following = advance(self.tables, self.plan, self._rule, most)
         if following < np.inf:
             Occurrence(self._engine.clock, following, END_EVENT, self._advance)
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
-        tables = self.tables
-        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.room[0]:
+        tables, plan = self.tables, self.plan
+        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
             tables = tables._replace(ranges=np.tile(tables.ranges, 2))
         if tables.wakes.size == tables.counters[WAKES]:
             tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-        wanted = breakpoints(tables, instant) if tables.holes_time.size > 1 else 0
-        if tables.holes_time.size < wanted:
-            times, free = np.zeros(2 * wanted), np.zeros(2 * wanted, np.int64)
-            times[: tables.holes_time.size] = tables.holes_time
-            free[: tables.holes_free.size] = tables.holes_free
-            tables = tables._replace(holes_time=times, holes_free=free)
+        more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+        if plan.times.size < more:
+            times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+            self.plan = plan._replace(times=times, free=free)
         self.tables = tables
 
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
         tables, engine = self.tables, self._engine
-        job, jobs = tables.started, tables.started.size
+        job, jobs = tables.numbers[IN_TURN], tables.seconds.shape[1]
         times = tables.seconds[:, job]
         processors = tables.numbers[PROCESSORS, job]
         only = engine.predictor.explain(job.item(0), processors.item(0))

@@ -9,16 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 
 SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
 """Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
-PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE = range(5)
-"""Rows of `numbers`, a column a job. `WAITING` holds the processors of those that wait, else 0."""
-KIND, TURN, JOB = range(3)
-"""Rows of `coming`: what happens, in which turn it was foreseen, and to whom."""
+PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE, IN_TURN = range(6)
+"""Rows of `numbers`, a column a job. `WAITING` holds the processors of those that wait, else 0;
+`IN_TURN` holds job indices in the order in which they started."""
+COMING, BELIEVED = range(2)
+"""Rows of `running_times`: a heap of when what happens next to running jobs, and believed ends."""
+KIND, TURN, JOB, BELIEVED_JOB, ENDED_ONE, EXPIRED_ONE, FOUND = range(7)
+"""Rows of `running`: of the heap what happens, in which turn it was foreseen, and to whom; whose the
+believed ends are; who ended and whose belief expired at this instant; room for what is found."""
 LOW, HIGH = range(2)
 """Rows of tables of processors, as closed intervals."""
 ENDING, EXPIRING = range(2)
@@ -40,9 +43,11 @@ ENDING, EXPIRING = range(2)
     ENDED_NOW,
     EXPIRED_NOW,
     WAKES,
-) = range(16)
+    ROOM,
+) = range(17)
 """Places in `counters`. Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
-this instant; `SPARE` is what the reservation leaves over."""
+this instant; `SPARE` is what the reservation leaves over, `ROOM` how many ranges of processors an
+instant may hand out."""
 NOW, SHADOW, NEXT_START, WAKING, FREED = range(5)
 """Places in `instant`; from `FREED` on the begin and the end of what became free since the last
 compression."""
@@ -54,62 +59,27 @@ class Tables(NamedTuple):
     Attributes
     ----------
     seconds : numpy.ndarray of float, shape (8, n)
-    numbers : numpy.ndarray of int, shape (5, n)
-    started : numpy.ndarray of int, shape (n,)
-        Job indices in the order in which they started.
-    coming_time : numpy.ndarray of float, shape (r,), seconds
-        Heap of what happens next to running jobs.
-    coming : numpy.ndarray of int, shape (3, r)
-    believed_time : numpy.ndarray of float, shape (r,), ascending, seconds
-    believed_job : numpy.ndarray of int, shape (r,)
-        Ascending where believed ends are equal.
+    numbers : numpy.ndarray of int, shape (6, n)
+    running_times : numpy.ndarray of float, shape (2, r), seconds
+    running : numpy.ndarray of int, shape (7, r)
+        Of equal believed ends the job indices ascend.
     free : numpy.ndarray of int, shape (2, r + 1)
         Free processors, the lowest-numbered first.
     ranges : numpy.ndarray of int, shape (2, m)
         Processors of all runs.
-    shortest : numpy.ndarray of float, shape (n // 64 + 1, 32)
-        Summaries of blocks of the queue; see `sim.policies.backfill.passes.fill`.
-    summarised : numpy.ndarray of bool, shape (n // 64 + 1,)
-    found : numpy.ndarray of int, shape (r + 1,)
-        Room for the places that a search finds.
-    news : numpy.ndarray of int, shape (2, r)
-        Who ended, and whose belief expired, at this instant.
     wakes : numpy.ndarray of float, shape (w,), ascending, seconds
         When there shall be a pass whatever happens.
-    holes_time, holes_free, holes : numpy.ndarray
-        The profile of `sim.state.availability`.
-    first_choice : numpy.ndarray of int, shape (n + 1,)
-        Where the counts of each job begin that it may choose from at submit.
-    choice_processors : numpy.ndarray of int, shape (c,)
-    choices : numpy.ndarray of float, shape (2, c), seconds
-        Belief and true runtime on each of these counts.
-    room : numpy.ndarray of int, shape (1,)
-        Ranges of processors that an instant may hand out.
-    counters : numpy.ndarray of int, shape (16,)
+    counters : numpy.ndarray of int, shape (17,)
     instant : numpy.ndarray of float, shape (6,), seconds
     """
 
     seconds: FloatArray
     numbers: IntArray
-    started: IntArray
-    coming_time: FloatArray
-    coming: IntArray
-    believed_time: FloatArray
-    believed_job: IntArray
+    running_times: FloatArray
+    running: IntArray
     free: IntArray
     ranges: IntArray
-    shortest: FloatArray
-    summarised: NDArray[np.bool_]
-    found: IntArray
-    news: IntArray
     wakes: FloatArray
-    holes_time: FloatArray
-    holes_free: IntArray
-    holes: IntArray
-    first_choice: IntArray
-    choice_processors: IntArray
-    choices: FloatArray
-    room: IntArray
     counters: IntArray
     instant: FloatArray
 
@@ -119,7 +89,7 @@ class Tables(NamedTuple):
 
 @njit(cache=True)
 def _is_sooner(tables: Tables, one: int, other: int) -> bool:
-    time, what = tables.coming_time, tables.coming
+    time, what = tables.running_times[COMING], tables.running
     if time[one] != time[other]:
         return bool(time[one] < time[other])
     if what[KIND, one] != what[KIND, other]:
@@ -129,9 +99,9 @@ def _is_sooner(tables: Tables, one: int, other: int) -> bool:
 
 @njit(cache=True)
 def _swap(tables: Tables, one: int, other: int) -> None:
-    time, what = tables.coming_time, tables.coming
+    time, what = tables.running_times[COMING], tables.running
     time[one], time[other] = time[other], time[one]
-    for row in range(3):
+    for row in (KIND, TURN, JOB):
         what[row, one], what[row, other] = what[row, other], what[row, one]
 
 
@@ -163,10 +133,10 @@ def _foresee(tables: Tables, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap."""
     end, believed = tables.seconds[END, job], tables.seconds[BELIEVED_END, job]
     expires = end > believed
-    tables.coming_time[place] = believed if expires else end
-    tables.coming[KIND, place] = EXPIRING if expires else ENDING
-    tables.coming[TURN, place] = tables.counters[TURNS]
-    tables.coming[JOB, place] = job
+    tables.running_times[COMING, place] = believed if expires else end
+    tables.running[KIND, place] = EXPIRING if expires else ENDING
+    tables.running[TURN, place] = tables.counters[TURNS]
+    tables.running[JOB, place] = job
     tables.counters[TURNS] += 1
 
 
@@ -179,8 +149,8 @@ def _believed_place(tables: Tables, end: float, job: int) -> int:
     low, high = 0, tables.counters[RUNNING]
     while low < high:
         middle = (low + high) // 2
-        time = tables.believed_time[middle]
-        if time < end or (time == end and tables.believed_job[middle] < job):
+        time = tables.running_times[BELIEVED, middle]
+        if time < end or (time == end and tables.running[BELIEVED_JOB, middle] < job):
             low = middle + 1
         else:
             high = middle
@@ -190,7 +160,7 @@ def _believed_place(tables: Tables, end: float, job: int) -> int:
 @njit(cache=True)
 def _move_belief(tables: Tables, job: int, before: int, after: int) -> None:
     """Move a believed end from one place to another, and those between them by one."""
-    time, jobs = tables.believed_time, tables.believed_job
+    time, jobs = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
     step = 1 if after > before else -1
     for k in range(before, after, step):
         time[k], jobs[k] = time[k + step], jobs[k + step]
@@ -260,7 +230,9 @@ def _give(tables: Tables, low: int, high: int) -> None:
 def is_believed_end(tables: Tables, instant: float) -> bool:
     """Say whether a running job is believed to end then."""
     place = _believed_place(tables, instant, -1)
-    return bool(place < tables.counters[RUNNING] and tables.believed_time[place] == instant)
+    return bool(
+        place < tables.counters[RUNNING] and tables.running_times[BELIEVED, place] == instant
+    )
 
 
 @njit(cache=True)
@@ -306,7 +278,7 @@ def start(tables: Tables, job: int) -> None:
     _move_belief(tables, job, running, _believed_place(tables, believed, job))
     _foresee(tables, running, job)
     _rise(tables, running)
-    tables.started[counters[STARTED]] = job
+    numbers[IN_TURN, counters[STARTED]] = job
     numbers[WAITING, job] = 0
     counters[RUNNING] += 1
     counters[STARTED] += 1
@@ -347,8 +319,8 @@ def next_instant(tables: Tables) -> float:
     counters = tables.counters
     following = np.inf
     if counters[RUNNING] > 0:
-        following = tables.coming_time[0]
-    if counters[ARRIVED] < tables.started.size:
+        following = tables.running_times[COMING, 0]
+    if counters[ARRIVED] < tables.seconds.shape[1]:
         following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
     if counters[WAKES] > 0:
         following = min(following, tables.wakes[0])
@@ -362,20 +334,20 @@ def take_in(tables: Tables, now: float) -> bool:
     tables.instant[NOW] = now
     changed = False
     counters[ENDED_NOW] = counters[EXPIRED_NOW] = 0
-    while counters[RUNNING] > 0 and tables.coming_time[0] == now:
-        job = tables.coming[JOB, 0]
-        if tables.coming[KIND, 0] == ENDING:
-            tables.news[0, counters[ENDED_NOW]] = job
+    while counters[RUNNING] > 0 and tables.running_times[COMING, 0] == now:
+        job = tables.running[JOB, 0]
+        if tables.running[KIND, 0] == ENDING:
+            tables.running[ENDED_ONE, counters[ENDED_NOW]] = job
             counters[ENDED_NOW] += 1
             _end(tables, job)
         else:
-            tables.news[1, counters[EXPIRED_NOW]] = job
+            tables.running[EXPIRED_ONE, counters[EXPIRED_NOW]] = job
             counters[EXPIRED_NOW] += 1
             _expire(tables, job)
         counters[EVENTS] += 1
         changed = True
     last = counters[NEW] = counters[ARRIVED]
-    while last < tables.started.size and seconds[SUBMIT, last] == now:
+    while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
         last += 1
     if last > counters[NEW]:
         counters[ARRIVED] = last

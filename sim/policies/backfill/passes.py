@@ -1,5 +1,7 @@
 """Scheduling passes that need no Python, over the tables of a run: strict, EASY, conservative."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -21,9 +23,14 @@ from sim.state.availability import (
 from sim.state.tables import (
     ARRIVED,
     BELIEF,
+    BELIEVED,
     BELIEVED_END,
+    BELIEVED_JOB,
     ENDED_NOW,
+    ENDED_ONE,
     EXPIRED_NOW,
+    EXPIRED_ONE,
+    FOUND,
     FREE,
     FREED,
     HEAD,
@@ -47,46 +54,75 @@ from sim.state.tables import (
 STRICT, EASY, CONSERVATIVE = range(3)
 """Rules whose passes these are."""
 
+
+class Plan(NamedTuple):
+    """What a rule keeps from pass to pass beside the tables.
+
+    Attributes
+    ----------
+    shortest : numpy.ndarray of float, shape (b, 32), seconds
+    summarised : numpy.ndarray of bool, shape (b,)
+        Summaries of blocks of the queue; see `fill`.
+    times, free, span : numpy.ndarray
+        The profile of `sim.state.availability`.
+    first_choice : numpy.ndarray of int, shape (n + 1,)
+        Where the counts of each job begin that it may choose from at submit; one without
+        any has its request.
+    counts : numpy.ndarray of int, shape (c,)
+    choices : numpy.ndarray of float, shape (2, c), seconds
+        Belief and true runtime on each of these counts.
+    """
+
+    shortest: FloatArray
+    summarised: NDArray[np.bool_]
+    times: FloatArray
+    free: IntArray
+    span: IntArray
+    first_choice: IntArray
+    counts: IntArray
+    choices: FloatArray
+
+
 # Counts that are chosen at submit
 
 
 @njit(cache=True)
-def _lay_running(tables: Tables) -> None:
+def _lay_running(tables: Tables, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
     running = tables.counters[RUNNING]
-    held = tables.numbers[PROCESSORS][tables.believed_job[:running]]
-    ends, now = tables.believed_time[:running], tables.instant[NOW]
-    holes = tables.holes_time, tables.holes_free, tables.holes
+    held = tables.numbers[PROCESSORS][tables.running[BELIEVED_JOB, :running]]
+    ends, now = tables.running_times[BELIEVED, :running], tables.instant[NOW]
+    holes = plan.times, plan.free, plan.span
     lay(*holes, now, tables.counters[FREE] + held.sum(), ends, held)
 
 
 @njit(cache=True)
-def _choose(tables: Tables, job: int, rule: int) -> None:
+def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """Give an arriving job the count of smallest believed turnaround (SA), if it has several.
 
     Under EASY and strict rules its start is believed to be that of a reservation behind all
     that wait; a conservative rule asks its live profile.
     """
-    first, last = tables.first_choice[job], tables.first_choice[job + 1]
+    first, last = plan.first_choice[job], plan.first_choice[job + 1]
     if last - first == 0:
         return
     seconds, now = tables.seconds, tables.instant[NOW]
-    holes = tables.holes_time, tables.holes_free, tables.holes
+    holes = plan.times, plan.free, plan.span
     if rule != CONSERVATIVE:
-        _lay_running(tables)
+        _lay_running(tables, plan)
         waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
         head, starts = tables.counters[HEAD], seconds[RESERVED]
         replan(*holes, now, waiting, beliefs, starts, head, job)
-    counts, beliefs = tables.choice_processors[first:last], tables.choices[0, first:last]
+    counts, beliefs = plan.counts[first:last], plan.choices[0, first:last]
     best = first + first_least(earliest_of(*holes, now, counts, beliefs) - now + beliefs)
-    tables.numbers[PROCESSORS, job] = tables.choice_processors[best]
-    seconds[BELIEF, job], seconds[RUNTIME, job] = tables.choices[:, best]
+    tables.numbers[PROCESSORS, job] = plan.counts[best]
+    seconds[BELIEF, job], seconds[RUNTIME, job] = plan.choices[:, best]
 
 
 @njit(cache=True)
-def admit(tables: Tables, job: int, rule: int) -> None:
+def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """Choose the count of a job that has just arrived, and let it wait."""
-    _choose(tables, job, rule)
+    _choose(tables, plan, job, rule)
     tables.numbers[WAITING, job] = tables.numbers[PROCESSORS, job]
 
 
@@ -187,10 +223,10 @@ def _reserve(tables: Tables) -> None:
     counters = tables.counters
     wanted, free, shadow = tables.numbers[WAITING, counters[HEAD]], counters[FREE], -1.0
     for k in range(counters[RUNNING]):
-        end = tables.believed_time[k]
+        end = tables.running_times[BELIEVED, k]
         if shadow >= 0.0 and end > shadow:
             break
-        free += tables.numbers[PROCESSORS, tables.believed_job[k]]
+        free += tables.numbers[PROCESSORS, tables.running[BELIEVED_JOB, k]]
         if free >= wanted and shadow < 0.0:
             shadow = end
     tables.instant[SHADOW] = shadow
@@ -198,17 +234,18 @@ def _reserve(tables: Tables) -> None:
 
 
 @njit(cache=True)
-def easy_pass(tables: Tables, changed: bool) -> None:
+def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
     tables : Tables
+    plan : Plan
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
     counters, now = tables.counters, tables.instant[NOW]
-    tables.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
+    plan.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
     arrivals_only = counters[HEAD] < counters[NEW] and not changed
     first = counters[NEW]
     if not arrivals_only:
@@ -234,11 +271,11 @@ def easy_pass(tables: Tables, changed: bool) -> None:
         now,
         shadow,
         not arrivals_only,
-        tables.shortest,
-        tables.summarised,
-        tables.found,
+        plan.shortest,
+        plan.summarised,
+        tables.running[FOUND],
     )
-    for job in tables.found[:number]:
+    for job in tables.running[FOUND, :number]:
         if now + belief[job] > shadow:
             counters[SPARE] -= waiting[job]
         start(tables, job)
@@ -254,15 +291,15 @@ def _note_freed(tables: Tables, begin: float, end: float) -> None:
 
 
 @njit(cache=True)
-def _repair(tables: Tables) -> None:
+def _repair(tables: Tables, plan: Plan) -> None:
     """Lay the running jobs anew and keep the reservations that still fit."""
     seconds, counters = tables.seconds, tables.counters
     now = tables.instant[NOW]
-    _lay_running(tables)
+    _lay_running(tables, plan)
     repair(
-        tables.holes_time,
-        tables.holes_free,
-        tables.holes,
+        plan.times,
+        plan.free,
+        plan.span,
         now,
         tables.numbers[WAITING],
         seconds[BELIEF],
@@ -275,36 +312,36 @@ def _repair(tables: Tables) -> None:
 
 
 @njit(cache=True)
-def _follow_runs(tables: Tables) -> bool:
+def _follow_runs(tables: Tables, plan: Plan) -> bool:
     """Bring the profile up to date with ends and expiries; say whether processors came early."""
     seconds, counters, numbers = tables.seconds, tables.counters, tables.numbers
     now, early, must_repair = tables.instant[NOW], False, False
-    holes = tables.holes_time, tables.holes_free, tables.holes
-    for job in tables.news[0, : counters[ENDED_NOW]]:
+    holes = plan.times, plan.free, plan.span
+    for job in tables.running[ENDED_ONE, : counters[ENDED_NOW]]:
         held_until = seconds[BELIEVED_END, job]
         if held_until > now:
             occupy(*holes, now, held_until, -numbers[PROCESSORS, job])
             _note_freed(tables, now, held_until)
             early = True
-    for job in tables.news[1, : counters[EXPIRED_NOW]]:
+    for job in tables.running[EXPIRED_ONE, : counters[EXPIRED_NOW]]:
         end, held = seconds[BELIEVED_END, job], numbers[PROCESSORS, job]
         if must_repair or least_free(*holes, now, end) < held:
             must_repair = True
         else:
             occupy(*holes, now, end, held)
     if must_repair:
-        _repair(tables)
+        _repair(tables, plan)
     return early
 
 
 @njit(cache=True)
-def conservative_pass(tables: Tables) -> None:
+def conservative_pass(tables: Tables, plan: Plan) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     seconds, counters, instant = tables.seconds, tables.counters, tables.instant
     now, waiting = instant[NOW], tables.numbers[WAITING]
-    holes = tables.holes_time, tables.holes_free, tables.holes
-    advance(tables.holes_time, tables.holes, now)
-    early = _follow_runs(tables)
+    holes = plan.times, plan.free, plan.span
+    advance(plan.times, plan.span, now)
+    early = _follow_runs(tables, plan)
     while counters[HEAD] < counters[NEW] and waiting[counters[HEAD]] == 0:
         counters[HEAD] += 1
     head = counters[HEAD]
@@ -315,33 +352,33 @@ def conservative_pass(tables: Tables) -> None:
         )  # fmt: skip
         instant[NEXT_START] = now
     for job in range(counters[NEW], counters[ARRIVED]):
-        admit(tables, job, CONSERVATIVE)
+        admit(tables, plan, job, CONSERVATIVE)
         begin = place(*holes, now, waiting[job], seconds[BELIEF, job])
         seconds[RESERVED, job] = begin
         instant[NEXT_START] = min(instant[NEXT_START], begin)
     number = 0
     if instant[NEXT_START] <= now:
         number, instant[NEXT_START] = due(
-            waiting, seconds[RESERVED], head, counters[ARRIVED], now, tables.found
+            waiting, seconds[RESERVED], head, counters[ARRIVED], now, tables.running[FOUND]
         )
     following = instant[NEXT_START]
     asked_for = following == np.inf or following == instant[WAKING]
     if not asked_for and not is_believed_end(tables, following):
         instant[WAKING] = following
         ask_to_wake(tables, following)
-    for job in tables.found[:number]:
+    for job in tables.running[FOUND, :number]:
         start(tables, job)
 
 
 @njit(cache=True)
-def make_pass(tables: Tables, rule: int, changed: bool) -> None:
+def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool) -> None:
     """Make the scheduling pass of an instant."""
     if rule == CONSERVATIVE:
-        conservative_pass(tables)
+        conservative_pass(tables, plan)
         return
     for job in range(tables.counters[NEW], tables.counters[ARRIVED]):
-        admit(tables, job, rule)
+        admit(tables, plan, job, rule)
     if rule == EASY:
-        easy_pass(tables, changed)
+        easy_pass(tables, plan, changed)
     else:
         start_heads(tables)
