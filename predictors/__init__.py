@@ -39,6 +39,7 @@ _MODULES = {
     "read": "predictors.cli.measurements",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

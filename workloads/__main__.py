@@ -104,7 +104,8 @@ def _generate(asked: argparse.Namespace) -> None:
 
 
 def _fetch(asked: argparse.Namespace) -> None:
-    from workloads.logs.archive import LOGS, fetch_log, terminal_progress
+    from workloads.logs.archive import LOGS, fetch_log
+    from workloads.logs.fetching import terminal_progress
 
     if asked.name is None:
         sys.stdout.write("".join(f"{log.name:<20} {log.file}\n" for log in LOGS))

@@ -1,12 +1,67 @@
 """Checks of what a configuration hands over."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import TypeGuard
 
 from workloads.errors import WorkloadError
 
 MOST = 1_000_000_000
 """Jobs, processors, applications: more than any log or machine has."""
+LARGEST = 2**62
+"""Of numbers in files: int64 still counts on from here."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a log may hold: what is beyond is refused instead of filling time and memory.
+
+    Attributes
+    ----------
+    size : int
+        Bytes, unpacked.
+    line : int
+        Bytes of a line.
+    jobs : int
+    nesting : int
+        Levels of profiles within profiles.
+    """
+
+    size: int = 2**30
+    line: int = 1_000_000
+    jobs: int = 10_000_000
+    nesting: int = 100
+
+    @classmethod
+    def of(cls, given: Mapping[str, int] | None) -> "Limits":
+        """Return the limits that a configuration gives, the others as they are.
+
+        Raises
+        ------
+        WorkloadError
+            Naming the key of ``workload.limits``.
+        """
+        check_mapping("limits", given)
+        known = [one.name for one in fields(cls)]
+        for name, value in (given or {}).items():
+            if name not in known:
+                raise WorkloadError(
+                    f"workload.limits.{name}: no such limit; there are {', '.join(known)}"
+                )
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise WorkloadError(
+                    f"workload.limits.{name}={value}: must be a whole number of at least 1"
+                )
+        return cls(**(given or {}))
+
+
+USUAL = Limits()
+
+
+def beyond(place: object, what: str, key: str) -> WorkloadError:
+    """Return the error of a file that holds more than a limit allows."""
+    return WorkloadError(f"{place}: {what}; workload.limits.{key}=N raises the limit")
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -19,7 +74,10 @@ def is_number(value: object) -> TypeGuard[float]:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
 
 
 def check_count(key: str, value: object) -> None:

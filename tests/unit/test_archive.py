@@ -38,6 +38,8 @@ class Server(ThreadingHTTPServer):
         self.ranges = True
         self.stop_after: list[int] = []  # bytes after which the next answers break off
         self.status: list[int] = []  # answers to give before any file
+        self.length = ""  # announced instead of the right one
+        self.sent = 0  # bytes
         self.claim = 0  # bytes to announce beyond what is sent
         self.requests: list[tuple[str, str | None]] = []
 
@@ -71,10 +73,15 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
         if self.server.etag:
             self.send_header("ETag", self.server.etag)
-        self.send_header("Content-Length", str(len(content) - start + self.server.claim))
+        length = self.server.length or str(len(content) - start + self.server.claim)
+        self.send_header("Content-Length", length)
         self.end_headers()
         end = start + self.server.stop_after.pop(0) if self.server.stop_after else len(content)
-        self.wfile.write(content[start:end])
+        for place in range(start, end, 1 << 16):
+            try:
+                self.server.sent += self.wfile.write(content[place : min(place + (1 << 16), end)])
+            except OSError:
+                break
 
 
 @pytest.fixture
@@ -188,6 +195,41 @@ def test_a_page_in_place_of_the_log_is_not_stored(server, tmp_path):
     with pytest.raises(WorkloadError, match="what arrived is no whole gzip file"):
         fetch_log("KTH-SP2", tmp_path, server.url)
     assert names(tmp_path) == []
+
+
+def test_noise_is_refused_by_its_first_bytes(server, tmp_path):
+    server.content = b"\x00noise" * 10_000_000
+    with pytest.raises(WorkloadError, match="no whole gzip file"):
+        fetch_log("KTH-SP2", tmp_path, server.url)
+    assert server.sent < 30_000_000
+    assert names(tmp_path) == []
+
+
+def test_more_than_the_limit_is_refused_before_it_is_taken(server, tmp_path):
+    server.length = str(2**40)
+    with pytest.raises(WorkloadError, match=r"1,099,511,627,776 bytes are announced"):
+        fetch_log("KTH-SP2", tmp_path, server.url)
+    server.length = "abc"  # says nothing, so bytes are counted
+    with pytest.raises(WorkloadError, match=r"at most 1,000 are taken; workload.limits.size=N"):
+        fetch_log("KTH-SP2", tmp_path, server.url, most=1000)
+    with pytest.raises(WorkloadError, match=r"it unpacks to more, at most"):
+        fetch_log("KTH-SP2", tmp_path, server.url, most=len(CONTENT) + 1)
+    assert names(tmp_path) == []
+    server.length = "-7"
+    assert fetch_log("KTH-SP2", tmp_path, server.url).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://", "htp://host", "http://[::1"])
+def test_an_address_that_is_none_is_one_line(tmp_path, url):
+    with pytest.raises(WorkloadError) as refusal:
+        fetch_log("KTH-SP2", tmp_path, url)
+    assert "\n" not in str(refusal.value)
+    assert url in str(refusal.value)
+
+
+def test_another_text_than_the_known_one_is_told(server, tmp_path, caplog):
+    fetch_log("SDSC-SP2", tmp_path, server.url)
+    assert "its text is not the one known under this name" in caplog.text
 
 
 def test_offline_is_one_line_that_names_the_page(server, tmp_path, monkeypatch):

@@ -163,11 +163,11 @@ MALFORMED = {
     ),
     "huge": (
         f"{job_line(job_number=2**63)}\n",
-        f"{{path}}, line 1, field 1 (job_number): '{2**63}' is too large; the limit is 2^63 - 1",
+        f"{{path}}, line 1, field 1 (job_number): '{2**63}' is too large; the limit is 2^62",
     ),
     "overflow": (
         f"{job_line(run_time='1e999')}\n",
-        "{path}, line 1, field 4 (run_time): '1e999' is too large; the limit is 2^63 - 1",
+        "{path}, line 1, field 4 (run_time): '1e999' is too large; the limit is 2^62",
     ),
     "inline": (
         f"{job_line()} ; note\n",

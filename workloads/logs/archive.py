@@ -5,27 +5,20 @@ and the archive: Feitelson, Tsafrir & Krakov, "Experience with using the
 Parallel Workloads Archive", JPDC 74(10), 2014.
 """
 
-import contextlib
 import difflib
 import gzip
-import http.client
+import hashlib
 import logging
 import os
 import re
-import sys
-import urllib.error
-import urllib.request
-import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from workloads.errors import WorkloadError
+from workloads.limits import USUAL
+from workloads.logs.fetching import BLOCK, Progress, fetch
 
 _log = logging.getLogger(__name__)
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes that are there and the bytes of the whole, where known."""
 
 BASE_URL = "https://www.cs.huji.ac.il/labs/parallel/workload"
 
@@ -92,6 +85,15 @@ LOGS = tuple(
     )
 )
 """The archive's logs; cleaned versions where the archive has one."""
+KNOWN = {
+    "LLNL-Atlas-2006-2.1-cln.swf.gz":
+        "8b3aaab739fa0bda8abaccc37c207d0b19d9d147b19e7f47a1641133a56fd07f",
+    "NASA-iPSC-1993-3.1-cln.swf.gz":
+        "9d997a2c20a7f7b0b6d81638d756ce8b2c524c4f2e9ec78da36001743ca33d76",
+    "SDSC-SP2-1998-4.2-cln.swf.gz":
+        "2bb635f4b5793f52bd49ccb8fd913d95f9c5be6346925162cadcaf0117e28cf2",
+}  # fmt: skip
+"""SHA-256 of the text in logs that were at hand; the archive publishes none."""
 
 
 def find_log(name: str) -> ArchiveLog:
@@ -128,6 +130,7 @@ def fetch_log(
     progress: Progress | None = None,
     attempts: int = 3,
     timeout: float = 30.0,
+    most: int = USUAL.size,
 ) -> Path:
     """Return the path of a log in the cache, fetching it where it is not there yet.
 
@@ -143,6 +146,8 @@ def fetch_log(
         Called with the bytes that are there and those of the whole file.
     attempts, timeout
         How often to try, and how many seconds to wait for the server's next bytes.
+    most : int
+        Bytes that are taken, packed or unpacked.
 
     Raises
     ------
@@ -155,195 +160,39 @@ def fetch_log(
     if target.exists():
         return target
     base = (url or os.environ.get("MOLDSIM_ARCHIVE_URL") or BASE_URL).rstrip("/")
+    if not re.match("(https?|ftp|file)://.", base):
+        raise WorkloadError(
+            f"{'workload.url' if url else 'MOLDSIM_ARCHIVE_URL'}={base}: must begin with "
+            "https://, http://, ftp:// or file://"
+        )
+    address = f"{base}/{log.folder}/{log.file}"
     try:
-        fetch(f"{base}/{log.folder}/{log.file}", target, progress, attempts, timeout)
+        fetch(address, target, progress, attempts, timeout, most)
     except WorkloadError as error:
         raise WorkloadError(
             f"{error}; the log {log.name} lives at {BASE_URL}/{log.folder}/index.html: fetch it "
             f"by hand and use workload=swf workload.path=FILE, or put it into {folder}"
         ) from None
+    _compare(target, address)
     return target
 
 
-@contextlib.contextmanager
-def terminal_progress(title: str) -> Iterator[Progress | None]:
-    """Show a progress bar of bytes on a terminal; yield None where there is none."""
-    if not sys.stderr.isatty():
-        yield None
+def _compare(target: Path, address: str) -> None:
+    """Warn where a log is another than the one that is known under its name."""
+    known = KNOWN.get(target.name)
+    if known is None:
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Bars(*columns, TransferSpeedColumn(), console=Console(stderr=True)) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda there, total: bars.update(task, completed=there, total=total)
-
-
-# Fetching: resumed after a broken transfer, checked, never half-stored
-
-_BLOCK = 1 << 16
-
-
-class _Broken(Exception):
-    """A transfer that may go better next time."""
-
-
-class _Refused(Exception):
-    """A transfer that will not."""
-
-
-def fetch(
-    url: str,
-    target: Path,
-    progress: Progress | None = None,
-    attempts: int = 3,
-    timeout: float = 30.0,
-) -> None:
-    """Fetch `url` to `target`; the name appears only when the file is whole and checked.
-
-    What has arrived of a broken transfer stays beside it as ``NAME.part`` and is
-    taken up again, by this call or a later one. A gzip file is unpacked once to
-    check it.
-
-    Raises
-    ------
-    WorkloadError
-        If the file cannot be had; the message says why, in one line.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target):
-            if not target.exists():
-                _fetch(url, target, progress, attempts, timeout)
-    except OSError as error:
-        raise WorkloadError(f"{target}: cannot be stored: {error.strerror or error}") from None
-
-
-def _fetch(
-    url: str, target: Path, progress: Progress | None, attempts: int, timeout: float
-) -> None:
-    part = target.with_name(target.name + ".part")
-    reason = ""
-    for attempt in range(1, attempts + 1):
-        resumed = part.exists()
-        try:
-            _transfer(url, part, progress, timeout)
-            if target.name.endswith(".gz"):
-                _check_whole(part)
-        except _Broken as error:
-            reason = str(error)
-            _log.info("%s: %s (attempt %d of %d)", url, reason, attempt, attempts)
-        except _Refused as error:
-            part.unlink(missing_ok=True)
-            _validator(part).unlink(missing_ok=True)
-            reason = str(error)
-            if not resumed:
-                break  # it came in one piece, so it is what the server has
-        else:
-            part.replace(target)
-            _validator(part).unlink(missing_ok=True)
-            return
-    raise WorkloadError(f"{url} cannot be fetched: {reason}")
-
-
-def _transfer(url: str, part: Path, progress: Progress | None, timeout: float) -> None:
-    """Append to `part` what it lacks, or begin anew where the server's file changed."""
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
-    if have:
-        request.add_header("Range", f"bytes={have}-")
-        with contextlib.suppress(FileNotFoundError):
-            request.add_header("If-Range", _validator(part).read_text())
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            start, total = _extent(response, have)
-            _remember(response, part)
-            with part.open("ab" if start else "wb") as stream:
-                _copy(response, stream.write, start, total, progress)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 416:
-            part.unlink()  # longer than the server's file: begin anew
-            raise _Broken("the server's file is shorter than what was kept") from None
-        refused = error.code < 500 and error.code not in (408, 429)
-        problem = f"the server answers {error.code} {error.reason}"
-        raise (_Refused(problem) if refused else _Broken(problem)) from None
-    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-        raise _Broken(_reason(error)) from None
-
-
-def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
-    """Return where the response's bytes begin in the file, and the file's size."""
-    length = response.headers.get("Content-Length")
-    if response.status != 206:
-        return 0, int(length) if length else None
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
-    if not match or int(match[1]) != have:
-        raise _Refused("the server answers another part of the file than was asked for")
-    return have, int(match[2]) if match[2] != "*" else None
-
-
-def _copy(
-    response: http.client.HTTPResponse,
-    write: Callable[[bytes], int],
-    start: int,
-    total: int | None,
-    progress: Progress | None,
-) -> None:
-    there = start
-    while block := response.read(_BLOCK):
-        write(block)
-        there += len(block)
-        if progress:
-            progress(there, total)
-    if total is not None and there < total:
-        raise _Broken(f"the transfer broke off after {there} of {total} bytes")
-
-
-def _check_whole(part: Path) -> None:
-    """Refuse what does not unpack as gzip to its end."""
-    try:
-        with gzip.open(part) as stream:
-            while stream.read(_BLOCK * 16):
-                pass
-    except (OSError, EOFError, zlib.error) as error:
-        raise _Refused(f"what arrived is no whole gzip file ({error})") from None
-
-
-def _remember(response: http.client.HTTPResponse, part: Path) -> None:
-    """Keep what identifies the server's file, so that a later part fits this one."""
-    tag = response.headers.get("ETag", "")
-    mark = tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified")
-    if mark:
-        _validator(part).write_text(mark)
-    else:
-        _validator(part).unlink(missing_ok=True)
-
-
-def _validator(part: Path) -> Path:
-    return part.with_name(part.name + ".version")
-
-
-def _reason(error: BaseException) -> str:
-    cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    if isinstance(cause, http.client.IncompleteRead):
-        return f"the transfer broke off after {len(cause.partial)} more bytes"
-    return str(cause) or type(cause).__name__
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Let one process at a time fetch a file, where the system has locks."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with target.with_name(f".{target.name}.lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
+    found = hashlib.sha256()
+    with gzip.open(target) as stream:
+        while block := stream.read(BLOCK * 16):
+            found.update(block)
+    if found.hexdigest() != known:
+        _log.warning(
+            "%s: its text is not the one known under this name (SHA-256 %s, known is %s)",
+            address,
+            found.hexdigest(),
+            known,
+        )
 
 
 def cache_folder() -> Path:

@@ -13,19 +13,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workloads.base import Trace
 from workloads.errors import WorkloadError
-from workloads.limits import is_number
+from workloads.limits import LARGEST, USUAL, Limits, beyond, is_number
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import FIELDS, pack, unpack
+from workloads.logs.swf_text import FIELDS, check_jobs_held, pack, unpack
 
 Communication = Literal["error", "ignore"]
+COMPOSED = ("composed", "sequence", "sequential_composition")
+"""Types of profiles that are made of others."""
 
 
 def check_batsim(speed: object, communication: object) -> None:
@@ -46,6 +48,7 @@ def read_batsim(
     path: str | os.PathLike[str],
     speed: float | None = None,
     communication: Communication = "error",
+    limits: Limits = USUAL,
 ) -> SwfLog:
     """Read a workload of Batsim as a log of jobs that have not been scheduled.
 
@@ -60,6 +63,8 @@ def read_batsim(
         What to do with profiles that send bytes: how long that takes depends on
         a network, which is not simulated. ``error`` refuses, ``ignore`` counts
         their computation alone.
+    limits : Limits
+        How much the file may hold.
 
     Raises
     ------
@@ -68,16 +73,18 @@ def read_batsim(
     """
     check_batsim(speed, communication)
     file = Path(path).expanduser()
-    stored, text = unpack(file, "a Batsim workload", "jobs and profiles")
+    stored, text = unpack(file, "a Batsim workload", "jobs and profiles", limits)
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_int=_whole)
     except ValueError as error:
         raise WorkloadError(f"{file}: not JSON: {error}") from None
     except RecursionError:
         raise WorkloadError(f"{file}: not a workload: nested too deeply") from None
     if not isinstance(content, dict) or not isinstance(content.get("jobs"), list):
         raise WorkloadError(f"{file}: a Batsim workload is an object with jobs and profiles")
-    profiles = _Profiles(content.get("profiles") or {}, speed, communication, file)
+    check_jobs_held(len(content["jobs"]), file, limits)
+    profiles = content.get("profiles") or {}
+    profiles = _Profiles(profiles, speed, communication, file, limits.nesting)
     rows = [_row(job, place, profiles, file) for place, job in enumerate(content["jobs"])]
     table = pd.DataFrame(rows, columns=list(FIELDS)).fillna(-1)
     table["job_number"] = _numbers(content["jobs"])
@@ -122,16 +129,22 @@ def write_batsim(path: str | os.PathLike[str], trace: Trace) -> None:
     pack(Path(path).expanduser(), (json.dumps(content, indent=1) + "\n").encode())
 
 
+def _whole(digits: str) -> float:
+    """Return a number of a JSON file; one of thousands of digits is infinite, not an error."""
+    return int(digits) if len(digits) <= 20 else float(digits)
+
+
 def _row(job: Any, place: int, profiles: "_Profiles", file: Path) -> dict[str, float]:
-    where = f"{file}: job {job.get('id', place) if isinstance(job, dict) else place}"
+    own = job.get("id", place) if isinstance(job, dict) else place
+    where = f"{file}: job {str(own)[:40]}"
     if not isinstance(job, dict):
         raise WorkloadError(f"{where}: is no object")
     missing = [key for key in ("id", "subtime", "res", "profile") if key not in job]
     if missing:
         raise WorkloadError(f"{where}: lacks {', '.join(missing)}")
     for key in ("subtime", "res", "walltime"):
-        if key in job and not is_number(job[key]):
-            raise WorkloadError(f"{where}: {key}={job[key]!r} is not a number")
+        if key in job and not (is_number(job[key]) and abs(job[key]) <= LARGEST):
+            raise WorkloadError(f"{where}: {key}={job[key]!r} is not a number up to 2^62")
     return {
         "submit_time": job["subtime"],
         "run_time": profiles.runtime(str(job["profile"]), float(job["res"]), where),
@@ -144,24 +157,41 @@ def _row(job: Any, place: int, profiles: "_Profiles", file: Path) -> dict[str, f
 def _numbers(jobs: list[dict[str, Any]]) -> np.ndarray:
     """Return the jobs' own numbers (``w0!17`` is 17) where all have one, else their places."""
     last = [str(job["id"]).rpartition("!")[2] for job in jobs]
-    if all(text.isdecimal() for text in last) and len(set(last)) == len(last):
+    if all(text.isdecimal() and len(text) <= 15 for text in last) and len(set(last)) == len(last):
         return np.array(last, dtype=np.int64)
     return np.arange(1, len(jobs) + 1)
 
 
+class _Seconds(NamedTuple):
+    """How long a profile runs: seconds whatever the count, and seconds shared by the processors."""
+
+    fixed: float
+    shared: float = 0.0
+
+    def on(self, count: float) -> float:
+        return self.fixed + (self.shared / max(count, 1.0) if self.shared else 0.0)
+
+
 class _Profiles:
-    """How long each profile runs."""
+    """How long each profile runs, worked out once."""
 
     def __init__(
-        self, profiles: Any, speed: float | None, communication: Communication, file: Path
+        self,
+        profiles: Any,
+        speed: float | None,
+        communication: Communication,
+        file: Path,
+        nesting: int,
     ) -> None:
         if not isinstance(profiles, dict):
             raise WorkloadError(f"{file}: profiles must be an object")
         self.profiles = profiles
         self.speed = speed
         self.communication = communication
+        self.nesting = nesting
+        self.known: dict[str, _Seconds] = {}
 
-    def runtime(self, name: str, count: float, where: str, outer: tuple[str, ...] = ()) -> float:
+    def runtime(self, name: str, count: float, where: str) -> float:
         """Return the seconds that a profile takes on so many processors.
 
         Parameters
@@ -170,42 +200,68 @@ class _Profiles:
         count : float
         where : str
             The file and the job, for messages.
-        outer : tuple of str
-            The profiles that this one is a part of.
         """
+        waiting = {} if name in self.known else {name: where}
+        while waiting:
+            if len(waiting) > self.nesting:
+                nested = f"profiles nest deeper than {self.nesting}"
+                raise beyond(f"{where}, profile {name}", nested, "nesting")
+            inner = next(reversed(waiting))
+            missing = [one for one in self._parts(inner, where) if one not in self.known]
+            if not missing:
+                self.known[inner] = self._seconds(inner, where)
+                waiting.pop(inner)
+            elif missing[0] in waiting:
+                raise WorkloadError(f"{where}, profile {missing[0]}: it contains itself")
+            else:
+                waiting[missing[0]] = where
+        return self.known[name].on(count)
+
+    def _profile(self, name: str, place: str) -> dict[str, Any]:
         profile = self.profiles.get(name)
+        if not isinstance(profile, dict):
+            raise WorkloadError(f"{place}: there is no such profile")
+        return profile
+
+    def _parts(self, name: str, where: str) -> list[str]:
+        """Return the profiles that one is made of."""
         place = f"{where}, profile {name}"
-        if not isinstance(profile, dict) or name in outer:
-            raise WorkloadError(f"{place}: there is no such profile, or it contains itself")
+        profile = self._profile(name, place)
+        if profile.get("type") not in COMPOSED:
+            return []
+        parts = profile.get("seq", [])
+        if not isinstance(parts, list):
+            raise WorkloadError(f"{place}: seq={parts!r} is not a list of profiles")
+        return [str(part) for part in parts]
+
+    def _seconds(self, name: str, where: str) -> _Seconds:
+        """Return how long a profile runs whose parts are known."""
+        place = f"{where}, profile {name}"
+        profile = self._profile(name, place)
         kind = profile.get("type")
         if kind == "delay":
-            return self._number(profile, "delay", place)
-        if kind in ("composed", "sequence", "sequential_composition"):
-            return self._composed(profile, count, where, (*outer, name))
+            return _Seconds(self._number(profile, "delay", place))
+        if kind in COMPOSED:
+            return self._composed(profile, self._parts(name, where), place)
         if kind == "parallel":
-            return self._work(max(self._numbers(profile, "cpu", place)), profile, place)
+            return _Seconds(self._work(max(self._numbers(profile, "cpu", place)), profile, place))
         if kind in ("parallel_homogeneous", "ptask_homogeneous"):
-            return self._work(self._number(profile, "cpu", place), profile, place)
+            return _Seconds(self._work(self._number(profile, "cpu", place), profile, place))
         if kind == "parallel_homogeneous_total":
-            operations = self._number(profile, "cpu", place)
-            return self._work(operations / max(count, 1.0), profile, place)
+            return _Seconds(0.0, self._work(self._number(profile, "cpu", place), profile, place))
         raise WorkloadError(
             f"{place}: type {kind!r} depends on the platform; understood are delay, composed, "
             "parallel, parallel_homogeneous and parallel_homogeneous_total"
         )
 
-    def _composed(
-        self, profile: Mapping[str, Any], count: float, where: str, outer: tuple[str, ...]
-    ) -> float:
-        parts = profile.get("seq", [])
-        place = f"{where}, profile {outer[-1]}"
-        if not isinstance(parts, list):
-            raise WorkloadError(f"{place}: seq={parts!r} is not a list of profiles")
+    def _composed(self, profile: Mapping[str, Any], parts: list[str], place: str) -> _Seconds:
         key = "repeat" if "repeat" in profile else "nb"
         times = self._number(profile, key, place) if key in profile else 1.0
         if times < 0:
             raise WorkloadError(f"{place}: {key}={times:g} is below 0")
-        return times * sum(self.runtime(str(part), count, where, outer) for part in parts)
+        inner = [self.known[part] for part in parts]
+        fixed, shared = sum(one.fixed for one in inner), sum(one.shared for one in inner)
+        return _Seconds(times * fixed, times * shared)
 
     def _work(self, operations: float, profile: Mapping[str, Any], where: str) -> float:
         sent = max(self._numbers(profile, "com", where)) if "com" in profile else 0.0
@@ -260,4 +316,4 @@ class BatsimWorkload(FileWorkload):
 
     def read(self) -> SwfLog:
         """Read the file."""
-        return read_batsim(self.file, self.speed, self.communication)
+        return read_batsim(self.file, self.speed, self.communication, self._limits)

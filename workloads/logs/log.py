@@ -14,9 +14,10 @@ import pandas as pd
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import check_count, check_load
-from workloads.logs.archive import fetch_log, find_log, terminal_progress
+from workloads.limits import Limits, check_count, check_load
+from workloads.logs.archive import fetch_log, find_log
 from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
+from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.models.estimates import Estimates
@@ -49,6 +50,8 @@ class LogWorkload(ABC):
     identity : str
         What jobs of one application have in common, of
         `workloads.logs.identity.IDENTITIES`.
+    limits : mapping of str to int, optional
+        Of `workloads.limits.Limits`, where not its default.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class LogWorkload(ABC):
     estimate_factor: float = 5.0
     estimate_limit: float | None = None
     identity: Identity = "auto"
+    limits: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
@@ -78,6 +82,7 @@ class LogWorkload(ABC):
             )
         check_identity(self.identity)
         self._actions = check_actions(self.cleaning)
+        self._limits = Limits.of(self.limits)
         self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
 
     @abstractmethod
@@ -259,7 +264,7 @@ class SwfWorkload(FileWorkload):
 
     def read(self) -> SwfLog:
         """Read the file."""
-        return read_swf(self.file)
+        return read_swf(self.file, self._limits)
 
 
 @dataclass
@@ -290,5 +295,5 @@ class ArchiveWorkload(LogWorkload):
     def read(self) -> SwfLog:
         """Fetch the log where it is not cached, and read it."""
         with terminal_progress(f"fetching {self.log.file}") as progress:
-            path = fetch_log(self.log.name, self.cache, self.url, progress)
-        return read_swf(path)
+            path = fetch_log(self.log.name, self.cache, self.url, progress, most=self._limits.size)
+        return read_swf(path, self._limits)

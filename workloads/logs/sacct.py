@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 
 from workloads.errors import WorkloadError
+from workloads.limits import LARGEST, USUAL, Limits
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import FIELDS, unpack
+from workloads.logs.swf_text import FIELDS, check_lines, unpack
 
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
@@ -50,6 +51,7 @@ def read_sacct(
     path: str | os.PathLike[str],
     timezone: str = "UTC",
     unit: Literal["cpus", "nodes"] = "cpus",
+    limits: Limits = USUAL,
 ) -> SwfLog:
     """Read an accounting dump, plain or gzip-compressed, as a log of the 18 fields.
 
@@ -65,6 +67,8 @@ def read_sacct(
         Of times without an offset, such as ``America/Costa_Rica``.
     unit : str
         What a processor is: ``cpus``, or ``nodes`` where whole nodes are given out.
+    limits : Limits
+        How much the file may hold.
 
     Raises
     ------
@@ -74,7 +78,8 @@ def read_sacct(
     """
     file = Path(path).expanduser()
     zone = check_sacct(timezone, unit)
-    stored, text = unpack(file, "an accounting dump")
+    stored, text = unpack(file, "an accounting dump", limits=limits)
+    check_lines(text, file, limits)
     table = _table(text.decode("utf-8", "replace"), file)
     chosen = _choose_columns(table, unit, file)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
@@ -192,12 +197,14 @@ def _parsed(cells: pd.Series, parse: Callable[[str], float], file: Path) -> np.n
     for text in cells.unique():
         try:
             values[text] = parse(text)
-        except ValueError:
+        except (ValueError, OverflowError):
+            values[text] = np.inf
+        if not abs(values[text]) <= LARGEST:
             line = int(cells.index[cells == text][0])
             raise WorkloadError(
-                f"{file}, line {line}, column {cells.name}: {text!r} is not what this column "
+                f"{file}, line {line}, column {cells.name}: {text[:40]!r} is not what this column "
                 "holds; print with --parsable2 --noconvert"
-            ) from None
+            )
     return cells.map(values).to_numpy(float)
 
 
@@ -267,7 +274,12 @@ def _status(state: str) -> int:
 
 def _numbers(identifiers: pd.Series) -> np.ndarray:
     """Return job numbers; tasks of an array (``17_4``) share one, and cleaning renumbers them."""
-    return identifiers.str.extract(r"^(\d+)", expand=False).fillna("-1").to_numpy().astype(float)
+    return (
+        identifiers.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
+        .fillna("-1")
+        .to_numpy()
+        .astype(float)
+    )
 
 
 def _told_apart(jobs: pd.DataFrame, identifiers: pd.Series) -> pd.DataFrame:
@@ -287,7 +299,7 @@ def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
     if name is None:
         return np.full(len(table), -1.0)
     cells = table[name].fillna("")
-    if cells.str.fullmatch(r"\d*").all():
+    if cells.str.fullmatch(r"\d{0,15}").all():
         return cells.replace("", "-1").to_numpy().astype(float)
     order = {text: code for code, text in enumerate(sorted(set(cells) - {""}), start=1)}
     return cells.map(order).fillna(-1).to_numpy(float)
@@ -328,4 +340,4 @@ class SacctWorkload(FileWorkload):
 
     def read(self) -> SwfLog:
         """Read the file."""
-        return read_sacct(self.file, self.timezone, self.unit)
+        return read_sacct(self.file, self.timezone, self.unit, self._limits)

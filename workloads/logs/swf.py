@@ -23,7 +23,15 @@ from numpy.typing import ArrayLike
 
 from workloads.base import IntArray, Trace
 from workloads.errors import WorkloadError
-from workloads.logs.swf_text import FIELDS, format_rows, pack, parse_rows, unpack
+from workloads.limits import USUAL, Limits
+from workloads.logs.swf_text import (
+    FIELDS,
+    check_lines,
+    format_rows,
+    pack,
+    parse_rows,
+    unpack,
+)
 
 _DIRECTIVE = re.compile(r"\s*;\s*([A-Za-z][A-Za-z ]*?)\s*:(?!//)\s*(.*?)\s*$")
 
@@ -110,9 +118,9 @@ class SwfLog:
         """
         for key in ("MaxProcs", "MaxNodes"):
             for value in self.values(key):
-                if not re.match(r"[+-]?\d+(\s|$)", value):
+                if not re.match(r"[+-]?\d{1,15}(\s|$)", value):
                     raise WorkloadError(
-                        f"{self.source}: header {key}: {value!r} is not a whole number; "
+                        f"{self.source}: header {key}: {value[:40]!r} is not a whole number; "
                         "correct it or set cluster.processors"
                     )
                 if int(value.split()[0]) > 0:
@@ -132,12 +140,14 @@ class SwfLog:
         return None
 
 
-def read_swf(path: str | os.PathLike[str]) -> SwfLog:
+def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
     """Read an SWF file, plain or gzip-compressed, whatever its name.
 
     Parameters
     ----------
     path : path-like
+    limits : Limits
+        How much the file may hold.
 
     Returns
     -------
@@ -146,11 +156,12 @@ def read_swf(path: str | os.PathLike[str]) -> SwfLog:
     Raises
     ------
     WorkloadError
-        If the file is missing, a folder, empty, binary, a damaged gzip file, or
-        has a line that is no job; the message names file, line and field.
+        If the file is missing, a folder, empty, binary, a damaged gzip file, beyond
+        a limit, or has a line that is no job; the message names file, line and field.
     """
     file = Path(path).expanduser()
-    stored, text = unpack(file)
+    stored, text = unpack(file, limits=limits)
+    check_lines(text, file, limits)
     comments, rows = _split(text)
     jobs = parse_rows(rows, text, file)
     checksum = hashlib.sha256(stored).hexdigest()

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import math
 import os
 import re
 import tempfile
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workloads.errors import WorkloadError
+from workloads.limits import LARGEST, USUAL, Limits, beyond
 
 FIELDS = (
     "job_number",
@@ -36,14 +36,23 @@ FIELDS = (
     "think_time",
 )
 """The 18 fields of a job's line, in order; times in seconds, memory in KB."""
+NAMES = (
+    *("job_number", "status", "user", "group", "executable", "queue", "partition"),
+    "preceding_job",
+)
+"""Those that are numbers in place of names, whole ones."""
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(rb"[+-]?\d+")
+_BLOCK = 1 << 24
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def unpack(
-    file: Path, wanted: str = "an SWF log", holds: str = "one line a job"
+    file: Path,
+    wanted: str = "an SWF log",
+    holds: str = "one line a job",
+    limits: Limits = USUAL,
 ) -> tuple[bytes, bytes]:
     """Return a file's bytes as stored, and its text with plain line ends.
 
@@ -52,14 +61,17 @@ def unpack(
     file : pathlib.Path
     wanted, holds : str
         What the file should be, with its article, and what is in such a file; for messages.
+    limits : Limits
+        Of its size.
 
     Raises
     ------
     WorkloadError
-        If there is no readable text.
+        If there is no readable text, or more of it than the limits allow.
     """
     try:
-        stored = file.read_bytes()
+        with file.open("rb") as stream:
+            stored = stream.read(limits.size + 1)
     except FileNotFoundError:
         raise WorkloadError(f"{file}: no such file; give the path of {wanted}") from None
     except IsADirectoryError:
@@ -68,7 +80,10 @@ def unpack(
         ) from None
     except OSError as error:
         raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
-    text = _decompress(stored, file) if stored[:2] == b"\x1f\x8b" else stored
+    packed = stored[:2] == b"\x1f\x8b"
+    text = _decompress(stored, file, limits.size) if packed else stored
+    if len(stored) > limits.size or len(text) > limits.size:
+        raise beyond(file, f"holds more than {limits.size:,} bytes unpacked", "size")
     text = text.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
         raise WorkloadError(f"{file}: the file is empty; {wanted} has {holds}")
@@ -82,9 +97,45 @@ def unpack(
     return stored, text
 
 
-def _decompress(stored: bytes, file: Path) -> bytes:
+def check_lines(text: bytes, file: Path, limits: Limits) -> None:
+    """Refuse text with a line that is too long, or with more lines of jobs than is allowed.
+
+    Raises
+    ------
+    WorkloadError
+    """
+    start = 0
+    while len(text) - start > limits.line:
+        end = text.rfind(b"\n", start, start + limits.line + 1)
+        if end < 0:
+            raise beyond(file, f"has a line of more than {limits.line:,} bytes", "line")
+        start = end + 1
+    if text.count(b"\n") > limits.jobs:
+        lines = (line.strip() for line in io.BytesIO(text))
+        jobs = sum(1 for line in lines if line and not line.startswith(b";"))
+        check_jobs_held(jobs, file, limits)
+
+
+def check_jobs_held(jobs: int, file: Path, limits: Limits) -> None:
+    """Refuse a file of more jobs than the limit.
+
+    Raises
+    ------
+    WorkloadError
+    """
+    if jobs > limits.jobs:
+        raise beyond(file, f"holds more than {limits.jobs:,} jobs", "jobs")
+
+
+def _decompress(stored: bytes, file: Path, most: int) -> bytes:
+    """Return what is unpacked, up to a little more than `most` bytes."""
+    blocks, size = [], 0
     try:
-        return gzip.decompress(stored)
+        with gzip.GzipFile(fileobj=io.BytesIO(stored)) as stream:
+            while size <= most and (block := stream.read(_BLOCK)):
+                blocks.append(block)
+                size += len(block)
+        return b"".join(blocks)
     except EOFError:
         raise WorkloadError(
             f"{file}: the gzip data breaks off before its end; fetch the file again"
@@ -170,7 +221,9 @@ def _parse_fast(rows: bytes) -> pd.DataFrame | None:
     fractions = [name for name, kind in zip(FIELDS, kinds, strict=True) if kind == "f"]
     if not all(np.isfinite(table[name].to_numpy()).all() for name in fractions):
         return None
-    return table
+    if any((table[name] % 1 != 0).any() for name in fractions if name in NAMES):
+        return None
+    return None if table.max().max() > LARGEST or table.min().min() < -LARGEST else table
 
 
 def _parse_slow(text: bytes, file: Path) -> pd.DataFrame:
@@ -186,20 +239,24 @@ def _parse_slow(text: bytes, file: Path) -> pd.DataFrame:
             )
         rows.append(
             [
-                _number(word, f"{file}, line {number}, field {position} ({name})")
+                _number(word, name, f"{file}, line {number}, field {position} ({name})")
                 for position, (name, word) in enumerate(zip(FIELDS, words, strict=True), start=1)
             ]
         )
     return pd.DataFrame(rows, columns=list(FIELDS))
 
 
-def _number(word: bytes, place: str) -> int | float:
+def _number(word: bytes, name: str, place: str) -> int | float:
     shown = word.decode("utf-8", "replace")
+    shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
     if not _NUMBER.fullmatch(word):
         raise WorkloadError(f"{place}: {shown!r} is not a number; unknown values are -1")
-    value = int(word) if _WHOLE.fullmatch(word) else float(word)
-    if abs(value) >= 2**63 or not math.isfinite(value):
-        raise WorkloadError(f"{place}: {shown!r} is too large; the limit is 2^63 - 1")
+    exact = len(word) <= 20 and _WHOLE.fullmatch(word)
+    value = int(word) if exact else float(word)
+    if not abs(value) <= LARGEST:
+        raise WorkloadError(f"{place}: {shown!r} is too large; the limit is 2^62")
+    if name in NAMES and value % 1 != 0:
+        raise WorkloadError(f"{place}: {shown!r} is not a whole number")
     return value
 
 
