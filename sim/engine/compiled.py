@@ -1,16 +1,21 @@
 """Runs that need no Python: compiled steps go from instant to instant under SimPy's clock."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
 
+from predictors.base import RuntimePredictor
 from sim.engine.clock import END as END_EVENT
-from sim.engine.clock import Occurrence
+from sim.engine.clock import Clock, Occurrence
 from sim.engine.logbook import explained
+from sim.engine.resizing import Resizer
+from sim.engine.work import Work
+from sim.machine.base import Machine
 from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, Plan, make_pass
 from sim.state.records import Consultations, Records, Stretches
-from sim.state.tables import (
+from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     ENDED,
@@ -38,10 +43,8 @@ from sim.state.tables import (
     next_instant,
     take_in,
 )
-from sim.state.tables import END as END_TIME
-
-if TYPE_CHECKING:
-    from sim.engine.engine import Engine
+from sim.state.run_tables import END as END_TIME
+from sim.state.view import View
 
 AT_ONCE = 256
 """Instants between two chances for Python to show progress and to be interrupted."""
@@ -99,18 +102,42 @@ def advance(tables: Tables, plan: Plan, rule: int, most: int) -> float:
     return following
 
 
+class Hears(Protocol):
+    """Somebody who is told how far a run is."""
+
+    def progressed(self, now: float, ended: int, queued: int) -> None:
+        """Be told how many jobs ended and wait."""
+        ...
+
+
+class Begun(Protocol):
+    """What a compiled run needs of an engine."""
+
+    submit: list[float]
+    kills: bool
+    clock: Clock
+    machine: Machine
+    predictor: RuntimePredictor
+    resizer: Resizer
+    view: View
+    work: Work
+
+    @property
+    def watchers(self) -> Sequence[Hears]: ...  # noqa: D102
+
+
 class CompiledRun:
     """A run of an engine whose every decision and event is compiled.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Begun
         About to begin; its jobs are taken, its predictor asked for all beliefs at once.
     rule : int
         One of `sim.policies.backfill.passes`.
     """
 
-    def __init__(self, engine: "Engine", rule: int) -> None:
+    def __init__(self, engine: Begun, rule: int) -> None:
         self._engine = engine
         self._rule = rule
         jobs, view, machine = len(engine.submit), engine.view, engine.machine

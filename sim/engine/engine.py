@@ -1,9 +1,7 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
-import gc
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -19,12 +17,21 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.background.load_outlook import LoadOutlook
-from sim.engine.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
+from sim.engine.clock import (
+    ARRIVAL,
+    END,
+    EXPIRY,
+    WAKE,
+    Clock,
+    Occurrence,
+    collect_after,
+    collection_deferred,
+)
 from sim.engine.compiled import AT_ONCE, CompiledRun
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
-from sim.engine.work import Work
+from sim.engine.work import Work, followers
 from sim.errors import PolicyError, SimError
 from sim.machine.base import Dedicated, Machine
 from sim.policies.base import Policy, QueueKeeper
@@ -38,9 +45,6 @@ from sim.state.view import View
 from workloads.base import GroundTruth, Trace
 
 Overrun = Literal["extend", "kill"]
-
-
-_LARGE = 100_000
 
 
 class Watcher(Protocol):
@@ -155,7 +159,7 @@ class Engine:
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
         self._restarts: dict[int, int] = {}
-        self._followers, self._independent = _followers(trace)
+        self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False
         self._under_load: RunsUnderLoad | None = None
@@ -473,24 +477,6 @@ class Engine:
         return end
 
 
-@contextmanager
-def collection_deferred() -> Iterator[None]:
-    """Put off the search for reference cycles: an event loop makes records, not cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def collect_after(jobs: int) -> None:
-    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
-    if jobs >= _LARGE:
-        gc.collect()
-
-
 def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
     jobs = trace.jobs
     return VisibleJobs(
@@ -501,22 +487,3 @@ def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
         requested_processors=jobs["requested_processors"].to_numpy(),
         requested_time=jobs["requested_time"].to_numpy(),
     )
-
-
-def _followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
-    """Return who follows whom after what think time, and who follows nobody."""
-    jobs = trace.jobs
-    number = len(jobs)
-    if not trace.feedback:
-        return {}, list(range(number))
-    index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
-    followers: dict[int, list[tuple[int, float]]] = {}
-    independent = []
-    pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
-    for job, (before, think) in enumerate(pairs):
-        leader = index.get(before)
-        if leader is None or leader >= job:
-            independent.append(job)
-        else:
-            followers.setdefault(leader, []).append((job, max(think, 0.0)))
-    return followers, independent

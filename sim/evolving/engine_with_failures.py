@@ -14,8 +14,8 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.in_loop.wrapper import provider
-from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
-from sim.engine.engine import Engine, Setup, collection_deferred
+from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence, collection_deferred
+from sim.engine.engine import Engine, Setup
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
 from sim.evolving.granting import Granting

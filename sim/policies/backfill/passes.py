@@ -20,7 +20,7 @@ from sim.state.availability import (
     repair,
     replan,
 )
-from sim.state.tables import (
+from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     BELIEVED,

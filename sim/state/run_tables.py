@@ -20,8 +20,8 @@ PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE, IN_TURN = range(6)
 COMING, BELIEVED = range(2)
 """Rows of `running_times`: a heap of when what happens next to running jobs, and believed ends."""
 KIND, TURN, JOB, BELIEVED_JOB, ENDED_ONE, EXPIRED_ONE, FOUND = range(7)
-"""Rows of `running`: of the heap what happens, in which turn it was foreseen, and to whom; whose the
-believed ends are; who ended and whose belief expired at this instant; room for what is found."""
+"""Rows of `running`: of the heap what happens, in which turn it was foreseen, and to whom; whose
+the believed ends are; who ended and whose belief expired now; room for what a search finds."""
 LOW, HIGH = range(2)
 """Rows of tables of processors, as closed intervals."""
 ENDING, EXPIRING = range(2)
