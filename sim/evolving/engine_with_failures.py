@@ -18,8 +18,7 @@ from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence, collectio
 from sim.engine.engine import Engine, Setup
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
-from sim.evolving.granting import Granting
-from sim.evolving.renewal import Renewal, Renews
+from sim.evolving.running import Granting, Renewal, Renews
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Costs, Stages
 from sim.machine.failing import FailingMachine
