@@ -1,13 +1,17 @@
 """What a predictor is: on its own (`Predictor`), and in the loop (`RuntimePredictor`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import signature
 from math import nan
 from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -42,7 +46,7 @@ class Remark(NamedTuple):
 class Predictor(Protocol):
     """A model that is fitted to observations and predicts runtimes.
 
-    Constructor arguments are checked at once and never changed; what `fit`
+    A constructor stores its arguments, `fit` checks them (`Estimator`); what it
     learns ends in an underscore and is replaced whole by the next `fit`.
     """
 
@@ -69,6 +73,137 @@ class Predictor(Protocol):
     def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust the predictions, and where to measure next."""
         ...
+
+
+class Estimator:
+    """What scikit-learn asks of an estimator, without a need of scikit-learn.
+
+    A constructor stores its arguments under their own names, unchanged and
+    unchecked; `check_parameters` refuses them, when it fits or before.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments; with `deep` those of estimators among them too."""
+        found: dict[str, Any] = {}
+        for name in signature(type(self)).parameters:
+            found[name] = getattr(self, name)
+            if deep and isinstance(found[name], Estimator):
+                inner = found[name].get_params()
+                found |= {f"{name}__{key}": value for key, value in inner.items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments; the next `fit` uses them.
+
+        Raises
+        ------
+        PredictorError
+            If there is no argument of a name.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise PredictorError(
+                    f"{type(self).__name__} has no parameter {name}; "
+                    f"it has {', '.join(known) or 'none'}"
+                )
+            outer, inner, last = name.rpartition("__")
+            setattr(self.get_params()[outer] if inner else self, last, value)
+        return self
+
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments out of range; nothing to refuse by default.
+
+        Raises
+        ------
+        PredictorError
+            Naming the argument, its value and what is accepted.
+        """
+
+    def __repr__(self) -> str:
+        usual = signature(type(self)).parameters
+        changed = (
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if repr(value) != repr(usual[name].default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def score(
+        self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None
+    ) -> float:
+        """Return R² of ln runtime: 1 where predictions are exact, 0 as good as one constant.
+
+        Parameters
+        ----------
+        observations, runtime
+            As `fit` takes them. NaN where all runtimes are the same.
+        """
+        table = run_table(self, observations, runtime)
+        model: Any = self
+        actual = np.log(table["runtime"].to_numpy(float))
+        missed = np.log(model.predict(table.drop(columns="runtime"))) - actual
+        spread = actual - actual.mean()
+        return float(1.0 - missed @ missed / (spread @ spread)) if spread.any() else nan
+
+    def __sklearn_tags__(self) -> Any:
+        tools = import_module("sklearn.utils")
+        return tools.Tags(
+            estimator_type="regressor",
+            target_tags=tools.TargetTags(required=False, positive_only=True),
+            regressor_tags=tools.RegressorTags(),
+            input_tags=tools.InputTags(positive_only=True),
+        )
+
+
+def run_table(
+    model: Estimator, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None
+) -> pd.DataFrame:
+    """Return runs as a table, given as one or as counts (and inputs) with runtimes beside them.
+
+    Raises
+    ------
+    PredictorError
+        If there are no runtimes, or rows or columns do not match.
+    """
+    if runtime is None:
+        if isinstance(observations, pd.DataFrame):
+            return observations
+        raise PredictorError(
+            "a table with columns nprocs and runtime is needed, or counts and their runtimes; "
+            f"got a {type(observations).__name__} and no runtimes"
+        )
+    seconds = np.ravel(np.asarray(runtime))
+    if not isinstance(observations, pd.DataFrame):
+        names = ("nprocs", *getattr(model, "inputs", ()))
+        values = np.asarray(observations)
+        values = values.reshape(-1, 1) if values.ndim < 2 else values
+        if values.ndim > 2 or values.shape[1] not in (1, len(names)):
+            raise PredictorError(
+                f"columns {', '.join(names)} are expected, got an array of shape {values.shape}"
+            )
+        observations = pd.DataFrame(values, columns=list(names[: values.shape[1]]))
+    if len(observations) != len(seconds):
+        raise PredictorError(f"{len(observations)} rows of runs and {len(seconds)} runtimes")
+    return observations.assign(runtime=seconds)
+
+
+def asked_of(
+    nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike], names: Iterable[str] = ()
+) -> tuple[ArrayLike, dict[str, ArrayLike]]:
+    """Return counts and inputs; a table's column nprocs, and its columns of these names.
+
+    Raises
+    ------
+    PredictorError
+        If a table has no column nprocs.
+    """
+    if not isinstance(nprocs, pd.DataFrame):
+        return nprocs, dict(inputs)
+    if "nprocs" not in nprocs:
+        raise PredictorError(f"no column nprocs; the columns are {', '.join(map(str, nprocs))}")
+    found = {name: nprocs[name].to_numpy() for name in names if name in nprocs}
+    return nprocs["nprocs"].to_numpy(), {**found, **inputs}
 
 
 @dataclass(frozen=True)
@@ -182,6 +317,8 @@ class RuntimePredictor(Protocol):
     ----------
     learns : bool
         Whether it wants to be told of finished runs.
+    has_curves : bool, optional
+        False for one that never says anything, so that nobody need ask it.
     """
 
     learns: bool

@@ -101,6 +101,20 @@ def far_remarks(curve: ObservedCurve, targets: FloatArray) -> list[Remark]:
     return found
 
 
+SINGLE = "one processor count shows no scaling: how it goes on is assumed"
+
+
+def single_remarks(counts: FloatArray, targets: FloatArray) -> list[Remark]:
+    """Refuse to trust any count but the one measured, where it is the only one."""
+    if len(counts) > 1:
+        return []
+    only = float(counts[0])
+    return [
+        Remark("unusable", "single_observation", SINGLE, round(2.0 * only), target)
+        for target in np.unique(targets[targets != only]).tolist()
+    ]
+
+
 def measure_between(end: float, target: float) -> int:
     """Return the count to measure on the way to a far target: the geometric middle."""
     return int(max(round(float(np.sqrt(end * target))), 1))

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sim.console import fitting_table, left_out
 from sim.errors import SimError
 from sim.report.gathering import FIXED, distinct, gather
 from sim.results.durable import SUMMARY
@@ -60,8 +61,10 @@ def _names(finished: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     return [*keys, "role"] if (finished["role"] != "run").any() else list(keys)
 
 
-def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
-    """Return the finished rows with what tells them apart and the main figures.
+def comparison_table(
+    table: pd.DataFrame, keys: Sequence[str], width: int
+) -> tuple[Table, list[str]]:
+    """Return the finished rows, what tells them apart and main figures; and what did not fit.
 
     A baseline that several runs share, such as runs with other predictors, is shown once.
     """
@@ -76,24 +79,22 @@ def comparison_table(table: pd.DataFrame, keys: Sequence[str]) -> Table:
     both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
     again = both.duplicated() & (labels["role"] != "run")
     labels, numbers = labels[~again], numbers[~again]
-    printed = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
-    for name in names:
-        printed.add_column(escape(name), overflow="fold")
     columns = []
     for row in shown:
-        printed.add_column(row.label, justify="right")
         values = [None if pd.isna(value) else value for value in numbers[row.key]]
         columns.append(texts(values, row.kind))
+    rows = []
     for position, (_, line) in enumerate(labels.iterrows()):
         left = [_cell(line[name]) for name in names]
         if names[0] == "run" and line["role"] != "run":
             left[0] += f" {line['role']}"
-        printed.add_row(*left, *(column[position] for column in columns))
-    return printed
+        rows.append([*left, *(column[position] for column in columns)])
+    head = [*names, *(row.label for row in shown)]
+    return fitting_table(head, rows, width, len(names))
 
 
 def _cell(value: object) -> str:
-    return "–" if pd.isna(value) else escape(str(value))  # type: ignore[call-overload]
+    return "–" if pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
 def print_comparison(
@@ -109,8 +110,9 @@ def print_comparison(
     said : sequence of str
         Sentences below the table: names that all runs share, what predictors were given.
     """
-    console.print(comparison_table(table, keys))
-    for sentence in said:
+    printed, missing = comparison_table(table, keys, console.width)
+    console.print(printed)
+    for sentence in [*([left_out(missing)] if missing else []), *said]:
         console.print(sentence, style="dim", markup=False, highlight=False)
     for _, row in table[table["status"] != "finished"].iterrows():
         console.print(
@@ -119,21 +121,21 @@ def print_comparison(
 
 
 def print_answers(console: Console, found: "Answers") -> None:
-    """Print what the comparison answers, and how sure that is."""
-    from sim.report.answer_tables import SHOWN, verdict
+    """Print the tables of what the comparison answers, but for those of single jobs."""
+    from sim.report.answer_tables import ON_PAGE, SHOWN
 
     for title, table in found.tables().items():
-        printed = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-        for column in table.columns:
-            printed.add_column(escape(column), overflow="fold")
-        for row in table.iloc[:SHOWN].itertuples(index=False):
-            printed.add_row(*map(escape, row))
+        if title in ON_PAGE:
+            continue
+        rows = [[str(value) for value in row] for row in table.iloc[:SHOWN].to_numpy().tolist()]
+        words = list(table.columns).index("pairs") if "pairs" in table.columns else 1
+        printed, missing = fitting_table(list(table.columns), rows, console.width, words, title)
         console.print()
         console.print(printed)
         if len(table) > SHOWN:
             console.print(f"… and {len(table) - SHOWN} more on the page", style="dim")
-    for sentence in verdict(found.differences):
-        console.print(sentence, markup=False, highlight=False)
+        if missing:
+            console.print(left_out(missing), style="dim", markup=False, highlight=False)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -178,6 +180,9 @@ def main(given: Sequence[str] | None = None) -> int:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
     console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
+    for sentence in report.verdict.sentences:
+        console.print(sentence, markup=False, highlight=False)
+    console.print()
     print_comparison(console, table, keys, report.said)
     print_answers(console, report.answers)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)

@@ -111,18 +111,21 @@ class Adept(AnchoredEstimator):
         allowed: Iterable[int] | str | None = None,
         metric: Metric = "doubling",
     ) -> None:
-        if not q > 1.0:
-            raise PredictorError(f"q must be above 1, got {q!r}")
-        _check_choice("search", search, ("exact", "grid"))
-        _check_choice("scale", scale, ("free", "unit", "serial"))
-        _check_choice("metric", metric, ("doubling", "paper"))
-        if isinstance(floor, str):
-            _check_choice("floor", floor, ("auto",))
-        elif not 0.0 <= floor < 1.0:
-            raise PredictorError(f"floor must be 'auto' or in [0, 1), got {floor!r}")
         self.q, self.search, self.scale, self.metric = q, search, scale, metric
         self.floor, self.allowed = floor, allowed
-        self._feasible = Feasible(allowed)
+
+    def check_parameters(self) -> None:
+        """Refuse constructor arguments out of range; see `Estimator`."""
+        if not self.q > 1.0:
+            raise PredictorError(f"q must be above 1, got {self.q!r}")
+        _check_choice("search", self.search, ("exact", "grid"))
+        _check_choice("scale", self.scale, ("free", "unit", "serial"))
+        _check_choice("metric", self.metric, ("doubling", "paper"))
+        if isinstance(self.floor, str):
+            _check_choice("floor", self.floor, ("auto",))
+        elif not 0.0 <= self.floor < 1.0:
+            raise PredictorError(f"floor must be 'auto' or in [0, 1), got {self.floor!r}")
+        Feasible(self.allowed)
 
     def grades(self, nprocs: ArrayLike) -> list[str]:
         """Return the worst grade of the remarks about each count, empty without any.
@@ -227,7 +230,7 @@ class Adept(AnchoredEstimator):
     def _learn(self, curve: ObservedCurve) -> None:
         if self.scale == "serial" and curve.nprocs[0] != 1.0:
             raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
-        layout = read_layout(curve, self._feasible, self.metric)
+        layout = read_layout(curve, Feasible(self.allowed), self.metric)
         floor = None if isinstance(self.floor, str) else self.floor
         options = FitOptions(self.q, self.search, self.scale, floor)
         self._phases = tuple(_phases(curve, layout, options))

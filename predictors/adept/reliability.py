@@ -13,6 +13,7 @@ from predictors.observations import ObservedCurve
 from predictors.remarks import (
     GRADES,
     INFEASIBLE,
+    SINGLE,
     are_far,
     data_remarks,
     far_remarks,
@@ -116,7 +117,7 @@ def open_remarks(
         code, measure = "runner_up", advice
         if len(phase.curve.nprocs) == 1:
             code = "single_observation"
-            text = "one processor count shows no scaling; ideal scaling is assumed"
+            text = SINGLE
         elif linear[place]:
             code, measure = "linear_section", layout.feasible.at_least(_bend(answers, place))
             text = (

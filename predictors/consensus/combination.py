@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, Remark, run_table
 from predictors.consensus.members import LINE, Members, fit_members
 from predictors.consensus.weighting import (
     ConsensusRule,
@@ -18,7 +18,7 @@ from predictors.consensus.weighting import (
 )
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
-from predictors.regression.inputs import InputEstimator, checked_names, target_rows
+from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
@@ -26,6 +26,7 @@ from predictors.remarks import (
     far_remarks,
     few_remark,
     measure_between,
+    single_remarks,
 )
 
 RULE = ConsensusRule(
@@ -127,7 +128,7 @@ class Consensus(InputEstimator):
     application : hashable
         Whose errors in the memory count as this application's.
     rule, ranges : ConsensusRule, RangeModel, optional
-        Other constants than the ones calibrated on measured curves.
+        Other constants than `RULE` and `RANGES`, which are calibrated on measured curves.
 
     Attributes
     ----------
@@ -144,7 +145,6 @@ class Consensus(InputEstimator):
     True
     """
 
-    inputs: tuple[str, ...]
     members_: Members
 
     def __init__(
@@ -152,25 +152,29 @@ class Consensus(InputEstimator):
         inputs: Sequence[str] = OPTIONAL_INPUT,
         memory: ErrorMemory | None = None,
         application: Hashable = None,
-        rule: ConsensusRule = RULE,
-        ranges: RangeModel = RANGES,
+        rule: ConsensusRule | None = None,
+        ranges: RangeModel | None = None,
     ) -> None:
-        self.inputs = checked_names(inputs)
+        self.inputs = inputs
         self.memory, self.application = memory, application
         self.rule, self.ranges = rule, ranges
 
-    def fit(self, observations: pd.DataFrame) -> Self:
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit every method to a table with columns ``nprocs``, ``runtime`` and inputs.
+
+        With `runtime`, observations are counts, or rows of counts and inputs.
 
         Raises
         ------
         PredictorError
             If a needed column is missing, or a value is not finite and positive.
         """
-        runs = runs_from_frame(observations, self.inputs)
+        self.check_parameters()
+        table = run_table(self, observations, runtime)
+        runs = runs_from_frame(table, tuple(self.inputs))
         names = tuple(n for n in self.inputs if n in runs.inputs or n in runs.constants)
-        columns = [observations[name].to_numpy(dtype=np.float64) for name in names]
-        counts = observations["nprocs"].to_numpy(dtype=np.float64)
+        columns = [table[name].to_numpy(dtype=np.float64) for name in names]
+        counts = table["nprocs"].to_numpy(dtype=np.float64)
         self.members_ = fit_members(names, counts, runs.runtime, columns)
         return self
 
@@ -188,7 +192,7 @@ class Consensus(InputEstimator):
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
         middle, scale = self._consensus(log_q, log_inputs)
-        low, high = self.ranges.ends(level)
+        low, high = (self.ranges or RANGES).ends(level)
         return _seconds(middle + low * scale), _seconds(middle + high * scale)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
@@ -211,7 +215,7 @@ class Consensus(InputEstimator):
         return {name: float(np.log(row[0] / runtime)) for name, row in predicted.items()}
 
     def _rows(
-        self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
+        self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
         runs = self._fitted().runs
         return target_rows(runs.inputs, runs.constants, nprocs, inputs)
@@ -235,10 +239,14 @@ class Consensus(InputEstimator):
         """
         factors = self._factors()
         names = list(self.members_.methods)
-        own = np.array([self.rule.weights[name] * factors.get(name, 1.0) for name in names])
+        own = np.array(
+            [(self.rule or RULE).weights[name] * factors.get(name, 1.0) for name in names]
+        )
         weights = np.repeat(own[:, None], log_q.size, axis=1)
         grades = self.members_.adept_grades(log_q)
-        weights[names.index("adept")] *= [self.rule.grades.get(grade, 1.0) for grade in grades]
+        weights[names.index("adept")] *= [
+            (self.rule or RULE).grades.get(grade, 1.0) for grade in grades
+        ]
         return weights
 
     def _consensus(
@@ -253,7 +261,7 @@ class Consensus(InputEstimator):
         )
         voices, at_end = both[:, : log_q.size], both[:, log_q.size :]
         weights = self._weights(log_q)
-        between = np.full((1, log_q.size), self.rule.weights[BETWEEN])
+        between = np.full((1, log_q.size), (self.rule or RULE).weights[BETWEEN])
         middle = weighted_median(
             np.vstack([at_end, members.between(end, log_inputs)]), np.vstack([weights, between])
         )
@@ -262,7 +270,7 @@ class Consensus(InputEstimator):
         if out.any():
             names = list(members.methods)
             middle[out] += damped_growth(
-                self.rule,
+                self.rule or RULE,
                 voices[:, out] - middle[out],
                 distance[out],
                 weights[:, out],
@@ -271,10 +279,10 @@ class Consensus(InputEstimator):
                 min(self._factors().get(LINE, 1.0), 1.0),
             )
         apart = (weights * np.abs(voices - middle)).sum(axis=0) / weights.sum(axis=0)
-        scale = self.ranges.scale(counts.size, np.abs(distance), apart)
+        scale = (self.ranges or RANGES).scale(counts.size, np.abs(distance), apart)
         return middle, np.hypot(scale, members.scaling.scatter)
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         members, targets = self.members_, counts_of(log_q)
@@ -282,7 +290,7 @@ class Consensus(InputEstimator):
         name, end = "a consensus of all its methods", self.declines_after_
         remarks += few_remark(members.curve, 3, name, end)
         measured = members.curve if members.evidence is None else members.evidence.curve
-        remarks += far_remarks(measured, targets)
+        remarks += single_remarks(measured.nprocs, targets) + far_remarks(measured, targets)
         remarks += constant_remarks(members.runs.constants, inputs)
         if not members.scaling.learned:
             text = (
@@ -299,7 +307,7 @@ class Consensus(InputEstimator):
     def _range_remarks(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
         """Warn of targets whose 80 % range is wide, with where to measure."""
         _, scale = self._consensus(log_q, log_inputs)
-        low, high = self.ranges.ends(0.8)
+        low, high = (self.ranges or RANGES).ends(0.8)
         factors = np.exp(np.minimum(0.5 * (high - low) * scale, 300.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []

@@ -103,43 +103,58 @@ class Members:
         return known + self.scaling.shift(log_inputs)
 
 
-def _on_curve(model: Amdahl | UniversalScalability | Adept, scaling: InputScaling) -> LogSeconds:
-    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class OnCurve:
+    """A model of counts alone, brought to the inputs asked about."""
+
+    model: Amdahl | UniversalScalability | Adept
+    scaling: InputScaling
+
+    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds."""
         known, place = np.unique(log_q, return_inverse=True)
-        seconds: FloatArray = np.log(model.predict_model(counts_of(known)))[place]
-        return seconds + scaling.shift(log_inputs)
-
-    return log_seconds
+        seconds: FloatArray = np.log(self.model.predict_model(counts_of(known)))[place]
+        return seconds + self.scaling.shift(log_inputs)
 
 
-def _regression(model: LogLogModel) -> LogSeconds:
-    return lambda log_q, log_inputs: np.log(model.seconds(log_q, log_inputs))
+@dataclass(frozen=True)
+class OnRuns:
+    """A regression, which knows the inputs."""
+
+    model: LogLogModel
+
+    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds."""
+        return np.log(self.model.seconds(log_q, log_inputs))
 
 
-def _focused(runs: TrainingRuns, complete: LogLogModel) -> LogSeconds:
-    """Return focal predictions: T0 is what the complete fit says at each target."""
-    fits: dict[int, LogLogModel | None] = {}
+class InFocus:
+    """Focal predictions: T0 is what the complete fit says at each target."""
 
-    def fitted(step: int) -> LogLogModel | None:
-        if step not in fits:
-            try:
-                model = FocusedRegression(runs.inputs, focal_time=2.0 ** (step * FOCAL_STEP))
-                found = model.fit_runs(runs).model_
-                fits[step] = found if found.inputs == runs.inputs else None
-            except PredictorError:
-                fits[step] = None
-        return fits[step]
+    def __init__(self, runs: TrainingRuns, complete: LogLogModel) -> None:
+        self._runs, self._complete = runs, complete
+        self._fits: dict[int, LogLogModel | None] = {}
 
-    def log_seconds(log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        seconds = np.log(complete.seconds(log_q, log_inputs))
+    def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
+        """Return ln seconds."""
+        seconds = np.log(self._complete.seconds(log_q, log_inputs))
         steps = np.rint(seconds / np.log(2.0) / FOCAL_STEP).astype(int)
         for step in set(steps.tolist()):
-            model, rows = fitted(step), steps == step
+            model, rows = self._fitted(step), steps == step
             if model is not None:
                 seconds[rows] = np.log(model.seconds(log_q[rows], log_inputs[rows]))
         return seconds
 
-    return log_seconds
+    def _fitted(self, step: int) -> LogLogModel | None:
+        if step not in self._fits:
+            inputs = self._runs.inputs
+            try:
+                model = FocusedRegression(inputs, focal_time=2.0 ** (step * FOCAL_STEP))
+                found = model.fit_runs(self._runs).model_
+                self._fits[step] = found if found.inputs == inputs else None
+            except PredictorError:
+                self._fits[step] = None
+        return self._fits[step]
 
 
 def _complete(runs: TrainingRuns, form: str) -> LogLogModel | None:
@@ -193,14 +208,14 @@ def _assemble(
     """Fit the curve's methods to the curve and the regressions to the runs."""
     adept = Adept().fit_arrays(curve.nprocs, curve.runtime)
     methods: dict[str, LogSeconds] = {
-        "adept": _on_curve(adept, scaling),
-        "amdahl": _on_curve(Amdahl().fit_arrays(curve.nprocs, curve.runtime), scaling),
-        "usl": _on_curve(UniversalScalability().fit_arrays(curve.nprocs, curve.runtime), scaling),
+        "adept": OnCurve(adept, scaling),
+        "amdahl": OnCurve(Amdahl().fit_arrays(curve.nprocs, curve.runtime), scaling),
+        "usl": OnCurve(UniversalScalability().fit_arrays(curve.nprocs, curve.runtime), scaling),
     }
     for form in (LINE, "quadratic"):
         complete = _complete(regressed, form)
         if complete is not None:
-            methods[form] = _regression(complete)
+            methods[form] = OnRuns(complete)
             if form == LINE and runs.inputs:
-                methods["focused"] = _focused(runs, complete)
+                methods["focused"] = InFocus(runs, complete)
     return Members(methods, curve, runs, scaling, adept, evidence)

@@ -1,13 +1,14 @@
 """What every estimator of runtime over processor counts alone does alike."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, FloatArray, Remark
+from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError
 from predictors.observations import (
@@ -24,10 +25,11 @@ from predictors.remarks import (
     few_remark,
     misfit_remark,
     refuse_unusable,
+    single_remarks,
 )
 
 
-class CurveEstimator(ABC):
+class CurveEstimator(Estimator, ABC):
     """Fit to runs and answer for counts; subclasses bring the model.
 
     A subclass has `_learn`, which sets `curve_`, `_fitted` and `_residuals` among others,
@@ -47,12 +49,22 @@ class CurveEstimator(ABC):
     _needs: ClassVar[tuple[int, str]]
     """How many counts the model needs, and what it is called."""
 
-    def fit(self, observations: pd.DataFrame) -> Self:
-        """Fit to columns ``nprocs`` and ``runtime``; see `observed_frame` for errors."""
-        return self.fit_observed(observed_frame(observations))
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
+        """Fit to runs.
+
+        Parameters
+        ----------
+        observations : pandas.DataFrame or array_like
+            A row a run, columns ``nprocs`` and ``runtime``; or, with `runtime`, counts.
+        runtime : array_like, optional
+            Seconds. See `observed_frame` for errors.
+        """
+        self.check_parameters()
+        return self.fit_observed(observed_frame(run_table(self, observations, runtime)))
 
     def fit_arrays(self, nprocs: ArrayLike, runtime: ArrayLike) -> Self:
         """Fit to arrays, without the cost of a frame; see `observed_curve` for errors."""
+        self.check_parameters()
         return self.fit_observed(observed_curve(nprocs, runtime))
 
     def fit_observed(self, curve: ObservedCurve) -> Self:
@@ -61,9 +73,9 @@ class CurveEstimator(ABC):
         return self
 
     def predict(
-        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+        self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
     ) -> FloatArray:
-        """Return runtimes in seconds, shape of `nprocs`.
+        """Return runtimes in seconds, shape of `nprocs`; a row a value for a table.
 
         Raises
         ------
@@ -136,12 +148,16 @@ class CurveEstimator(ABC):
             *data_remarks(self.curve_),
             *few_remark(self._fitted, *self._needs, end),
             *misfit_remark(ordinary, self._residuals[: len(ordinary.nprocs)]),
+            *single_remarks(self.curve_.nprocs, targets),
             *far_remarks(self.curve_, targets),
         ]
 
-    def _targets(self, nprocs: ArrayLike, inputs: dict[str, ArrayLike] | None = None) -> FloatArray:
+    def _targets(
+        self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike] | None = None
+    ) -> FloatArray:
         if inputs:
             refuse_inputs(type(self).__name__, inputs)
+        nprocs = asked_of(nprocs, {})[0]
         if not hasattr(self, "curve_"):
             raise NotFittedError(f"{type(self).__name__} was asked before fit")
         return checked_targets(nprocs)

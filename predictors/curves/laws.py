@@ -163,11 +163,14 @@ class LevenbergMarquardt(CurveEstimator):
     def __init__(
         self, start: tuple[float, float] = (50.0, 0.5), scale: Literal["free", "unit"] = "free"
     ) -> None:
-        check_parameters(*start)
-        if scale not in ("free", "unit"):
-            raise PredictorError(f"scale must be 'free' or 'unit', got {scale!r}")
         self.start = start
         self.scale = scale
+
+    def check_parameters(self) -> None:
+        """Refuse a start or scale that is none; see `Estimator`."""
+        check_parameters(*self.start)
+        if self.scale not in ("free", "unit"):
+            raise PredictorError(f"scale must be 'free' or 'unit', got {self.scale!r}")
 
     def _learn(self, curve: ObservedCurve) -> None:
         from scipy.optimize import least_squares
@@ -180,8 +183,10 @@ class LevenbergMarquardt(CurveEstimator):
             times = normalised_time(curve.nprocs, *_instance(parameters)[:2])
             return np.asarray(times * _instance(parameters)[2] / curve.runtime - 1.0, float)
 
-        enough = len(curve.nprocs) >= len(start)
-        if enough:
+        if len(curve.nprocs) == 1:
+            start[:2] = _IDEAL * curve.nprocs[0], 0.0
+            start[2:] = np.log(curve.runtime[0] / normalised_time(curve.nprocs[0], *start[:2]))
+        elif len(curve.nprocs) >= len(start):
             start = least_squares(residuals, start, method="lm", max_nfev=1000).x
         self.curve_ = self._fitted = curve
         self.A_, self.sigma_, self.scale_ = _instance(start)
@@ -194,6 +199,10 @@ class LevenbergMarquardt(CurveEstimator):
         """Return a range from the scatter of the residuals alone."""
         error, degrees = pooled_error(self._residuals, 3 if self.scale == "free" else 2)
         return spread_range(self._model_seconds(targets), error, degrees, level)
+
+
+_IDEAL = 1e6
+"""Average parallelism, in times the only count measured, that is ideal scaling."""
 
 
 def _instance(parameters: FloatArray) -> tuple[float, float, float]:

@@ -9,10 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from predictors.base import Remark
+from predictors.base import Estimator, Remark, run_table
 from predictors.cycles.messages import Exchange
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import numbers
+from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -149,7 +150,7 @@ def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["shared", "cells", "runtime"], kind="stable")
 
 
-class OfflineCyclePredictor:
+class OfflineCyclePredictor(Estimator):
     """Seconds of a cycle from its cells, by a benchmarked curve of seconds per cell.
 
     Seconds per cell follow continuous pieces in ln(cells), or in cells, with
@@ -209,8 +210,17 @@ class OfflineCyclePredictor:
         communication: Exchange | None = None,
         processors_per_node: int = 1,
     ) -> None:
-        if form not in ("logarithmic", "linear"):
-            raise PredictorError(f"form must be logarithmic or linear, got {form!r}")
+        self.form = form
+        self.knots = knots
+        self.breakpoints = breakpoints
+        self.communication = communication
+        self.processors_per_node = processors_per_node
+
+    def check_parameters(self) -> None:
+        """Refuse arguments out of range; see `Estimator`."""
+        knots = self.knots
+        if self.form not in ("logarithmic", "linear"):
+            raise PredictorError(f"form must be logarithmic or linear, got {self.form!r}")
         if isinstance(knots, str) and knots not in ("auto", "points"):
             raise PredictorError(f"knots must be auto, points or numbers of cells, got {knots!r}")
         if not isinstance(knots, str):
@@ -218,17 +228,13 @@ class OfflineCyclePredictor:
             rising = given.size > 1 and given[0] > 0 and bool((np.diff(given) > 0).all())
             if not rising or not np.isfinite(given).all():
                 raise PredictorError(f"knots must be 2 or more rising cells, got {list(knots)}")
-        if not 0 <= breakpoints <= 3:
-            raise PredictorError(f"breakpoints must be 0 to 3, got {breakpoints}")
-        if processors_per_node < 1:
-            raise PredictorError(f"processors_per_node must be >= 1, got {processors_per_node}")
-        self.form = form
-        self.knots = knots
-        self.breakpoints = breakpoints
-        self.communication = communication
-        self.processors_per_node = processors_per_node
+        if not 0 <= self.breakpoints <= 3:
+            raise PredictorError(f"breakpoints must be 0 to 3, got {self.breakpoints}")
+        if self.processors_per_node < 1:
+            wrong = self.processors_per_node
+            raise PredictorError(f"processors_per_node must be >= 1, got {wrong}")
 
-    def fit(self, observations: pd.DataFrame) -> Self:
+    def fit(self, observations: pd.DataFrame, runtime: ArrayLike | None = None) -> Self:
         """Learn from benchmark cycles, a row each.
 
         Parameters
@@ -236,6 +242,7 @@ class OfflineCyclePredictor:
         observations : pandas.DataFrame
             ``cells`` per processor, ``runtime`` of the cycle in seconds without
             communication, and ``processes_per_node`` (1 where not given).
+            With `runtime` beside it, without that column.
 
         Raises
         ------
@@ -243,7 +250,8 @@ class OfflineCyclePredictor:
             If a column is missing, a value is not positive and finite, or the
             points leave the curve undetermined.
         """
-        table = _benchmark(observations)
+        self.check_parameters()
+        table = _benchmark(run_table(self, observations, runtime))
         knots: dict[float, FloatArray] = {}
         values: dict[float, FloatArray] = {}
         residuals = []
@@ -337,11 +345,9 @@ class OfflineCyclePredictor:
             If a value is not positive.
         """
         count = np.asarray(nprocs, dtype=float)
-        wrong = ~((count >= 1) & np.isfinite(count))
-        if wrong.any():
-            raise PredictorError(
-                f"nprocs must be at least 1 and finite, got {count[wrong].item(0)}"
-            )
+        wrong = count[~((count >= 1) & np.isfinite(count))]
+        if wrong.size:
+            raise PredictorError(f"nprocs must be at least 1 and finite, got {wrong.item(0)}")
         size = np.asarray(cells, dtype=float)
         shared = np.minimum(count, self.processors_per_node)
         seconds = size * self.seconds_per_cell(size, shared)
@@ -361,8 +367,7 @@ class OfflineCyclePredictor:
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         middle = self.predict(nprocs, cells=cells)
         factor = np.exp(ndtri(0.5 + level / 2.0) * self.spread_)
         return middle / factor, middle * factor

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from predictors.base import Remark
+from predictors.base import Estimator, Remark
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
+from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
     return size.ravel(), time.ravel()
 
 
-class OnlineCyclePredictor:
+class OnlineCyclePredictor(Estimator):
     """Time per cell over a window of past cycles, times the cells of the next.
 
     The time per cell is the sum of measured times over the sum of cells in the
@@ -71,29 +72,36 @@ class OnlineCyclePredictor:
     [3.3, 6.6]
     """
 
+    cycles_: int = 0
+    _cells: FloatArray = np.empty(0)
+    _seconds: FloatArray = np.empty(0)
+    _before: tuple[float, float] = (0.0, 0.0)
+    _errors: FloatArray = np.empty(0)
+
     def __init__(
         self,
         window: int | None = None,
         fallback: OfflineCyclePredictor | None = None,
         nprocs: int = 1,
     ) -> None:
+        self.window = window
+        self.fallback = fallback
+        self.nprocs = nprocs
+
+    def check_parameters(self) -> None:
+        """Refuse a window or count that is none; see `Estimator`."""
+        window = self.window
         if window is not None and (not isinstance(window, Integral) or window < 1):
             raise PredictorError(
                 f"window must be at least 1 cycle, whole, or None for all, got {window}"
             )
-        if nprocs < 1:
-            raise PredictorError(f"nprocs must be at least 1, got {nprocs}")
-        self.window = window
-        self.fallback = fallback
-        self.nprocs = nprocs
-        self.reset()
+        if self.nprocs < 1:
+            raise PredictorError(f"nprocs must be at least 1, got {self.nprocs}")
 
     def reset(self) -> None:
         """Forget all cycles."""
-        self.cycles_ = 0
-        self._cells = self._seconds = np.empty(0)
-        self._before = (0.0, 0.0)
-        self._errors = np.empty(0)
+        for name in ("cycles_", "_cells", "_seconds", "_before", "_errors"):
+            self.__dict__.pop(name, None)
 
     def update(self, cells: ArrayLike, seconds: ArrayLike) -> Self:
         """Take in finished cycles, one or many, in their order.
@@ -125,6 +133,8 @@ class OnlineCyclePredictor:
         numpy.ndarray of float, shape (k,), seconds
             NaN for a first cycle without a fallback.
         """
+        if not self.cycles_:
+            self.check_parameters()
         size, time = _rows(cells, seconds)
         known = self._cells.size
         all_cells = np.concatenate((self._cells, size))
@@ -222,8 +232,7 @@ class OnlineCyclePredictor:
         PredictorError
             If `level` is not between 0 and 1, or as `predict`.
         """
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        check_level(level)
         if self._errors.size < 2:
             raise NotFittedError("a range needs at least 3 cycles")
         middle = self.predict(cells=cells)

@@ -156,6 +156,7 @@ class RemainingTime:
         self.offline = offline
         self.nprocs = nprocs
         self.online = OnlineCyclePredictor(window, fallback=offline, nprocs=nprocs)
+        self.online.check_parameters()
         self.trend = CellTrend()
         self._shape = np.nan
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import (
     BoolArray,
+    Estimator,
     Explanation,
     FloatArray,
     IntArray,
@@ -280,6 +281,8 @@ class CurvePerApplication(PerApplication[History]):
             raise PredictorError(f"tolerance must be at least 0, got {tolerance}")
         if not scatter > 0:
             raise PredictorError(f"scatter must be above 0, got {scatter}")
+        if isinstance(model, Estimator):
+            model.check_parameters()
         self.model = model
         self.min_counts = min_counts
         self.tolerance = tolerance

@@ -260,6 +260,8 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
             for application, own in checked_applications(applications).items()
         }
         self._unsized = RationalPolynomial(0, 0, 0, **options)
+        for model in (self._known, *self._own.values()):
+            model.check_parameters()
         self.min_counts = min_counts
         self.keep = keep
         self.refit = refit

@@ -390,6 +390,7 @@ class RegressionPerApplication(PerApplication[SizedHistory]):
         super().__init__(method, calibration, charge)
         if not growth >= 0:
             raise PredictorError(f"growth must be at least 0, got {growth}")
+        model.check_parameters()
         self.model = model
         self.growth = growth
 

@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 from math import log2
-from typing import Self, cast
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, Remark, run_table
 from predictors.regression.inputs import checked_choice
-from predictors.regression.model_choice import Choice, Form, Split, choose_model
+from predictors.regression.model_choice import (
+    Choice,
+    Form,
+    Split,
+    choose_model,
+    ideal_model,
+    is_single,
+)
 from predictors.regression.predictor import LogLogPredictor
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
@@ -69,11 +76,18 @@ class LogLogRegression(LogLogPredictor):
         split: Split = "auto",
     ) -> None:
         super().__init__(inputs)
-        self.form = cast(Form, checked_choice("form", form, ("auto", "linear", "quadratic")))
-        self.split = cast(Split, checked_choice("split", split, ("auto", "total", "separate")))
+        self.form, self.split = form, split
 
-    def fit(self, observations: pd.DataFrame) -> Self:
+    def check_parameters(self) -> None:
+        """Refuse arguments that are no choice; see `Estimator`."""
+        super().check_parameters()
+        checked_choice("form", self.form, ("auto", "linear", "quadratic"))
+        checked_choice("split", self.split, ("auto", "total", "separate"))
+
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
+
+        With `runtime`, observations are counts, or rows of counts and inputs.
 
         Raises
         ------
@@ -81,7 +95,9 @@ class LogLogRegression(LogLogPredictor):
             If columns are missing, values have no logarithm, inputs are collinear, or
             there are too few counts or rows.
         """
-        return self.fit_runs(runs_from_frame(observations, self.inputs))
+        self.check_parameters()
+        table = run_table(self, observations, runtime)
+        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
 
     def fit_arrays(
         self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
@@ -94,12 +110,19 @@ class LogLogRegression(LogLogPredictor):
         inputs : sequence of array_like, each of shape (rows,)
             One for each name in ``inputs``, or none.
         """
+        self.check_parameters()
         names = self.inputs if len(inputs) else ()
-        return self.fit_runs(runs_from_arrays(names, nprocs, runtime, inputs))
+        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
         self._set(choose_model(runs, self.form, self.split), runs)
+        return self
+
+    def _fit_given(self, runs: TrainingRuns) -> Self:
+        if not is_single(runs):
+            return self.fit_runs(runs)
+        self._set(ideal_model(runs), runs)
         return self
 
     def _set(self, choice: Choice, runs: TrainingRuns) -> None:

@@ -1,13 +1,13 @@
 """Focused regression and time-constrained scaling (Garren 2010)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self, cast
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, Remark, run_table
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import (
     LeastSquares,
@@ -26,6 +26,8 @@ from predictors.regression.loglog import LogLogModel, PartName, design_matrix
 from predictors.regression.model_choice import (
     Choice,
     check_determined,
+    ideal_model,
+    is_single,
     name_collinear,
     note_on_parts,
     refusal,
@@ -165,22 +167,31 @@ class FocusedRegression(LogLogPredictor):
         band: float = 1.0,
     ) -> None:
         super().__init__(inputs)
-        if focal_time is not None and not 0.0 < focal_time < np.inf:
-            raise PredictorError(f"focal_time must be positive seconds or None, got {focal_time}")
-        if not 0.0 < tolerance < np.inf:
-            raise PredictorError(f"tolerance must be positive (log2 units), got {tolerance}")
-        if not band >= 0.0:
-            raise PredictorError(f"band must not be negative (log2 units), got {band}")
-        for name, value in (condition or {}).items():
+        self.focal_time, self.tolerance = focal_time, tolerance
+        self.influence, self.focus = influence, focus
+        self.condition, self.band = condition, band
+
+    def check_parameters(self) -> None:
+        """Refuse arguments out of range; see `Estimator`."""
+        super().check_parameters()
+        if self.focal_time is not None and not 0.0 < self.focal_time < np.inf:
+            raise PredictorError(
+                f"focal_time must be positive seconds or None, got {self.focal_time}"
+            )
+        if not 0.0 < self.tolerance < np.inf:
+            raise PredictorError(f"tolerance must be positive (log2 units), got {self.tolerance}")
+        if not self.band >= 0.0:
+            raise PredictorError(f"band must not be negative (log2 units), got {self.band}")
+        for name, value in (self.condition or {}).items():
             if not 0.0 < value < np.inf:
                 raise PredictorError(f"condition {name}={value}: the value must be positive")
-        self.focal_time, self.tolerance = focal_time, tolerance
-        self.influence = cast(Influence, checked_choice("influence", influence, ("flag", "drop")))
-        self.focus = cast(Focus, checked_choice("focus", focus, ("region", "weights")))
-        self.condition, self.band = dict(condition or {}), band
+        checked_choice("influence", self.influence, ("flag", "drop"))
+        checked_choice("focus", self.focus, ("region", "weights"))
 
-    def fit(self, observations: pd.DataFrame) -> Self:
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to a table with columns ``nprocs``, ``runtime``, inputs and conditions.
+
+        With `runtime`, observations are counts, or rows of counts and inputs.
 
         Raises
         ------
@@ -188,18 +199,21 @@ class FocusedRegression(LogLogPredictor):
             If columns are missing, no run meets the condition, values have no
             logarithm, inputs are collinear, or there are too few counts or rows.
         """
+        self.check_parameters()
+        table = run_table(self, observations, runtime)
         if self.condition:
-            observations = observations[self._meets(observations)]
-            if observations.empty:
+            table = table[self._meets(table)]
+            if table.empty:
                 raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
-        return self.fit_runs(runs_from_frame(observations, self.inputs))
+        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
 
     def fit_arrays(
         self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
     ) -> Self:
         """Fit to arrays: the fast entry, without a table or condition."""
+        self.check_parameters()
         names = self.inputs if len(inputs) else ()
-        return self.fit_runs(runs_from_arrays(names, nprocs, runtime, inputs))
+        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
@@ -214,6 +228,15 @@ class FocusedRegression(LogLogPredictor):
             weights = None if weights is None else weights[keep]
         self.choice_ = fit_linear(runs, weights)
         self.runs_, self.region_ = runs, region
+        return self
+
+    def _fit_given(self, runs: TrainingRuns) -> Self:
+        if not is_single(runs):
+            return self.fit_runs(runs)
+        self._given, self.runs_, self.choice_ = runs, runs, ideal_model(runs)
+        self.region_ = FocalRegion(np.ones(runs.rows, dtype=bool), np.inf)
+        self._in_focus, none = (runs, None), np.zeros(runs.rows, dtype=bool)
+        self._influence = none, np.full(runs.rows, np.nan)
         return self
 
     @property
@@ -249,12 +272,13 @@ class FocusedRegression(LogLogPredictor):
         return rows
 
     def _meets(self, observations: pd.DataFrame) -> np.ndarray:
+        condition = self.condition or {}
         columns = {
             name: observations[name].to_numpy(dtype=np.float64)
-            for name in self.condition
+            for name in condition
             if name in observations
         }
-        return within_bands(columns, self.condition, self.band)
+        return within_bands(columns, condition, self.band)
 
     def _region(self, runs: TrainingRuns) -> tuple[FocalRegion, FloatArray | None]:
         """Return the rows in focus and their weights."""
@@ -268,7 +292,7 @@ class FocusedRegression(LogLogPredictor):
         design = design_matrix(runs.log_q, runs.log_inputs, False)
         return focal_region(log_time, design, self.focal_time, self.tolerance), None
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = super().reliability(nprocs, **inputs)

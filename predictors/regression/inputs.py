@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, FloatArray, Remark
+from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import checked_targets
@@ -42,7 +43,7 @@ def checked_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
 def target_rows(
     wanted: tuple[str, ...],
     constants: Mapping[str, float],
-    nprocs: ArrayLike,
+    nprocs: ArrayLike | pd.DataFrame,
     inputs: Mapping[str, ArrayLike],
 ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
     """Return log2 counts, log2 inputs in the order `wanted`, and the shape to answer in.
@@ -53,6 +54,7 @@ def target_rows(
         If an input is missing or unknown, shapes do not match, or a value is not
         finite and positive (a count: at least 1).
     """
+    nprocs, inputs = asked_of(nprocs, inputs, (*wanted, *constants))
     missing = [name for name in wanted if name not in inputs]
     unknown = [name for name in inputs if name not in wanted and name not in constants]
     if missing or unknown:
@@ -79,7 +81,7 @@ def target_rows(
     return logs[0], stacked, values[0].shape
 
 
-class InputEstimator(ABC):
+class InputEstimator(Estimator, ABC):
     """Answer for processor counts and inputs; subclasses fit and bring the model.
 
     Where no input varies, answers keep to what was measured (`predictors.curves.measured`);
@@ -88,10 +90,18 @@ class InputEstimator(ABC):
     A subclass has `_rows`, `_evidence`, `_model_seconds`, `_model_range` and `reliability`.
     """
 
+    inputs: Sequence[str]
+
+    def check_parameters(self) -> None:
+        """Refuse names of inputs that cannot be; see `Estimator`."""
+        checked_names(self.inputs)
+
     def predict(
-        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+        self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
     ) -> FloatArray:
         """Return runtimes in seconds, in the shape of `nprocs` (and inputs, broadcast).
+
+        A table answers by its columns, a row a value.
 
         Raises
         ------
@@ -116,7 +126,7 @@ class InputEstimator(ABC):
         return self._model_seconds(log_q, log_inputs).reshape(shape)
 
     def predict_range(
-        self, nprocs: ArrayLike, level: float = 0.8, **inputs: ArrayLike
+        self, nprocs: ArrayLike | pd.DataFrame, level: float = 0.8, **inputs: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
         """Return the ends of a prediction range that holds `level` of new runs, seconds."""
         check_level(level)
@@ -142,12 +152,12 @@ class InputEstimator(ABC):
         return np.zeros(targets.shape, bool) if evidence is None else evidence.declining(targets)
 
     @abstractmethod
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
 
     @abstractmethod
     def _rows(
-        self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
+        self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
         """Return log2 counts and inputs, a row a target, and the shape to answer in."""
 

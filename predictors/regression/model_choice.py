@@ -8,6 +8,8 @@ where communication matters or grows.
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
 from predictors.least_squares import LeastSquares
@@ -134,6 +136,21 @@ def time_part(
     """Return the fitted time of a triangular factor: linear if it has so many columns."""
     form: Literal["linear", "quadratic"] = "linear" if columns == linear else "quadratic"
     return TimePart(name, LeastSquares(upper, columns, rows), form)
+
+
+def ideal_model(runs: TrainingRuns) -> Choice:
+    """Fit runs of one count and size: beside them stands ideal scaling, as one run more."""
+    table = np.column_stack([np.ones(runs.rows), runs.log_q, np.log2(runs.runtime)])
+    upper = np.zeros((3, 3))
+    upper[: min(3, runs.rows + 1)] = np.linalg.qr(np.vstack([table, [0.0, 1.0, -1.0]]), mode="r")
+    part = time_part("total", upper, runs.rows + 1, 2, 2)
+    known = runs.arrays[0]
+    return Choice(LogLogModel((part,), (), known.T, part.fit.coefficients[None, :]), "total")
+
+
+def is_single(runs: TrainingRuns) -> bool:
+    """Say whether the runs show nothing but one count and one size."""
+    return runs.levels.size == 1 and not runs.inputs
 
 
 def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto") -> Choice:

@@ -11,9 +11,9 @@ from predictors.base import FloatArray, Remark
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.observations import observed_curve
-from predictors.regression.inputs import InputEstimator, checked_names, target_rows
+from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import Choice
+from predictors.regression.model_choice import Choice, is_single
 from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.regression.validation import (
     constant_remarks,
@@ -21,7 +21,7 @@ from predictors.regression.validation import (
     size_remarks,
     superlinear_remarks,
 )
-from predictors.remarks import check_level, refuse_unusable, worst_grade
+from predictors.remarks import check_level, refuse_unusable, single_remarks, worst_grade
 
 
 class LogLogPredictor(InputEstimator):
@@ -35,24 +35,19 @@ class LogLogPredictor(InputEstimator):
         What it was fitted to.
     """
 
-    inputs: tuple[str, ...]
     choice_: Choice
     runs_: TrainingRuns
     _given: TrainingRuns
+    _found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
+    _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
     def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
-        self.inputs = checked_names(inputs)
-        self._found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
-        self._found_evidence: tuple[LogLogModel, Evidence | None] | None = None
+        self.inputs = inputs
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
-
-    def fit(self, observations: pd.DataFrame) -> Self:
-        """Fit to a table of runs; subclasses say how."""
-        raise NotFittedError(f"{type(self).__name__} has no fit of its own")  # pragma: no cover
 
     @property
     def model_(self) -> LogLogModel:
@@ -94,7 +89,7 @@ class LogLogPredictor(InputEstimator):
         return share, 1.0 - share
 
     def _rows(
-        self, nprocs: ArrayLike, inputs: Mapping[str, ArrayLike]
+        self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
         return target_rows(self.model_.inputs, self.runs_.constants, nprocs, inputs)
 
@@ -118,7 +113,8 @@ class LogLogPredictor(InputEstimator):
     def _superlinear(self) -> list[Remark]:
         """Return the remarks on superlinear speedup, found once a fit."""
         if self._found_superlinear is None or self._found_superlinear[0] is not self.runs_:
-            self._found_superlinear = self.runs_, superlinear_remarks(self.runs_)
+            found = [] if is_single(self.runs_) else superlinear_remarks(self.runs_)
+            self._found_superlinear = self.runs_, found
         return self._found_superlinear[1]
 
     def remarks_on_fit(self) -> list[Remark]:
@@ -137,7 +133,7 @@ class LogLogPredictor(InputEstimator):
         """Return the worst grade of `remarks_on_extrapolation` about one count (log2)."""
         return ""
 
-    def reliability(self, nprocs: ArrayLike, **inputs: ArrayLike) -> list[Remark]:
+    def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
         log_q, log_inputs, _ = self._rows(nprocs, inputs)
         remarks = self.remarks_on_fit() + constant_remarks(self.runs_.constants, inputs)
@@ -148,6 +144,7 @@ class LogLogPredictor(InputEstimator):
         counts = np.log2(evidence.curve.nprocs)
         measured = counts.item(0), counts.item(-1)
         targets = np.unique(counts_of(log_q))
+        remarks += single_remarks(evidence.curve.nprocs, targets)
         answered = targets[~evidence.declining(targets)]
         return (
             remarks

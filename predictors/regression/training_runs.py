@@ -130,8 +130,10 @@ def checked(name: str, values: ArrayLike, minimum: float = 0.0) -> FloatArray:
         If a value is not a finite number above `minimum` (at least 1 for counts).
     """
     array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0:
-        raise PredictorError(f"{name}: expected at least one value in one dimension")
+    if array.size == 0:
+        raise PredictorError("there is no observation; at least one run is needed")
+    if array.ndim != 1:
+        raise PredictorError(f"{name}: expected values in one dimension, got {array.ndim}")
     low, high = array.min(), array.max()
     if (low >= 1.0 if minimum == 1.0 else low > minimum) and high < np.inf:
         return array

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, FloatArray, Remark
+from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import (
     LinearFit,
@@ -38,7 +38,7 @@ from predictors.under_load.observed_load import (
 ROWS_PER_COEFFICIENT = 2
 
 
-class RationalPolynomial:
+class RationalPolynomial(Estimator):
     """t = init(z) + computation(z) / cpu + communication(z) / bandwidth, for size z under load.
 
     With `messages`, plus messages(z) · latency, for the largest latency of the links.
@@ -120,11 +120,6 @@ class RationalPolynomial:
         growth: str = "auto",
         messages: object = None,
     ) -> None:
-        check_method(method, weights)
-        check_form(load)
-        if growth != "auto" and growth not in GROWTHS:
-            known = ", ".join(map(repr, ("auto", *GROWTHS)))
-            raise PredictorError(f"growth must be one of {known}, got {growth!r}")
         self.init = init
         self.computation = computation
         self.communication = communication
@@ -132,13 +127,20 @@ class RationalPolynomial:
         self.weights = weights
         self.load = load
         self.growth = growth
-        self._computation = _choices("computation", computation)
-        self._communication = _choices("communication", communication)
-        self._init = None if init is None else _choices("init", init)
         self.messages = messages
-        self._messages = ((),) if messages is None else _choices("messages", messages)
 
-    def fit(self, observations: pd.DataFrame) -> Self:
+    def check_parameters(self) -> None:
+        """Refuse complexities and choices that are none; see `Estimator`."""
+        check_method(self.method, self.weights)
+        check_form(self.load)
+        if self.growth != "auto" and self.growth not in GROWTHS:
+            known = ", ".join(map(repr, ("auto", *GROWTHS)))
+            raise PredictorError(f"growth must be one of {known}, got {self.growth!r}")
+        for part in ("computation", "communication", "init", "messages"):
+            if getattr(self, part) is not None:
+                _choices(part, getattr(self, part))
+
+    def fit(self, observations: pd.DataFrame, runtime: ArrayLike | None = None) -> Self:
         """Learn from finished runs, a row a run.
 
         Parameters
@@ -146,10 +148,11 @@ class RationalPolynomial:
         observations : pandas.DataFrame
             Columns ``nprocs``, ``runtime`` (seconds), ``size``, ``available_cpu``
             and ``available_bandwidth`` (fractions in (0, 1], or arrays of
-            samples, shape (samples, places)).
+            samples, shape (samples, places)). With `runtime` beside it, without that column.
         """
-        latency = self.messages is not None
-        return self.fit_runs(loaded_runs(observations, self.load, latency=latency))
+        self.check_parameters()
+        table = run_table(self, observations, runtime)
+        return self.fit_runs(loaded_runs(table, self.load, latency=self.messages is not None))
 
     def fit_runs(self, runs: LoadedRuns) -> Self:
         """Learn from finished runs that were read and checked before."""
@@ -197,11 +200,11 @@ class RationalPolynomial:
         forms = [
             RationalForm(comp if init is None else init, comp, comm, growth, largest, messages)
             for init, comp, comm, growth, messages in product(
-                self._init or (None,),
-                self._computation,
-                self._communication,
+                (None,) if self.init is None else _choices("init", self.init),
+                _choices("computation", self.computation),
+                _choices("communication", self.communication),
                 growths,
-                self._messages,
+                ((),) if self.messages is None else _choices("messages", self.messages),
             )
         ]
         testable = len(np.unique(runs.size)) - 1
@@ -250,7 +253,9 @@ class RationalPolynomial:
             raise NotFittedError("RationalPolynomial was asked before fit")
         return self.fit_
 
-    def _targets(self, nprocs: ArrayLike, inputs: dict[str, ArrayLike]) -> Targets:
+    def _targets(self, nprocs: ArrayLike | pd.DataFrame, inputs: dict[str, ArrayLike]) -> Targets:
+        load = ("available_cpu", "available_bandwidth", *(["latency"] if self.messages else []))
+        nprocs, inputs = asked_of(nprocs, inputs, ("size", *load))
         return targets(nprocs, inputs, latency=self.messages is not None)
 
     def _raw(self, wanted: Targets) -> tuple[FloatArray, BoolArray]:
@@ -272,7 +277,7 @@ class RationalPolynomial:
         return [(seen[0], asked) for seen, asked in pairs if np.ptp(seen) == 0]
 
     def predict(
-        self, nprocs: ArrayLike, *, strict: bool = False, **inputs: ArrayLike
+        self, nprocs: ArrayLike | pd.DataFrame, *, strict: bool = False, **inputs: ArrayLike
     ) -> FloatArray:
         """Return runtimes in seconds.
 

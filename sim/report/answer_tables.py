@@ -14,8 +14,11 @@ from sim.statistics.intervals import Interval
 
 IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
 """What stands in place of a p value where there is nothing to infer."""
-SHOWN = 40
+SHOWN = 15
 """Rows that the terminal shows of a table; the page and the file have all."""
+REGRET = "Who bears the regret against the oracle"
+ON_PAGE = (REGRET,)
+"""Tables that the page alone shows."""
 
 
 def percent(interval: Interval, unit: str = "%") -> str:
@@ -36,7 +39,7 @@ def percent(interval: Interval, unit: str = "%") -> str:
     return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
-def _changed(one: Difference, interval: Interval) -> str:
+def changed(one: Difference, interval: Interval) -> str:
     """Return a change of a difference's figure as text."""
     return percent(interval, POINTS if one.is_share else "%")
 
@@ -65,9 +68,9 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
                 "runs": one.group.label,
                 "against": one.reference.label,
                 "pairs": str(one.pairs),
-                "change": _changed(one, one.change),
+                "change": changed(one, one.change),
                 "worst pair": "–" if math.isnan(one.worst) else f"{one.worst:.2f}",
-                "by policy alone": "–" if one.alone is None else _changed(one, one.alone),
+                "by policy alone": "–" if one.alone is None else changed(one, one.alone),
                 "difference": number(compared.difference.mean),
                 "t interval": span(compared.difference),
                 "bootstrap": span(compared.bootstrap),
@@ -166,7 +169,7 @@ class Answers:
         found = {
             "Differences on the same jobs": difference_rows(self.differences),
             "Over load, up to saturation": curve_rows(self.curves),
-            "Who bears the regret against the oracle": regret_rows(self.regrets),
+            REGRET: regret_rows(self.regrets),
         }
         return {title: table for title, table in found.items() if len(table)}
 
@@ -176,38 +179,3 @@ def answers(groups: Sequence[Group], figure: str, against: str | None, detail: i
     return Answers(
         differences(groups, figure, against), load_curves(groups, figure), regrets(groups, detail)
     )
-
-
-def _by_policy(best: Difference) -> str:
-    return "" if best.alone is None else f" ({_changed(best, best.alone)} by the policy alone)"
-
-
-def _sureness(best: Difference, found: Sequence[Difference]) -> str:
-    same = best.comparison.identical
-    if same:
-        return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
-    counted = sum(not one.comparison.identical for one in found)
-    sure = "certain" if best.certain else "not certain"
-    plural = "s" if counted != 1 else ""
-    return f"{sure} at 5 % after correction for {counted} comparison{plural} ({best.pairs} pairs)"
-
-
-def verdict(found: Sequence[Difference]) -> list[str]:
-    """Return in sentences which does best and how sure that is."""
-    runs = [one for one in found if one.group.role == "run" and one.pairs > 1]
-    honest = [one for one in runs if "oracle" not in one.group.predictor]
-    lines = []
-    for kind, among in (("", honest), (" with foresight", [o for o in runs if o not in honest])):
-        known = [one for one in among if math.isfinite(one.change.mean)]
-        if known:
-            best = min(known, key=lambda one: one.change.mean)
-            lines.append(
-                f"Best{kind}: {best.group.label}, {_changed(best, best.change)} against "
-                f"{best.reference.label}{_by_policy(best)}, {_sureness(best, found)}."
-            )
-    kept = [one for one in honest if one.kept is not None and math.isfinite(one.kept.mean)]
-    if kept:
-        best = max(kept, key=lambda one: one.kept.mean if one.kept else -math.inf)
-        assert best.kept is not None
-        lines.append(f"Most of the oracle's gain: {best.group.label} keeps {percent(best.kept)}.")
-    return lines

@@ -1,6 +1,5 @@
 """One self-contained page that works offline: tables, plots, schedules, configuration."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,11 +10,15 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from sim.report.answer_tables import Answers, verdict
+from sim.report.answer_tables import Answers, curve_rows, difference_rows, regret_rows
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
+from sim.report.forest import forest, maps
+from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Estimate, Group
 from sim.report.tables import COLUMNS, Column, halves, heading, key_rows, number, size
+from sim.report.verdict import Verdict
+from sim.report.winners import Winners
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -23,6 +26,14 @@ MOST_RUNS = 2000
 """So many runs are listed on the page; comparison.csv has all."""
 NAMING = ("runs", "against", "jobs", "")
 """Columns of answers that hold words, not numbers."""
+ON_TOP = "change"
+"""The plot whose place the forest plot takes."""
+OF_FORESIGHT, OF_BELIEFS = ("gain_kept",), ("error_by_count", "error_by_history")
+"""Plots by what they are about."""
+DIFFERENCES = (
+    "Differences on the same jobs: change and 95 % intervals; difference and its intervals in "
+    "the figure's own unit (s for times)"
+)
 
 
 @dataclass(frozen=True)
@@ -35,11 +46,19 @@ class Report:
     answers : Answers
     said : list of str
         Sentences that belong to every table of it.
+    verdict : Verdict
+    figure : str
+        What is compared, in words.
+    winners : Winners or None
+        Who gains and who loses by the best.
     """
 
     written: list[Path]
     answers: Answers
     said: list[str]
+    verdict: Verdict
+    figure: str
+    winners: Winners | None = None
 
 
 def page(
@@ -75,47 +94,119 @@ def page(
     samples = sum(len(group.samples) for group in groups)
     states = table["status"].value_counts()
     counted = ", ".join(f"{count:,} {escape(str(state))}" for state, count in states.items())
+    answers, order = report.answers, report.verdict.order
+    shown = [plot for plot in plots if plot[0].name not in (ON_TOP, *OF_FORESIGHT, *OF_BELIEFS)]
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title),
         subtitle=f"{counted}; {samples:,} simulations in {len(groups):,} groups.",
-        selects=_selects(groups, keys),
-        table=_key_table(groups, keys),
+        verdict=_verdict(report.verdict),
+        forest=forest(order, answers.differences, report.figure),
+        selects=_selects(order, keys),
+        table=_key_table(order, keys),
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
-        answers=_answers(report.answers),
-        figures="".join(_figure(plot, svg, groups, found) for plot, svg in plots),
-        gantt=_gantt(groups, gantt),
+        maps=_maps(report, order),
+        foresight=_foresight(report, plots, order, found),
+        gantt=_gantt(order, gantt),
+        winners=_winners(report.winners),
+        beliefs=_figures(plots, OF_BELIEFS, order, found) or "<p>Nobody was asked.</p>",
+        figures="".join(_figure(plot, svg, order, found) for plot, svg in shown),
+        differences=_differences(answers),
         runs=_runs(table),
         configuration=_configuration(common),
     )
 
 
-def _answers(answers: Answers | None) -> str:
-    """Return the verdict and a table of each answer; a note where nothing can be compared."""
-    tables = {} if answers is None else answers.tables()
-    if answers is None or not tables:
-        return "<p>No runs on the same jobs to compare: see <code>baseline=</code>.</p>"
-    parts = [f"<p>{escape(sentence)}</p>" for sentence in verdict(answers.differences)]
-    for title, table in tables.items():
-        parts.append(f"<h3>{escape(title)}</h3>{_text_table(table)}")
+def _verdict(verdict: Verdict) -> str:
+    """Return the sentences and the three figures of the first screen."""
+    names = ("best-sentence", "rests-on")
+    parts = [
+        f'<p id="{name}">{escape(sentence)}</p>'
+        for name, sentence in zip(names, verdict.sentences, strict=False)
+    ]
+    tiles = []
+    for tile in verdict.tiles:
+        value, _, span = tile.value.partition(" [")
+        inner = f"{escape(value)}" + (f" <small>[{escape(span)}</small>" if span else "")
+        tiles.append(
+            f'<div class="tile" id="tile-{tile.name}"><dd>{inner}</dd>'
+            f"<dt>{escape(tile.text)}</dt></div>"
+        )
+    return "".join(parts) + (f'<dl class="tiles">{"".join(tiles)}</dl>' if tiles else "")
+
+
+def _maps(report: Report, order: Sequence[Group]) -> str:
+    found = maps(order, report.answers.differences, report.figure)
+    return found or "<p>A map takes two policies and two predictors on the same jobs.</p>"
+
+
+def _foresight(
+    report: Report,
+    plots: Sequence[tuple[Plot, str]],
+    order: Sequence[Group],
+    found: Mapping[str, Details],
+) -> str:
+    """Return what predictors keep of perfect foresight, and below it, folded, who pays."""
+    kept = _figures(plots, OF_FORESIGHT, order, found)
+    if not kept:
+        return "<p>No oracle is among the runs: predictor=oracle beside the others.</p>"
+    note = (
+        "<p>100 % is what the oracle of runtimes gains under the same policy. A predictor may keep "
+        "more, and the oracle may do worse than the reference: rules decide job by job, and what "
+        "is best for one job is not for those behind it. Intervals are Fieller's.</p>"
+    )
+    regret = regret_rows(report.answers.regrets)
+    lost = text_table(
+        "Who bears the regret against the oracle: per job of the whole run", regret, NAMING
+    )
+    return f'{note}<div class="figures">{kept}</div>' + (
+        fold("Where predictors lose", lost) if len(regret) else ""
+    )
+
+
+def _figures(
+    plots: Sequence[tuple[Plot, str]],
+    names: Sequence[str],
+    order: Sequence[Group],
+    found: Mapping[str, Details],
+) -> str:
+    return "".join(_figure(p, svg, order, found) for p, svg in plots if p.name in names)
+
+
+def _winners(who: Winners | None) -> str:
+    """Return who gains and who loses by the best, by class, user and application."""
+    if who is None:
+        return "<p>No tables of jobs of the best and of its reference.</p>"
+    one = who.difference
+    parts = [
+        f"<p>{escape(one.group.label)} against {escape(one.reference.label)}, job by job "
+        f"({who.read} simulations): {number(100 * who.longer)} % of the jobs take longer, "
+        f"{number(100 * who.shorter)} % less long.</p>"
+    ]
+    head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
+            "of it waiting (h)")  # fmt: skip
+    for kind, frame in who.tables.items():
+        rows = [
+            [
+                Cell(str(name).replace("_", " ")),
+                Cell(number(100 * line["jobs"])),
+                Cell(number(100 * line["longer"])),
+                *(Cell(number(line[key] / 3600)) for key in ("before", "change", "waiting")),
+            ]
+            for name, line in frame.iterrows()
+        ]
+        most = "" if kind == "class" else " (those with most jobs)"
+        parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
     return "".join(parts)
 
 
-def _text_table(table: pd.DataFrame) -> str:
-    sides = [' class="text"' if name in NAMING else "" for name in table.columns]
-    head = "".join(
-        f'<th scope="col"{side}>{escape(str(name))}</th>'
-        for name, side in zip(table.columns, sides, strict=True)
-    )
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td{side}>{escape(str(v))}</td>" for v, side in zip(row, sides, strict=True))
-        + "</tr>"
-        for row in table.itertuples(index=False)
-    )
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+def _differences(answers: Answers) -> str:
+    """Return the tables of differences and of load curves."""
+    parts = []
+    if answers.differences:
+        parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
+    if answers.curves:
+        parts.append(text_table("Over load, up to saturation", curve_rows(answers.curves), NAMING))
+    return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 
 def _selects(groups: Sequence[Group], keys: Sequence[str]) -> str:
@@ -132,44 +223,36 @@ def _selects(groups: Sequence[Group], keys: Sequence[str]) -> str:
 
 
 def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
-    heads = [(key, "text") for key in [*keys, "menu", "role"]]
-    heads += [(heading(column), "") for column in COLUMNS] + [("simulations", "")]
-    head = "".join(
-        f'<th scope="col" class="{kind}"><button type="button">{escape(name)}</button></th>'
-        for name, kind in heads
-    )
+    """Return the key figures, a row a group; menu and role where they tell rows apart."""
+    menus = len({group.menu for group in groups}) > 1
+    roles = len({group.role for group in groups}) > 1
+    words = [*keys, *(["menu"] if menus else []), *(["role"] if roles else [])]
     rows = []
     for group, estimates in key_rows(groups):
-        role = SUFFIXES.get(group.role, group.role)
-        left = [*(str(group.setting[key]) for key in keys), group.menu or "–", role]
-        cells = [f'<td class="text">{escape(value)}</td>' for value in left]
+        left = [str(group.setting[key]) for key in keys]
+        left += [group.menu or "–"] if menus else []
+        left += [SUFFIXES.get(group.role, group.role)] if roles else []
+        cells = [Cell(value, value=value) for value in left]
         cells += [_cell(e, c) for e, c in zip(estimates, COLUMNS, strict=True)]
-        cells.append(f'<td data-value="{len(group.samples)}">{size(group)}</td>')
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return (
-        f'<table id="figures"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    )
+        rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
+    head = [*words, *map(heading, COLUMNS), "simulations"]
+    caption = "Means over repetitions (seeds and replications), with 95 % intervals"
+    return table(caption, head, rows, words, "figures")
 
 
-def _cell(found: Estimate, column: Column) -> str:
+def _cell(found: Estimate, column: Column) -> Cell:
     if found.mean != found.mean:  # NaN
-        return '<td data-value="">–</td>'
+        return Cell("–", value="")
     mean, half = halves(found, column)
-    width = f" <small>± {half}</small>" if half else ""
-    return f'<td data-value="{found.mean!r}">{mean}{width}</td>'
-
-
-def _image(content: bytes, kind: str, alternative: str) -> str:
-    data = base64.b64encode(content).decode()
-    return f'<img src="data:image/{kind};base64,{data}" alt="{escape(alternative)}">'
+    return Cell(mean, f"± {half}" if half else "", repr(found.mean))
 
 
 def _figure(plot: Plot, svg: str, groups: Sequence[Group], found: Mapping[str, Details]) -> str:
     alternative = f"{plot.title}. {plot.caption}"
     numbers = _numbers(plot, groups, found)
-    below = f"<details><summary>In numbers</summary>{numbers}</details>" if numbers else ""
+    below = fold("In numbers", numbers)
     return (
-        f'<figure id="plot-{plot.name}">{_image(svg.encode(), "svg+xml", alternative)}<figcaption>'
+        f'<figure id="plot-{plot.name}">{image(svg.encode(), "svg+xml", alternative)}<figcaption>'
         f"<strong>{escape(plot.title)}.</strong> {escape(plot.caption)}{below}"
         "</figcaption></figure>"
     )
@@ -204,17 +287,11 @@ def _numbers(plot: Plot, groups: Sequence[Group], found: Mapping[str, Details]) 
 
 
 def _plain_table(frame: pd.DataFrame, corner: str) -> str:
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in frame.columns)
-    rows = "".join(
-        f'<tr><th scope="row" class="text">{escape(str(name))}</th>'
-        + "".join(f"<td>{number(float(value))}</td>" for value in row)
-        + "</tr>"
+    rows = [
+        [Cell(str(name)), *(Cell(number(float(value))) for value in row)]
         for name, row in zip(frame.index, frame.to_numpy(float), strict=True)
-    )
-    return (
-        f'<div class="scroll"><table><thead><tr><th class="text">{escape(corner)}</th>{head}</tr>'
-        f"</thead><tbody>{rows}</tbody></table></div>"
-    )
+    ]
+    return table(corner, ["runs", *map(str, frame.columns)], rows, ["runs"])
 
 
 def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
@@ -233,7 +310,7 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     )
     figures = "".join(
         f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
-        + _image(
+        + image(
             (sample.folder / "schedule.png").read_bytes(),
             "png",
             f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
@@ -247,25 +324,14 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     return pick + figures
 
 
-def _runs(table: pd.DataFrame) -> str:
-    rows = []
-    for row in table.iloc[:MOST_RUNS][["run", "role", "status", "message"]].itertuples(index=False):
-        kind = ' class="failed"' if row.status != "finished" else ""
-        cells = "".join(f'<td class="text">{escape(str(value))}</td>' for value in row)
-        rows.append(f"<tr{kind}>{cells}</tr>")
-    more = (
-        f"<p>{len(table) - MOST_RUNS:,} more are in comparison.csv.</p>"
-        if (len(table) > MOST_RUNS)
-        else ""
-    )
-    head = "".join(
-        f'<th scope="col" class="text">{n}</th>' for n in ("run", "role", "status", "message")
-    )
-    body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    bad = int((table["status"] != "finished").sum())
+def _runs(listed: pd.DataFrame) -> str:
+    names = ["run", "role", "status", "message"]
+    shown = listed.iloc[:MOST_RUNS][names].astype(str)
+    bad = int((listed["status"] != "finished").sum())
     state = "" if not bad else f'<p class="failed">{bad:,} did not finish.</p>'
-    listed = f"<details><summary>All {len(table):,} rows</summary>{body}{more}</details>"
-    return f'{state}<div class="scroll">{listed}</div>'
+    left = len(listed) - MOST_RUNS
+    more = f"<p>{left:,} more are in comparison.csv.</p>" if left > 0 else ""
+    return state + fold(f"All {len(listed):,} rows", text_table("Runs", shown, names) + more)
 
 
 def _configuration(common: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from sim.report.samples import Estimate, Group, estimate
 from sim.results.artefacts import mean_summary
 from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOST_ERROR
-from sim.results.sentences import given_lines, recorded_sentences
+from sim.results.sentences import given_line, given_lines, recorded_sentences
 
 REPETITION = ("applications", "sizes_per_application")
 """Keys of the summary that say how much repeats."""
@@ -106,6 +106,13 @@ def schedule_sentences(groups: Sequence[Group]) -> list[str]:
     windows = any(group.in_windows for group in shown)
     schedules = [sample.summary for group in shown for sample in group.samples]
     return recorded_sentences(schedules, windows)
+
+
+def given_of(group: Group) -> str | None:
+    """Return in one line what a group's predictor was given; None where nothing says it."""
+    if not group.samples or group.is_recorded:
+        return None
+    return given_line(_mean_given(group))
 
 
 def _mean_given(group: Group) -> Figures:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
+from predictors.base import Estimator
 from sim.errors import ConfigError
 from sim.policies.advice import check_counts
 
@@ -184,9 +185,12 @@ def build(node: Any, key: str, **more: Any) -> Any:
     factory = _located(node["_target_"], key)
     _check_arguments(factory, arguments, key)
     try:
-        return factory(**arguments)
+        made = factory(**arguments)
+        if isinstance(made, Estimator):
+            made.check_parameters()
     except ValueError as error:
         raise ConfigError(_located_message(error, key, arguments)) from error
+    return made
 
 
 KEY = "policy.allocation"

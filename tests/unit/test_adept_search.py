@@ -137,6 +137,6 @@ def test_noise_floor_comes_from_expectation_residuals_and_repeats():
         ({"allowed": [0, 4]}, "allowed must hold counts of at least 1"),
     ],
 )
-def test_constructor_arguments_are_checked_at_once(keywords, message):
+def test_arguments_out_of_range_are_refused(keywords, message):
     with pytest.raises(ValueError, match=message):
-        Adept(**keywords)
+        Adept(**keywords).check_parameters()

@@ -9,14 +9,17 @@ from test_compare import fabricate, figures
 from test_report import FIGURES, tables
 
 from sim.compare import main
-from sim.report.answer_tables import answers, difference_figures, verdict
+from sim.report.answer_tables import answers, difference_figures
 from sim.report.answers import differences, load_curves, regrets
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
+from sim.report.verdict import best_of, verdict
+from sim.report.winners import winners
 from sim.statistics.paired import compare_paired, holm, share_of_gain
 
 pytestmark = pytest.mark.fast
 
+RESPONSE = "mean_response_time"
 TIMES = {
     ("easy", "user_estimate"): (100.0, 130.0, 90.0, 160.0),
     ("easy", "oracle"): (95.0, 120.0, 92.0, 150.0),
@@ -96,10 +99,11 @@ def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(st
     assert found["sa, oracle"].alone == right
     assert found["easy, oracle"].alone is None  # one of them is the same
     assert found["sa, adept"].alone is None  # easy by adept was not played
-    table = answers(groups(study), "mean_response_time", None, 1).tables()
+    table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
     assert row["by policy alone"].startswith(f"{100 * right.mean:.1f} % [")
-    assert "by the policy alone)" in verdict(list(found.values()))[1]
+    only = [found["sa, oracle"]]
+    assert "by the policy alone)" in verdict(groups(study), only, RESPONSE, None).best
 
 
 def drawn(times, **setting):
@@ -143,7 +147,9 @@ def test_shares_change_by_percentage_points(study):
     table = found.tables()["Differences on the same jobs"].set_index("runs")
     assert table.loc["sa, adept", "change"] == "67.0 pp"
     assert difference_figures(found.differences)["change"].max() == pytest.approx(0.67)
-    assert "67.0 pp against" in " ".join(verdict(found.differences))
+    said = verdict(groups(study), found.differences, "prediction_within_20", None)
+    assert "predicted within 20 % 67.0 pp against" in said.best
+    assert said.order[0].policy == "sa"
 
 
 def test_identical_runs_have_no_p_value_and_do_not_count(study):
@@ -160,10 +166,11 @@ def test_identical_runs_have_no_p_value_and_do_not_count(study):
     assert np.isnan(same.corrected)
     corrected = holm([one.comparison.p_value for one in before])
     assert [one.corrected for one in before] == pytest.approx(corrected.tolist())
-    table = answers(groups(study), "mean_response_time", None, 1).tables()
+    table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
     assert (row["p, corrected"], row["t interval"]) == ("identical runs", "–")
-    assert "after correction for 4 comparisons" in verdict(differences(groups(study)))[0]
+    said = verdict(groups(study), differences(groups(study)), RESPONSE, None)
+    assert "after correction for 4 comparisons" in said.best
 
 
 def test_only_simulations_that_both_have_are_paired(study):
@@ -216,7 +223,7 @@ def test_load_curves_stop_at_saturation():
     assert found["easy"].says() == "saturated from load 0.7 on"
     assert found["easy"].points[0.5].mean == pytest.approx(6.0)
     assert found["sa"].says() == "not saturated up to load 0.7"
-    table = answers([*easy, *sa], "mean_response_time", None, 1).tables()
+    table = answers([*easy, *sa], RESPONSE, None, 1).tables()
     assert table["Over load, up to saturation"]["load 0.7"].tolist()[0] == "–"
     assert load_curves([Group({"policy": "sa"}, "run", [])]) == []
 
@@ -233,11 +240,67 @@ def test_regret_says_which_jobs_bear_it(study):
 
 
 def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
-    lines = verdict(differences(groups(study)))
-    assert lines[0].startswith("Best: sa, adept, -4")
-    assert "certain at 5 % after correction for 4 comparisons (4 pairs)" in lines[0]
-    assert lines[1].startswith("Best with foresight: sa, oracle, -5")
-    assert lines[2].startswith("Most of the oracle's gain: sa, adept keeps 80.7 %")
+    every = groups(study)
+    found = differences(every)
+    who = winners(best_of(found, RESPONSE), 4)
+    said = verdict(every, found, RESPONSE, who)
+    assert said.best.startswith("Best: sa, adept, mean response -4")
+    assert "certain at 5 % after correction for 4 comparisons (4 pairs)" in said.best
+    assert said.rests_on == (
+        "It hangs on the assumptions of the configuration; "
+        "no real machine's schedule of these jobs is recorded."
+    )
+    best, foresight, losers = said.tiles
+    assert (best.name, foresight.name, losers.name) == ("best", "foresight", "losers")
+    assert best.text == "mean response of sa, adept: 71.0 s, against 120.0 s of easy, user_estimate"
+    assert foresight.value.startswith("-50.")
+    assert "sa, adept keeps 80.7 %" in foresight.text
+    assert losers.value == "0 %"
+    assert "50.0 % less long" in losers.text
+    assert [group.label for group in said.order] == [
+        "sa, oracle", "sa, adept", "easy, oracle", "easy, user_estimate", "sa, noisy_oracle"
+    ]  # fmt: skip
+
+
+def test_one_run_each_and_foresight_that_does_worse_are_said(study):
+    alone = [
+        Group(group.setting, group.role, group.samples[:1])
+        for group in groups(study)
+        if group.label != "sa, noisy_oracle"
+    ]
+    for group in alone:
+        if group.label == "sa, oracle":
+            group.samples[0].summary["mean_response_time"] = 70.0
+    found = differences(alone)
+    said = verdict(alone, found, RESPONSE, None)
+    assert said.best == (
+        "Best: sa, adept, mean response -40.0 % against easy, user_estimate, "
+        "how sure one pair of runs cannot say (replications=5 could)."
+    )
+    assert "True runtimes do worse here than predictions" in said.tiles[1].text
+    assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")
+
+
+def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
+    def group(policy, load, values):
+        drawn = [sample(f"r/replication={k}", 1, v) for k, v in enumerate(values)]
+        return Group({"policy": policy, "workload.load": load}, "run", drawn)
+
+    drawn = {("easy", 0.5): [10, 11], ("sa", 0.5): [8, 9], ("fcfs", 0.5): [20, 19],
+             ("easy", 0.9): [20, 21], ("sa", 0.9): [9, 8], ("fcfs", 0.9): [40, 41]}  # fmt: skip
+    every = [group(*key, values) for key, values in drawn.items()]
+    said = verdict(every, differences(every), RESPONSE, None)
+    assert "sa, workload.load=0.9 (the largest gain; best in 2 of 2 settings)" in said.best
+
+
+def test_winners_and_losers_are_told_job_by_job(study):
+    who = winners(best_of(differences(groups(study)), RESPONSE), 4)
+    assert (who.read, who.longer, who.shorter) == (4, 0.0, 0.5)
+    table = who.tables["class"]
+    assert table.index.tolist() == ["narrow_short", "wide_long"]
+    apart = np.subtract(TIMES["sa", "adept"], TIMES["easy", "user_estimate"]).mean()
+    assert table.loc["wide_long", "change"] == pytest.approx(2 * apart)
+    assert table.loc["narrow_short", ["jobs", "longer", "change"]].tolist() == [0.5, 0.0, 0.0]
 
 
 def test_the_command_shows_and_writes_the_answers(study, capsys):

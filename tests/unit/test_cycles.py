@@ -138,16 +138,22 @@ def test_drift_is_reported():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: OnlineCyclePredictor(0), "window must be at least 1"),
-        (lambda: OnlineCyclePredictor(2.5), "window must be at least 1 cycle, whole.* got 2.5"),
-        (lambda: OnlineCyclePredictor(np.nan), "window must be at least 1 cycle, whole.* got nan"),
+        (lambda: OnlineCyclePredictor(0).update(1.0, 1.0), "window must be at least 1"),
+        (
+            lambda: OnlineCyclePredictor(2.5).update(1, 1),
+            "window must be at least 1 cycle, whole.* got 2.5",
+        ),
+        (
+            lambda: OnlineCyclePredictor(np.nan).update(1, 1),
+            "window must be at least 1 cycle, whole.* got nan",
+        ),
         (lambda: OnlineCyclePredictor().update([1, 2], [1]), r"shapes \(2,\) and \(1,\)"),
         (lambda: OnlineCyclePredictor().update(1.0, 1.0).predict(cells=[1, np.inf]), "got inf"),
-        (lambda: OnlineCyclePredictor(nprocs=0), "nprocs must be at least 1"),
+        (lambda: OnlineCyclePredictor(nprocs=0).update(1, 1), "nprocs must be at least 1"),
         (lambda: OnlineCyclePredictor().update(0.0, 1.0), "cells must be positive"),
         (lambda: OnlineCyclePredictor().update(1.0, np.inf), "seconds must be positive"),
         (lambda: OnlineCyclePredictor().update(1.0, 1.0).predict(cells=-1.0), "cells must be"),
-        (lambda: OnlineCyclePredictor().predict_range(1.0, cells=1.0), "level must lie"),
+        (lambda: OnlineCyclePredictor().predict_range(1.0, cells=1.0), "level must be between"),
     ],
 )
 def test_bad_values_are_named(call, named):

@@ -177,6 +177,6 @@ def test_plain_one_works_without_size_but_cannot_solve_for_it() -> None:
         ({"condition": {"ratio": 0.0}}, "value must be positive"),
     ],
 )
-def test_bad_arguments_fail_at_once(arguments: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(PredictorError, match=message):
-        FocusedRegression(**arguments)  # type: ignore[arg-type]
+        FocusedRegression(**arguments).check_parameters()  # type: ignore[arg-type]

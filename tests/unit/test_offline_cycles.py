@@ -125,11 +125,17 @@ def flat():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: OfflineCyclePredictor(form="cubic"), "form must be"),
-        (lambda: OfflineCyclePredictor(knots="few"), "knots must be auto"),
-        (lambda: OfflineCyclePredictor(knots=[2.0, 1.0]), "2 or more rising"),
-        (lambda: OfflineCyclePredictor(breakpoints=4), "breakpoints must be 0 to 3"),
-        (lambda: OfflineCyclePredictor(processors_per_node=0), "processors_per_node"),
+        (lambda: OfflineCyclePredictor(form="cubic").check_parameters(), "form must be"),
+        (lambda: OfflineCyclePredictor(knots="few").check_parameters(), "knots must be auto"),
+        (lambda: OfflineCyclePredictor(knots=[2.0, 1.0]).check_parameters(), "2 or more rising"),
+        (
+            lambda: OfflineCyclePredictor(breakpoints=4).check_parameters(),
+            "breakpoints must be 0 to 3",
+        ),
+        (
+            lambda: OfflineCyclePredictor(processors_per_node=0).check_parameters(),
+            "processors_per_node",
+        ),
         (lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": [1]})), "columns runtime"),
         (
             lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": [1, 2], "runtime": [1, 0]})),
@@ -139,7 +145,10 @@ def flat():
             lambda: OfflineCyclePredictor().fit(pd.DataFrame({"cells": ["many"], "runtime": [1]})),
             "cells in row 0 is no number: 'many'",
         ),
-        (lambda: OfflineCyclePredictor(knots=[np.nan, 2.0]), "2 or more rising cells, got"),
+        (
+            lambda: OfflineCyclePredictor(knots=[np.nan, 2.0]).check_parameters(),
+            "2 or more rising cells, got",
+        ),
         (lambda: flat().predict(cells=[1.0, -2.0]), "cells must be positive and finite, got -2.0"),
         (lambda: flat().predict(np.inf, cells=1.0), "nprocs must be at least 1.* got inf"),
         (

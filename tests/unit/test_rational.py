@@ -361,8 +361,9 @@ def test_one_to_three_runs_are_answered_and_flagged(rows):
     ],
 )
 def test_unknown_arguments_are_refused(keywords):
+    model = RationalPolynomial(**{"init": 3, "computation": 3, "communication": 2, **keywords})
     with pytest.raises(PredictorError):
-        RationalPolynomial(**{"init": 3, "computation": 3, "communication": 2, **keywords})
+        model.check_parameters()
 
 
 @pytest.mark.parametrize("method", ["nnls", "ols"])

@@ -58,6 +58,6 @@ def test_levenberg_marquardt_needs_a_good_start_and_adept_does_not():
 
 def test_levenberg_marquardt_checks_its_arguments():
     with pytest.raises(ValueError, match="A must be finite and at least 1, got 0"):
-        LevenbergMarquardt(start=(0, 1))
+        LevenbergMarquardt(start=(0, 1)).check_parameters()
     with pytest.raises(ValueError, match="scale must be 'free' or 'unit'"):
-        LevenbergMarquardt(scale="x")
+        LevenbergMarquardt(scale="x").check_parameters()

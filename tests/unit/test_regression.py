@@ -280,9 +280,9 @@ def test_too_few_runs_for_the_coefficients() -> None:
         ({"split": "both"}, "split must be one of"),
     ],
 )
-def test_bad_arguments_fail_at_once(arguments: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(PredictorError, match=message):
-        LogLogRegression(**arguments)  # type: ignore[arg-type]
+        LogLogRegression(**arguments).check_parameters()  # type: ignore[arg-type]
 
 
 def test_separate_without_split_times_is_an_error() -> None:

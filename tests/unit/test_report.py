@@ -8,11 +8,10 @@ from test_compare import fabricate, figures
 
 from sim.compare import main
 from sim.report.details import COUNT_BINS, details
-from sim.report.figures import in_turn, losses_of, plots_of
+from sim.report.figures import in_turn, interval_bars, losses_of, plots_of
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
-from sim.report.write import interval_bars
 from sim.statistics.intervals import Interval
 
 pytestmark = pytest.mark.fast
@@ -114,9 +113,11 @@ def test_everything_is_written_and_safe_to_repeat(sweep):
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
     assert page.count("<tr>") > 3
-    assert '<th scope="col" class="text">against</th><th scope="col">pairs</th>' in page
-    names = '<td class="text">easy, oracle</td><td class="text">easy, user_estimate (baseline)</td>'
-    assert f"{names}<td>2</td>" in page
+    assert '<th scope="col" class="text"><button type="button">against</button></th>' in page
+    assert '<td data-value="easy, oracle" class="text">easy, oracle</td>' in page
+    assert page.index('id="best-sentence"') < page.index('id="forest"') < page.index('id="figures"')
+    assert page.count("<table") == page.count("<caption>")
+    assert page.count("color-mix") == 2  # the map: a reference, what was not played, and two
     assert "workload.jobs: 5" in page
     parquet = pd.read_parquet(sweep / "comparison.parquet")
     assert parquet["mean_response_time"].tolist() == [

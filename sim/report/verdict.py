@@ -1,0 +1,230 @@
+"""The answer of a comparison in two sentences and three figures."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.report.answer_tables import IDENTICAL, changed, percent
+from sim.report.answers import Difference
+from sim.report.samples import Group, estimate, jobs_of, oracle_of
+from sim.report.tables import given_of, number
+from sim.report.winners import Winners
+from sim.results.rows import SECONDS, SECTIONS, texts
+
+NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
+"""Labels and kinds of the figures that have some."""
+MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
+"""Figures of which more is better."""
+REPEAT = "replications=5 could"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure of the first screen.
+
+    Attributes
+    ----------
+    name : str
+        What it answers: ``best``, ``foresight``, ``losers``.
+    value, text : str
+        The figure, and what it is.
+    """
+
+    name: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison says first.
+
+    Attributes
+    ----------
+    best : str
+        Which group does best, by how much, and how sure that is.
+    rests_on : str
+        What that hangs on; empty where nothing says it.
+    tiles : list of Tile
+    order : list of Group
+        The groups, best first among those on the same jobs.
+    """
+
+    best: str
+    rests_on: str
+    tiles: list[Tile]
+    order: list[Group]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences."""
+        return [sentence for sentence in (self.best, self.rests_on) if sentence]
+
+
+def has_foresight(group: Group) -> bool:
+    """Return whether a group's predictor knows true runtimes."""
+    return "oracle" in group.predictor
+
+
+def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
+    """Return the largest gain, of runs without foresight if there are any; None without runs."""
+    runs = [
+        one
+        for one in found
+        if one.group.role == "run" and not one.group.is_recorded and math.isfinite(one.change.mean)
+    ]
+    honest = [one for one in runs if not has_foresight(one.group)]
+    return min(honest or runs, key=lambda one: _loss(one, figure), default=None)
+
+
+def _loss(one: Difference, figure: str) -> float:
+    """Return by how much a group is worse than its reference."""
+    return -one.change.mean if figure in MORE else one.change.mean
+
+
+def verdict(
+    groups: Sequence[Group], found: Sequence[Difference], figure: str, who: Winners | None
+) -> Verdict:
+    """Return the verdict of a comparison.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+    found : sequence of Difference
+        All differences of the comparison.
+    figure : str
+        Key of the figure that is compared.
+    who : Winners, optional
+        Of the best.
+    """
+    best = best_of(found, figure)
+    order = best_first(groups, figure)
+    if best is None:
+        told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
+        return Verdict(told, "", [], order)
+    tiles = [
+        _best_tile(best, figure),
+        _foresight_tile(best, groups, found, figure),
+        _losers_tile(best, who),
+    ]
+    return Verdict(_best_sentence(best, found, figure), _rests_on(best), tiles, order)
+
+
+def best_first(groups: Sequence[Group], figure: str) -> list[Group]:
+    """Return the groups, those on the same jobs together, the best mean of a figure first."""
+    places = {jobs: place for place, jobs in enumerate(dict.fromkeys(map(jobs_of, groups)))}
+
+    def key(group: Group) -> tuple[int, float]:
+        mean = estimate(group.values(figure)).mean * (-1.0 if figure in MORE else 1.0)
+        return places[jobs_of(group)], mean if math.isfinite(mean) else math.inf
+
+    return sorted(groups, key=key)
+
+
+def _name(figure: str) -> str:
+    return NAMES.get(figure, (figure.replace("_", " "), ""))[0]
+
+
+def _values(one: Difference, figure: str) -> list[str]:
+    """Return the means of a group and its reference as text."""
+    kind = NAMES.get(figure, ("", SECONDS if figure.endswith("_time") else ""))[1]
+    means = [estimate(each.values(figure)).mean for each in (one.group, one.reference)]
+    return texts([mean if math.isfinite(mean) else None for mean in means], kind)
+
+
+def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
+    change = f"{_name(figure)} {changed(best, best.change)}"
+    alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
+    most = _elsewhere(best, found, figure)
+    against = f"against {best.reference.label}{alone}"
+    if _loss(best, figure) >= 0:
+        start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
+        return f"{start}{most}, {change}, {sureness(best, found)}."
+    return f"Best: {best.group.label}{most}, {change} {against}, {sureness(best, found)}."
+
+
+def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
+    """Return in how many settings the same policy and predictor are best; empty for one."""
+    settings: dict[str, list[Difference]] = {}
+    for one in found:
+        settings.setdefault(jobs_of(one.group), []).append(one)
+    firsts = [
+        first.group for one in settings.values() if (first := best_of(one, figure)) is not None
+    ]
+    if len(firsts) < 2:
+        return ""
+    own = (best.group.policy, best.group.predictor)
+    often = sum((group.policy, group.predictor) == own for group in firsts)
+    return f" (the largest gain; best in {often} of {len(firsts)} settings)"
+
+
+def sureness(best: Difference, found: Sequence[Difference]) -> str:
+    """Return in words how sure a difference is."""
+    same = best.comparison.identical
+    if best.pairs == 1:
+        return f"how sure one pair of runs cannot say ({REPEAT})"
+    if same:
+        return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
+    counted = sum(not one.comparison.identical for one in found)
+    sure = "certain" if best.certain else "not certain"
+    plural = "s" if counted != 1 else ""
+    return f"{sure} at 5 % after correction for {counted} comparison{plural} ({best.pairs} pairs)"
+
+
+def _rests_on(best: Difference) -> str:
+    """Return what the best hangs on: what predictors were given, and a real machine's schedule."""
+    given = given_of(best.group)
+    told = f"what its predictor was given ({given})" if given else ""
+    real = _recorded(best)
+    return f"It hangs on {told or 'the assumptions of the configuration'}; {real}."
+
+
+def _recorded(best: Difference) -> str:
+    """Return how far the reference is from what the log's own machine did."""
+    for group in (best.reference, best.group):
+        waits = [
+            (sample.summary.get("recorded_mean_wait_time"), sample.summary.get("mean_wait_time"))
+            for sample in group.samples
+        ]
+        known = [(a, b) for a, b in waits if isinstance(a, int | float) and b is not None]
+        if known and not group.is_recorded:
+            means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
+            real, simulated = texts(means, SECONDS)
+            return f"the log's own mean wait is {real}, that of {group.label} {simulated}"
+    return "no real machine's schedule of these jobs is recorded"
+
+
+def _best_tile(best: Difference, figure: str) -> Tile:
+    own, other = _values(best, figure)
+    text = (
+        f"{_name(figure)} of {best.group.label}: {own}, against {other} of {best.reference.label}"
+    )
+    return Tile("best", changed(best, best.change), text)
+
+
+def _foresight_tile(
+    best: Difference, groups: Sequence[Group], found: Sequence[Difference], figure: str
+) -> Tile:
+    oracle = oracle_of(best.group, groups)
+    ideal = next((one for one in found if one.group is oracle), None)
+    if ideal is None:
+        return Tile("foresight", "–", "with perfect predictions: predictor=oracle beside these "
+                    "shows what they would bring")  # fmt: skip
+    text = f"with perfect predictions ({ideal.group.label})"
+    if best.kept is not None and math.isfinite(best.kept.mean):
+        text += f"; {best.group.label} keeps {percent(best.kept)} of that gain"
+    if _loss(ideal, figure) > _loss(best, figure):
+        text += (". True runtimes do worse here than predictions: the rule decides job by job "
+                 "and does not look ahead")  # fmt: skip
+    return Tile("foresight", changed(ideal, ideal.change), text)
+
+
+def _losers_tile(best: Difference, who: Winners | None) -> Tile:
+    if who is None:
+        return Tile("losers", "–", "of the jobs take longer: no tables of jobs were written")
+    return Tile(
+        "losers",
+        f"{number(100 * who.longer)} %",
+        f"of the jobs take longer than under {best.reference.label}, "
+        f"{number(100 * who.shorter)} % less long",
+    )
