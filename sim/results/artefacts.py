@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -234,7 +235,11 @@ def _mean(values: list[float | int | bool | str | None]) -> float | int | bool |
 def read_summary(folder: Path) -> Figures:
     """Return the summary of a finished run."""
     content = read_object(folder / SUMMARY)
-    return {key: value for key, value in content.items() if not isinstance(value, dict | list)}
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in content.items()
+        if not isinstance(value, dict | list)
+    }
 
 
 def read_failure(folder: Path) -> str:
