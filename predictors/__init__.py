@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from predictors.errors import PredictorError as PredictorError
     from predictors.errors import UndeterminedError as UndeterminedError
     from predictors.regression.barnes import LogLogRegression as LogLogRegression
+    from predictors.regression.focal_training import FocalRun as FocalRun
+    from predictors.regression.focal_training import train_focal as train_focal
     from predictors.regression.garren import FocusedRegression as FocusedRegression
     from predictors.under_load.rational import RationalPolynomial as RationalPolynomial
 _MODULES = {
     "Adept": "predictors.adept.model",
     "Amdahl": "predictors.curves.laws",
     "Consensus": "predictors.consensus.combination",
+    "FocalRun": "predictors.regression.focal_training",
     "FocusedRegression": "predictors.regression.garren",
     "LevenbergMarquardt": "predictors.curves.laws",
     "LogLogRegression": "predictors.regression.barnes",
@@ -37,6 +40,7 @@ _MODULES = {
     "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.curves.laws",
     "read": "predictors.cli.measurements",
+    "train_focal": "predictors.regression.focal_training",
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
 __all__ = list(_MODULES)

@@ -1,5 +1,6 @@
-"""Measurements from a CSV as people write them."""
+"""Measurements from a text file or spreadsheet export as people write them."""
 
+import codecs
 import csv
 import re
 from collections.abc import Sequence
@@ -8,35 +9,41 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from predictors.cli.columns import (
+    MEANS,
+    MISSING,
+    SPELLINGS,
+    Heading,
+    checked_unit,
+    count,
+    decimal_mark,
+    heading,
+    is_repeat,
+    number,
+    repeat_unit,
+    seconds,
+)
 from predictors.errors import PredictorError
 
-SPELLINGS: dict[str, tuple[str, ...]] = {
-    "nprocs": (
-        *("nprocs", "procs", "processors", "processes", "ranks", "cores", "threads", "nodes"),
-        *("cpus", "n", "p"),
-    ),
-    "runtime": (
-        *("runtime", "runtime_s", "runtime_seconds", "time", "time_s", "seconds", "sec"),
-        *("walltime", "wall_time", "elapsed", "elapsed_s"),
-    ),
-    "computation": ("computation", "comp_s", "computation_s"),
-    "communication": ("communication", "comm_s", "communication_s"),
-}
-"""Column of the contract and how it may be spelt, in any case, blanks as underscores."""
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+CURVES = (
+    *("problem", "application", "app", "code", "program", "benchmark", "case", "curve", "name"),
+    *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
+)
+"""Columns whose values tell several curves apart; ``size`` does where it is no input."""
+_TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
+Rows = list[tuple[int, list[str]]]
 
 
-def read(path: Path, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a CSV of runs, a row a run.
+def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
+    """Read the runs of one curve from a text file.
 
     Parameters
     ----------
-    path : pathlib.Path
-        Separated by commas, semicolons or tabs; with semicolons or tabs decimal
-        commas are read too, unless they could be thousands.
+    path : pathlib.Path or str
+        A heading and a row a run, or a row a count with runs side by side (run1, run2);
+        separated by commas, semicolons, tabs, bars or blanks, with decimal points or
+        commas, in UTF-8, UTF-16 or Latin-1, lines of title before it. Times are in
+        seconds unless heading or cells have a unit, or are clock times.
     where : sequence of str
         Conditions ``column=value`` that choose rows.
     inputs : sequence of str
@@ -46,93 +53,246 @@ def read(path: Path, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> p
     Returns
     -------
     pandas.DataFrame
-        Columns ``nprocs`` and ``runtime``, ``computation`` and ``communication``
+        Columns ``nprocs`` and ``runtime`` (seconds), ``computation`` and ``communication``
         where there; others under their own names, in small letters. Columns
-        other than ``nprocs`` and ``runtime`` that hold text stay text.
+        other than these that hold text stay text.
 
     Raises
     ------
     PredictorError
-        With file, line and field, for anything that cannot be read; if the file
-        holds several curves and `where` does not choose one.
+        With file, line and field, for anything that cannot be read for certain; if the
+        file holds several curves and `where` does not choose one.
     """
-    lines = _lines(path)
-    header, rows = _split(path, lines)
-    names = _names(path, header)
-    frame = pd.DataFrame([cells for _, cells in rows], columns=names, dtype=object)
-    frame.index = pd.Index([line for line, _ in rows], name="line")
+    found = read_curves(path, where, inputs)
+    if len(found) > 1:
+        name = next(iter(found)).partition("=")[0]
+        listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
+        more = "; ..." if len(found) > 5 else ""
+        raise PredictorError(
+            f"{path}: {len(found)} curves in column {name}; choose one with "
+            f"--where {name}=VALUE, where VALUE is one of: {listed}{more}"
+        )
+    return next(iter(found.values()))
+
+
+def read_curves(
+    path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """Read all curves of a file, by ``column=value`` of what tells them apart; see `read`."""
+    path = Path(path)
+    frame, units = _table(path)
     for condition in where:
         frame = _chosen(path, frame, condition)
     told_apart = bool(inputs) and all(name in frame.columns for name in inputs)
-    _check_single(path, frame, ("application",) if told_apart else ("problem", "application"))
-    comma = _decimal_comma(path, frame)
-    for name in frame.columns:
-        required = name in ("nprocs", "runtime")
-        frame[name] = _parsed(path, frame[name], comma, required)
-    for name, least in (("nprocs", 1.0), ("runtime", np.finfo(float).tiny)):
-        _check_least(path, frame[name], least)
-    return frame.reset_index(drop=True)
+    frame = _in_numbers(path, frame, units)
+    column = _curve_column(frame, inputs, told_apart)
+    if column is None:
+        return {"": frame.reset_index(drop=True)}
+    _refuse_weak_scaling(path, frame, column)
+    curves = {}
+    for value, part in frame.groupby(column, sort=False):
+        shown = f"{value:g}" if isinstance(value, float) else value
+        curves[f"{column}={shown!s}"] = part.reset_index(drop=True)
+    return curves
 
 
-def _lines(path: Path) -> list[str]:
+def _curve_column(frame: pd.DataFrame, inputs: Sequence[str], told_apart: bool) -> str | None:
+    """Return the column that tells several curves apart, None if there is one curve."""
+    if told_apart:
+        apart = [name for name in CURVES if name != "problem"]
+    else:
+        apart = [*CURVES, *(name for name in ("size", "problem_size") if name not in inputs)]
+    kinds = {name: frame[name].nunique() for name in apart if name in frame}
+    least = {name: 1 if name in (*CURVES[:2], "size", "problem_size") else 0 for name in kinds}
+    varying = [name for name, n in kinds.items() if 1 < n < len(frame) + least[name]]
+    return max(varying, key=kinds.__getitem__) if varying else None
+
+
+def _refuse_weak_scaling(path: Path, frame: pd.DataFrame, column: str) -> None:
+    if column in ("size", "problem_size") and not frame.duplicated(column).any():
+        raise PredictorError(
+            f"{path}: every run has a {column} of its own; "
+            "choose --method regression, which learns from sizes, or remove the column"
+        )
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
     except FileNotFoundError:
         raise PredictorError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PredictorError(f"{path}: cannot be read as text ({error})") from None
+    except OSError as error:
+        raise PredictorError(f"{path}: cannot be read ({error.strerror})") from None
+    if data[:2] == b"PK" or data[:4] == b"\xd0\xcf\x11\xe0":
+        raise PredictorError(f"{path}: this is a spreadsheet file; save it as CSV")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    if b"\x00" in data[:200]:
+        raise PredictorError(f"{path}: cannot be read as text; save it as CSV in UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _table(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return cells as text, a row a run, under canonical names, and units of times."""
+    rows, header = _located(path, _text(path))
+    titles = rows[header][1]
+    cells = [
+        (line, row)
+        for line, row in rows[header + 1 :]
+        if not _is_rule(row) and not row[0].startswith(("#", "//"))
+    ]
+    if not cells:
+        raise PredictorError(f"{path}: there is no row below the header")
+    for line, row in cells:
+        if len(row) != len(titles):
+            raise PredictorError(
+                f"{path}:{line}: {len(row)} fields where the header has {len(titles)}"
+            )
+    repeats = [place for place, title in enumerate(titles) if is_repeat(title)]
+    doubled = [
+        p
+        for p, title in enumerate(titles)
+        if heading(title).name == "runtime" and titles.count(title) > 1
+    ]
+    repeats = repeats if len(repeats) > 1 else doubled
+    headings = [heading(title) for title in titles]
+    _name(path, titles, headings, repeats)
+    frame = pd.DataFrame([row for _, row in cells], dtype=object)
+    frame.index = pd.Index([line for line, _ in cells], name="line")
+    frame, units = _stacked(frame, headings, titles, repeats)
+    frame = _without_unit_row(frame, units)
+    return frame, {name: checked_unit(name, unit) for name, unit in units.items()}
+
+
+def _located(path: Path, text: str) -> tuple[Rows, int]:
+    """Return all rows, and the place of the heading: the first row that names both columns."""
     lines = text.splitlines()
     if not any(line.strip() for line in lines):
         raise PredictorError(f"{path}: the file is empty; a header and rows are needed")
-    return lines
+    fallback: tuple[Rows, int] | None = None
+    for delimiter in (*sorted("\t;,|", key=text.count, reverse=True), " "):
+        rows = _split(lines, delimiter)
+        for place, (_, row) in enumerate(rows[:30]):
+            names = {heading(cell).name for cell in row}
+            has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
+            if "nprocs" in names and has_time:
+                return _without_empty_ends(rows, place), place
+            if "nprocs" in names and _is_transposed(rows, place):
+                turned = zip(*(row for _, row in rows[place:]), strict=True)
+                return [(rows[place][0], list(cells)) for cells in turned], 0
+        fallback = fallback or (rows, 0)
+    assert fallback is not None
+    header = fallback[0][0][1] if fallback[0] else []
+    wanted = "runtime" if any(heading(cell).name == "nprocs" for cell in header) else "nprocs"
+    raise PredictorError(
+        f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
+        f"the columns are {', '.join(header)}"
+    )
 
 
-def _split(path: Path, lines: list[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header's cells and each row's line number and cells."""
-    first = next(line for line in lines if line.strip())
-    delimiter = max("\t;,", key=first.count)
-    found: list[tuple[int, list[str]]] = []
-    reader = csv.reader(lines, delimiter=delimiter)
-    for cells in reader:
-        cells = [cell.strip() for cell in cells]
-        if not any(cells) or cells[0].startswith("#"):
-            continue
-        if found and len(cells) != len(found[0][1]):
+def _is_transposed(rows: Rows, place: int) -> bool:
+    """Say whether counts stand side by side in this row, and times below them."""
+    row = rows[place][1]
+    below = [cells for _, cells in rows[place + 1 :]]
+    return (
+        heading(row[0]).name == "nprocs"
+        and len(row) > 2
+        and all(re.fullmatch(r"\d+", cell) for cell in row[1:])
+        and bool(below)
+        and all(len(cells) == len(row) for cells in below)
+        and all(heading(cells[0]).name == "runtime" or is_repeat(cells[0]) for cells in below)
+    )
+
+
+def _split(lines: list[str], delimiter: str) -> Rows:
+    """Return line numbers and cells of all rows that hold something."""
+    found: Rows = []
+    if delimiter == " ":
+        wide = all(len(re.split(r"\s{2,}", line.strip())) > 1 for line in lines if line.strip())
+        blank = r"\s{2,}" if wide else r"\s+"
+        split = [(k, re.split(blank, line.strip())) for k, line in enumerate(lines, 1)]
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        split = [(reader.line_num, cells) for cells in reader]
+    for line, cells in split:
+        stripped = [cell.strip() for cell in cells]
+        if delimiter == "|" and not stripped[0] and not stripped[-1]:
+            stripped = stripped[1:-1]
+        if any(stripped):
+            found.append((line, stripped))
+    return found
+
+
+def _is_rule(row: list[str]) -> bool:
+    return all(re.fullmatch(r":?-+:?|=+", cell) for cell in row)
+
+
+def _without_empty_ends(rows: Rows, place: int) -> Rows:
+    """Drop empty cells behind the last heading, and behind it in every row."""
+    titles = rows[place][1]
+    width = max(k for k, cell in enumerate(titles, 1) if cell)
+    return [(line, row[:width] if not any(row[width:]) else row) for line, row in rows]
+
+
+def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[int]) -> None:
+    """Settle which heading is which column, in place; refuse what is not certain."""
+    for place in repeats:
+        headings[place] = Heading("runtime", repeat_unit(titles[place]))
+    for canonical in SPELLINGS:
+        own = [p for p, one in enumerate(headings) if one.name == canonical and p not in repeats]
+        if canonical == "runtime" and (repeats or any(not headings[p].is_mean for p in own)):
+            means = [p for p in own if headings[p].is_mean or repeats]
+            for place in means:
+                headings[place] = Heading(f"{MEANS[0]}_{place}")
+            own = [place for place in own if place not in means]
+        exact = [place for place in own if titles[place].strip().lower() == canonical]
+        if exact and len(own) > 1:
+            for place in set(own) - set(exact[:1]):
+                headings[place] = Heading(f"{titles[place].strip().lower()}")
+            own = exact
+        if len(own) > 1:
             raise PredictorError(
-                f"{path}:{reader.line_num}: {len(cells)} fields where the header has "
-                f"{len(found[0][1])}"
+                f"{path}: columns {' and '.join(sorted(titles[p].lower() for p in own))} could all "
+                f"be {canonical}; name one of them {canonical}"
             )
-        found.append((reader.line_num, cells))
-    if len(found) < 2:
-        raise PredictorError(f"{path}: there is no row below the header")
-    return found[0][1], found[1:]
-
-
-def _names(path: Path, header: list[str]) -> list[str]:
-    """Return canonical column names; refuse a header without the two that are needed."""
-    plain = [re.sub(r"[\s\-]+", "_", cell.strip().lower()) for cell in header]
-    plain = [re.sub(r"[_\s]*[\(\[](s|sec|seconds)[\)\]]$", "", name) for name in plain]
-    doubled = [name for name in plain if plain.count(name) > 1]
+    names = [one.name for place, one in enumerate(headings) if place not in repeats]
+    doubled = [name for name in names if name and names.count(name) > 1]
     if doubled:
         raise PredictorError(f"{path}: column {doubled[0]} stands in the header twice")
-    names = list(plain)
-    for canonical, spellings in SPELLINGS.items():
-        present = [name for name in spellings if name in plain]
-        if canonical in present:
-            present = [canonical]
-        if len(present) > 1:
-            raise PredictorError(
-                f"{path}: columns {' and '.join(present)} could all be {canonical}; "
-                f"name one of them {canonical}"
-            )
-        if present:
-            names[plain.index(present[0])] = canonical
-        elif canonical in ("nprocs", "runtime"):
-            raise PredictorError(
-                f"{path}: no column for {canonical}; accepted are {', '.join(spellings)}; "
-                f"the columns are {', '.join(header)}"
-            )
-    return names
+
+
+def _stacked(
+    frame: pd.DataFrame, headings: list[Heading], titles: list[str], repeats: list[int]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Name the columns; stand runs that are side by side below each other."""
+    units = {one.name: one.unit for one in headings if one.name in _TIMED}
+    single = [place for place in range(len(headings)) if place not in repeats]
+    names = {place: headings[place].name or f"column_{place + 1}" for place in single}
+    if not repeats:
+        return frame.rename(columns=names), units
+    several = {repeat_unit(titles[place]) for place in repeats}
+    if len(several) > 1:
+        raise PredictorError(
+            f"runs side by side have units {', '.join(sorted(several))}; write one"
+        )
+    parts = []
+    for place in repeats:
+        part = frame[[*single, place]].rename(columns={**names, place: "runtime"})
+        parts.append(part[[cell.lower() not in MISSING for cell in part["runtime"]]])
+    return pd.concat(parts).sort_index(kind="stable"), units
+
+
+def _without_unit_row(frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
+    """Take the unit from a row of units below the heading, and drop it."""
+    first = frame.iloc[0]
+    unit = str(first["runtime"]).strip("[]()").lower()
+    if not re.search(r"\d", f"{first['nprocs']}{unit}") and not units.get("runtime"):
+        units["runtime"] = unit
+        return frame.iloc[1:]
+    return frame
 
 
 def _chosen(path: Path, frame: pd.DataFrame, condition: str) -> pd.DataFrame:
@@ -152,64 +312,49 @@ def _chosen(path: Path, frame: pd.DataFrame, condition: str) -> pd.DataFrame:
 
 
 def _equal(cell: str, value: str) -> bool:
-    if _NUMBER.fullmatch(cell) and _NUMBER.fullmatch(value):
+    try:
         return float(cell) == float(value)
-    return cell == value
+    except ValueError:
+        return cell == value
 
 
-def _check_single(path: Path, frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Refuse rows of several problems or applications, which are several curves."""
-    for name in columns:
-        if name in frame.columns and frame[name].nunique() > 1:
-            known = list(dict.fromkeys(frame[name]))
-            listed = "; ".join(known[:5]) + ("; ..." if len(known) > 5 else "")
-            raise PredictorError(
-                f"{path}: {len(known)} curves in column {name}; choose one with "
-                f"--where {name}=VALUE, where VALUE is one of: {listed}"
-            )
+def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
+    """Return counts and times as numbers, other columns too where all of their cells are."""
+    frame = frame.copy()
+    required = ("nprocs", "runtime")
+    try:
+        mark = decimal_mark(cell for name in required for cell in frame[name])
+    except PredictorError as error:
+        raise PredictorError(f"{path}: {error}") from None
+    for name in frame.columns:
+        if name in required or name in _TIMED:
+            values = [
+                _value(f"{path}:{line}: {name}", name, cell, units.get(name, ""), mark)
+                for line, cell in frame[name].items()
+            ]
+            frame[name] = pd.Series(values, index=frame.index, dtype=float)
+        else:
+            frame[name] = _perhaps_numbers(frame[name], mark)
+    return frame
 
 
-def _decimal_comma(path: Path, frame: pd.DataFrame) -> bool:
-    """Say whether numbers have decimal commas; refuse where that is not certain."""
-    cells = [cell for name in ("nprocs", "runtime") for cell in frame[name]]
-    commas = [cell for cell in cells if "," in cell]
-    if not commas:
-        return False
-    if all(_COMMA_NUMBER.fullmatch(cell) for cell in commas) and not any("." in c for c in cells):
-        if any(not _THOUSANDS.fullmatch(cell) for cell in commas):
-            return True
-        raise PredictorError(
-            f"{path}: {commas[0]} can be a decimal comma or thousands; write a decimal point"
-        )
-    return False
-
-
-def _parsed(path: Path, column: pd.Series, comma: bool, required: bool) -> pd.Series:
-    """Return a column as numbers; text stays unless numbers are required."""
-    cells = [cell.replace(",", ".") if comma else cell for cell in column]
-    missing = [cell.lower() in ("", "nan", "na", "null", "-") for cell in cells]
-    bad = [
-        place
-        for place, (cell, gone) in enumerate(zip(cells, missing, strict=True))
-        if not _NUMBER.fullmatch(cell) and (required or not gone)
-    ]
-    if not bad:
-        numbers = [np.nan if gone else float(c) for c, gone in zip(cells, missing, strict=True)]
-        return pd.Series(numbers, index=column.index, dtype=float)
-    if not required:
-        return column
-    place = bad[0]
-    raise PredictorError(
-        f"{path}:{column.index[place]}: {column.name} is {column.iloc[place]!r}; a number is needed"
-    )
-
-
-def _check_least(path: Path, column: pd.Series, least: float) -> None:
-    """Refuse a number below the least that makes sense, or without bound; name its line."""
-    bad = ~((column >= least) & (column < np.inf))
-    if bad.any():
+def _value(place: str, name: str, cell: str, unit: str, mark: str) -> float:
+    if name not in ("nprocs", "runtime") and cell.lower() in MISSING:
+        return float("nan")
+    try:
+        value = count(cell, mark) if name == "nprocs" else seconds(cell, unit, mark)
+    except PredictorError as error:
+        raise PredictorError(f"{place} {error}") from None
+    least = 1.0 if name == "nprocs" else (0.0 if name != "runtime" else np.finfo(float).tiny)
+    if not least <= value < np.inf:
         wanted = "at least 1" if least == 1.0 else "above 0"
-        line = column.index[bad][0]
-        raise PredictorError(
-            f"{path}:{line}: {column.name} is {column[line]:g}; it must be finite and {wanted}"
-        )
+        raise PredictorError(f"{place} is {value:g}; it must be finite and {wanted}")
+    return value
+
+
+def _perhaps_numbers(column: pd.Series, mark: str) -> pd.Series:
+    try:
+        values = [np.nan if cell.lower() in MISSING else number(cell, mark) for cell in column]
+    except PredictorError:
+        return column
+    return pd.Series(values, index=column.index, dtype=float)

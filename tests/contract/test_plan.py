@@ -113,7 +113,7 @@ UNTIL_THE_CORE_OF_SPEED = {
     "sim.engine.engine",
     "sim.evolving.engine_with_failures",
     "sim.evolving.stages",
-    "sim.policies.backfill.easy",
+    "sim.policies.backfill.passes",
     "sim.policies.molding.choice",
     "sim.state.availability",
 }

@@ -63,7 +63,7 @@ def test_where_chooses_a_curve_and_keeps_other_columns(tmp_path):
         ("problem,n,time\na,1,2\nb,1,3\n", [], "2 curves in column problem; choose one"),
         ("problem,n,time\na,1,2\n", ["problem=z"], "no row has problem=z; there are: a"),
         ("n,time\n1,2\n", ["problem"], "expected COLUMN=VALUE"),
-        ("n,time,time\n1,2,3\n", [], "stands in the header twice"),
+        ("n,time,size,size\n1,2,3,3\n", [], "stands in the header twice"),
     ],
 )
 def test_bad_files_are_refused_with_line_and_field(tmp_path, text, where, message):
