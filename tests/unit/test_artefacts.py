@@ -37,7 +37,7 @@ def made(seed=1, jobs=12, wall=1.0, processors=8, *, drawn=False):
     trace, truth, records = random_run(seed, jobs, processors)
     run = outcome(trace, truth, records)
     small = Figure(figsize=(1, 1))
-    figure = schedule_figure(records, run.tables, "made") if drawn else small
+    figure = schedule_figure(run.tables, records.processors, "made") if drawn else small
     return Artefacts(run.tables, figure, summarise(run), manifest(trace, wall))
 
 
