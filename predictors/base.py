@@ -317,6 +317,8 @@ class RuntimePredictor(Protocol):
     ----------
     learns : bool
         Whether it wants to be told of finished runs.
+    has_curves : bool, optional
+        False for one that never says anything, so that nobody need ask it.
     """
 
     learns: bool

@@ -17,6 +17,7 @@ class UserEstimate:
     """
 
     learns = False
+    has_curves = False
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Take the jobs in; nothing of them is kept."""

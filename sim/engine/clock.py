@@ -1,6 +1,8 @@
 """The simulation's clock: SimPy's event queue with absolute times and priorities."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any
 
@@ -69,3 +71,24 @@ class Clock(simpy.Environment):
                 if not event._ok and not hasattr(event, "_defused"):
                     raise event._value
             then(now)
+
+
+_LARGE = 100_000
+
+
+@contextmanager
+def collection_deferred() -> Iterator[None]:
+    """Put off the search for reference cycles: an event loop makes records, not cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def collect_after(jobs: int) -> None:
+    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
+    if jobs >= _LARGE:
+        gc.collect()

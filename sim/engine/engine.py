@@ -1,9 +1,7 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
-import gc
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -19,14 +17,24 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.background.load_outlook import LoadOutlook
-from sim.engine.clock import ARRIVAL, END, EXPIRY, WAKE, Clock, Occurrence
+from sim.engine.clock import (
+    ARRIVAL,
+    END,
+    EXPIRY,
+    WAKE,
+    Clock,
+    Occurrence,
+    collect_after,
+    collection_deferred,
+)
+from sim.engine.compiled import AT_ONCE, CompiledRun
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
-from sim.engine.work import Work
+from sim.engine.work import Work, followers
 from sim.errors import PolicyError, SimError
-from sim.machine.base import Machine
-from sim.policies.base import Policy
+from sim.machine.base import Dedicated, Machine
+from sim.policies.base import Policy, QueueKeeper
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
@@ -39,14 +47,23 @@ from workloads.base import GroundTruth, Trace
 Overrun = Literal["extend", "kill"]
 
 
-_LARGE = 100_000
-
-
 class Watcher(Protocol):
-    """Someone who checks the engine's work, or tells a user how far it is."""
+    """Someone who checks the engine's work, or tells a user how far it is.
+
+    Attributes
+    ----------
+    checks : bool
+        Whether it needs every pass with the state on which its decisions are made.
+    """
+
+    checks: bool
 
     def decided(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
+        ...
+
+    def progressed(self, now: float, ended: int, queued: int) -> None:
+        """Be told at every 256th pass, once it is carried out, how many jobs ended and wait."""
         ...
 
     def finished(self, engine: "Engine") -> None:
@@ -102,7 +119,8 @@ def simulate(setup: Setup) -> Records:
     """
     with collection_deferred():
         engine = Engine(setup)
-        records = engine.run()
+        rule = engine.compiled_rule()
+        records = engine.run() if rule is None else CompiledRun(engine, rule).run()
         del engine
     collect_after(len(setup.trace.jobs))
     return records
@@ -137,11 +155,11 @@ class Engine:
         self.events = 0
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
-        self._kill = setup.overrun == "kill"
+        self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
         self._restarts: dict[int, int] = {}
-        self._followers, self._independent = _followers(trace)
+        self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False
         self._under_load: RunsUnderLoad | None = None
@@ -197,6 +215,19 @@ class Engine:
                 f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
                 f"the machine has {self.machine.processors}"
             )
+
+    def compiled_rule(self) -> int | None:
+        """Return the rule whose passes are compiled, if nothing in the run needs Python."""
+        scheduler = self.scheduler
+        rule = scheduler.compiled if isinstance(scheduler, QueueKeeper) else None
+        needs_python = (
+            type(self.machine) is not Dedicated
+            or self._learns
+            or self.trace.feedback
+            or self.view.preferences.past_errors is not None
+            or any(watcher.checks for watcher in self.watchers)
+        )
+        return None if needs_python else rule
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -383,6 +414,15 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
+        if self.watchers and self.passes % AT_ONCE == 0:
+            self._tell_progress(now)
+
+    def _tell_progress(self, now: float) -> None:
+        """Tell whoever watches how far the run is."""
+        ended = self.log.ended
+        queued = bisect_right(self.submit, now) - ended - len(self.state.running)
+        for watcher in self.watchers:
+            watcher.progressed(now, ended, max(queued, 0))
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -429,30 +469,12 @@ class Engine:
         """Wait for the end of a run that goes on at `now`; return when that is."""
         end = self.work.completion(run, now)
         over: Callable[[Any], None] = self._end
-        if self._kill:
+        if self.kills:
             limit = self.resizer.limit(run)
             if limit < end:
                 end, over = max(limit, now), self._kill_late
         self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
         return end
-
-
-@contextmanager
-def collection_deferred() -> Iterator[None]:
-    """Put off the search for reference cycles: an event loop makes records, not cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def collect_after(jobs: int) -> None:
-    """Free a large run's engine at once: its parts know each other, so it does not go by itself."""
-    if jobs >= _LARGE:
-        gc.collect()
 
 
 def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
@@ -465,22 +487,3 @@ def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
         requested_processors=jobs["requested_processors"].to_numpy(),
         requested_time=jobs["requested_time"].to_numpy(),
     )
-
-
-def _followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
-    """Return who follows whom after what think time, and who follows nobody."""
-    jobs = trace.jobs
-    number = len(jobs)
-    if not trace.feedback:
-        return {}, list(range(number))
-    index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
-    followers: dict[int, list[tuple[int, float]]] = {}
-    independent = []
-    pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
-    for job, (before, think) in enumerate(pairs):
-        leader = index.get(before)
-        if leader is None or leader >= job:
-            independent.append(job)
-        else:
-            followers.setdefault(leader, []).append((job, max(think, 0.0)))
-    return followers, independent

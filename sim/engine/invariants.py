@@ -39,18 +39,23 @@ class Checker:
         From the engine's run, with the instant and the job.
     """
 
+    checks = True
+
     def __init__(self) -> None:
-        self._last_look = 0.0
+        self._last_pass = 0.0
         self._busy = 0
         self._area = 0.0
         self._reserved: dict[int, float] = {}
         self._was_paid = False
         self._may_delay = False
 
+    def progressed(self, now: float, ended: int, queued: int) -> None:
+        """Do nothing: every pass is checked."""
+
     def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a pass, and the decisions."""
         now = engine.view.now
-        self._area += self._busy * (now - self._last_look)
+        self._area += self._busy * (now - self._last_pass)
         self._check_processors(engine)
         self._check_beliefs(engine)
         self._check_starts(engine, decisions)
@@ -66,7 +71,7 @@ class Checker:
             self._check_open(engine, scheduler, decisions)
         if isinstance(scheduler, ReallocatingScheduler):
             self._check_lent(engine, scheduler, decisions)
-        self._last_look = now
+        self._last_pass = now
         self._busy = sum(run.processors for run in engine.view.running.values())
         for decision in decisions:
             if isinstance(decision, Start):

@@ -130,11 +130,7 @@ class Logbook:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                method=[e.method for e in explanations],
-                reliability=[e.reliability for e in explanations],
-                observations=np.array([e.observations for e in explanations], np.int64),
-                runs_at_count=np.array([e.runs_at_count for e in explanations], np.int64),
-                mean_at_count=np.array([e.mean_at_count for e in explanations], np.float64),
+                **explained(explanations),
                 decided=np.array(self._decided, np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
@@ -155,6 +151,17 @@ class Logbook:
             processors=_column(self._stretches, 2, np.int64),
             nodes=[nodes for _, _, _, nodes in self._stretches],
         )
+
+
+def explained(explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """Return what beliefs rest on as columns of consultations, an entry a run."""
+    return {
+        "method": [e.method for e in explanations],
+        "reliability": [e.reliability for e in explanations],
+        "observations": np.array([e.observations for e in explanations], np.int64),
+        "runs_at_count": np.array([e.runs_at_count for e in explanations], np.int64),
+        "mean_at_count": np.array([e.mean_at_count for e in explanations], np.float64),
+    }
 
 
 def _column(rows: Sequence[tuple[Any, ...]], place: int, kind: DTypeLike) -> NDArray[Any]:

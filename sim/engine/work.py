@@ -38,6 +38,11 @@ class Work:
             jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
             self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
 
+    @property
+    def runtimes_at_request(self) -> list[float]:
+        """True runtimes of all jobs at the counts that they ask for, at full speed, in seconds."""
+        return self._reference_runtime
+
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
         if processors == self._reference[job]:
@@ -115,3 +120,22 @@ class Work:
             return self._machine.completion(now, runtime, run.nodes)
         share = self.communication(job, run.processors)
         return self._machine.completion(now, runtime, run.nodes, share)
+
+
+def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
+    """Return who follows whom after what think time, and who follows nobody."""
+    jobs = trace.jobs
+    number = len(jobs)
+    if not trace.feedback:
+        return {}, list(range(number))
+    index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
+    followers: dict[int, list[tuple[int, float]]] = {}
+    independent = []
+    pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
+    for job, (before, think) in enumerate(pairs):
+        leader = index.get(before)
+        if leader is None or leader >= job:
+            independent.append(job)
+        else:
+            followers.setdefault(leader, []).append((job, max(think, 0.0)))
+    return followers, independent

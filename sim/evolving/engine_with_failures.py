@@ -14,12 +14,11 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.in_loop.wrapper import provider
-from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence
-from sim.engine.engine import Engine, Setup, collection_deferred
+from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence, collection_deferred
+from sim.engine.engine import Engine, Setup
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
-from sim.evolving.granting import Granting
-from sim.evolving.renewal import Renewal, Renews
+from sim.evolving.running import Granting, Renewal, Renews
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Costs, Stages
 from sim.machine.failing import FailingMachine
@@ -97,7 +96,7 @@ class RecoveringEngine(Engine):
         self._asker: Asker | None = None
         self._granting: Granting | None = None
         if evolving is not None and evolving.asks.any:
-            limit = self.resizer.limit if self._kill else None
+            limit = self.resizer.limit if self.kills else None
             self._asker = Asker(
                 evolving, self.work, self.view, self.clock, limit, self.ask_for_pass
             )
@@ -361,7 +360,7 @@ class RecoveringEngine(Engine):
         if not self.work.evolves(job):
             return super().plan_completion(run, now)
         limit = inf
-        if self._kill:
+        if self.kills:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
         self.expect_end(run, end, outcome)

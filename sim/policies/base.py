@@ -257,6 +257,11 @@ class QueueKeeper:
         nothing = np.zeros(0)
         self._keyless = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
 
+    @property
+    def compiled(self) -> int | None:
+        """The rule of `sim.policies.backfill.passes` by which it decides; None if it is none."""
+        return None
+
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""
         view = self.view

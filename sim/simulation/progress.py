@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -125,28 +124,28 @@ class Progress:
             self._live = None
 
 
-PASSES_BETWEEN = 256
-"""Scheduling passes between two updates."""
-
-
 class ProgressWatcher:
     """Pass the state of an engine on to a progress display, now and then.
 
     Parameters
     ----------
     progress : Progress
+    jobs : int
+        How many there are in all.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    checks = False
+
+    def __init__(self, progress: Progress, jobs: int) -> None:
         self._progress = progress
+        self._jobs = jobs
 
     def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Update the display at every 256th pass."""
-        if engine.passes % PASSES_BETWEEN:
-            return
-        now, ended, running = engine.view.now, engine.log.ended, len(engine.view.running)
-        queued = max(bisect_right(engine.submit, now) - ended - running, 0)
-        self._progress.update(now, ended, len(engine.submit), queued)
+        """Do nothing: the display shows how far the run is, not what is decided."""
+
+    def progressed(self, now: float, ended: int, queued: int) -> None:
+        """Update the display."""
+        self._progress.update(now, ended, self._jobs, queued)
 
     def finished(self, engine: Engine) -> None:
         """Do nothing: the display goes away by itself."""

@@ -134,9 +134,11 @@ def build_machine(
     return machine
 
 
-def watchers(config: Mapping[str, Any], progress: Progress | None) -> tuple[Watcher, ...]:
+def watchers(
+    config: Mapping[str, Any], progress: Progress | None, jobs: int
+) -> tuple[Watcher, ...]:
     """Return who watches the engine: its checker, and the progress display."""
-    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress)]
+    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress, jobs)]
     if config["sim"]["check"]:
         from sim.engine.invariants import Checker
 
@@ -228,7 +230,7 @@ def play(
         overrun=config["overrun"],
         adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
         known=known,
-        watchers=watchers(config, progress),
+        watchers=watchers(config, progress, len(trace.jobs)),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
     records = scene.replay(setup)

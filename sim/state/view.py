@@ -261,6 +261,13 @@ class View:
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
         return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
 
+    def beliefs(self, processors: IntArray) -> FloatArray:
+        """Return `belief` of every job, at a count for each."""
+        if not getattr(self._predictor, "has_curves", True):
+            self.queries += len(processors)
+            return np.maximum(self.requested_time, LEAST_BELIEF)
+        return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
+
     def _requested(self, job: int, processors: int) -> float:
         seconds = self.requested_time[job]
         if self.preferences.scales_requests and self.malleable[job]:

@@ -3,7 +3,8 @@
 import pytest
 from toys import replay, rigid
 
-from sim.simulation.progress import PASSES_BETWEEN, ProgressWatcher
+from sim.engine.compiled import AT_ONCE
+from sim.simulation.progress import ProgressWatcher
 
 pytestmark = pytest.mark.fast
 
@@ -20,12 +21,12 @@ class Heard:
 
 def test_it_hears_every_256th_look_and_jobs_add_up():
     heard = Heard()
-    watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard),))
+    watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard, 800),))
     alone = replay(ROWS, 16, rigid("easy"))
     assert (watched.start_time == alone.start_time).all()
-    assert len(heard.states) == int(watched.counters["looks"]) // PASSES_BETWEEN
+    assert len(heard.states) == int(watched.counters["looks"]) // AT_ONCE
     for now, done, total, queued in heard.states:
         assert total == 800
         assert done == (watched.end_time <= now).sum()
-        assert queued == ((watched.submit_time <= now) & (watched.start_time >= now)).sum()
+        assert queued == ((watched.submit_time <= now) & (watched.start_time > now)).sum()
     assert max(queued for *_, queued in heard.states) > 0

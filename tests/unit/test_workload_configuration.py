@@ -1,4 +1,5 @@
 import inspect
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
 import conf
+from workloads.limits import Limits
 from workloads.logs.cleaning import RULES
 
 pytestmark = pytest.mark.fast
@@ -38,9 +40,10 @@ def test_every_constructor_argument_stands_in_the_file_with_its_default(option):
         if key not in arguments:
             del config[key]
     assert set(config) == set(arguments)
+    assert config.get("limits", asdict(Limits())) == asdict(Limits())
     for key, parameter in arguments.items():
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        given = {"cleaning": None, "parameters": None}.get(key, config[key])
+        given = {"cleaning": None, "parameters": None, "limits": None}.get(key, config[key])
         assert given == (list(default) if isinstance(default, tuple) else default), key
 
 

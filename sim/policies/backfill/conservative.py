@@ -5,6 +5,8 @@ from bisect import bisect_left
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
@@ -155,6 +157,12 @@ class ConservativeScheduler(ReservationKeeper):
     """
 
     tracks_runs = True
+
+    @property
+    def compiled(self) -> int | None:
+        """`CONSERVATIVE` where jobs keep their requests and the order of arrival."""
+        plain = type(self) is ConservativeScheduler and self._keyless
+        return CONSERVATIVE if plain and type(self.allocation) is Request else None
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)

@@ -3,12 +3,11 @@
 from typing import Literal
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
+from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
+from sim.policies.backfill.passes import BLOCK, EASY, SIZES, fill
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
@@ -71,84 +70,6 @@ class Easy:
         return ManyReservations(view, order, allocation, self.reservations)
 
 
-_BLOCK = 64
-_SIZES = 32
-
-
-@njit(cache=True)
-def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a block may hold a job that may start, going by its shortest jobs."""
-    size = 0
-    least = 1
-    while least <= free and size < _SIZES:
-        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
-            return True
-        size += 1
-        least *= 2
-    return False
-
-
-@njit(cache=True)
-def _summarise(
-    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
-) -> None:
-    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
-    shortest[:] = np.inf
-    for k in range(first, last):
-        wanted = processors[k]
-        if wanted > 0:
-            size = 0
-            while wanted > 1:
-                wanted >>= 1
-                size += 1
-            shortest[size] = min(shortest[size], runtime[k])
-
-
-@njit(cache=True)
-def _fill(
-    processors: IntArray,
-    runtime: FloatArray,
-    first: int,
-    last: int,
-    free: int,
-    spare: int,
-    now: float,
-    shadow: float,
-    whole: bool,
-    shortest: FloatArray,
-    summarised: NDArray[np.bool_],
-    found: IntArray,
-) -> int:
-    """Find, in queue order, the jobs that may start ahead of the reservation.
-
-    Blocks of the queue are passed over whose summary shows that none of their
-    jobs may; a block that was searched to its end is summarised (if `whole`
-    says that the search began at its first job).
-    """
-    number = 0
-    k = first
-    while k < last and free > 0:
-        block = k // _BLOCK
-        end = min(last, (block + 1) * _BLOCK)
-        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
-            k = end
-            continue
-        begin, before = k, number
-        while k < end and free > 0:
-            wanted = processors[k]
-            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
-                if now + runtime[k] > shadow:
-                    spare -= wanted
-                free -= wanted
-                found[number] = k
-                number += 1
-            k += 1
-        if whole and k == end and number == before and last - first > _BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[block])
-            summarised[block] = True
-    return number
-
-
 class EasyScheduler(QueueKeeper):
     """EASY with one reservation, for the head of the queue.
 
@@ -172,7 +93,7 @@ class EasyScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook: Outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
-        self._shortest = np.zeros((2, _SIZES))
+        self._shortest = np.zeros((2, SIZES))
         self._summarised = np.zeros(2, np.bool_)
         self._layout = -1
         self._searched = 0
@@ -180,6 +101,12 @@ class EasyScheduler(QueueKeeper):
         self._spare = 0
         self.heads = 0
         self.anew: ChoiceAnew | None = None
+
+    @property
+    def compiled(self) -> int | None:
+        """`EASY` where jobs keep their requests and the order of arrival."""
+        plain = type(self) is EasyScheduler and self._keyless
+        return EASY if plain and type(self.allocation) is Request else None
 
     @property
     def put_off(self) -> float:
@@ -193,7 +120,7 @@ class EasyScheduler(QueueKeeper):
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
         view, queue = self.view, self.queue
-        if queue.last > _BLOCK:
+        if queue.last > BLOCK:
             queue.tidy()
         blocked = queue.waiting > 0
         if view.revised:
@@ -271,7 +198,7 @@ class EasyScheduler(QueueKeeper):
         self._spare = free - wanted
 
     def _start_lone(self, place: int, free: int, decisions: list[Decision]) -> None:
-        """Start the only job behind the reservation if it does not move it, as `_fill` would."""
+        """Start the only job behind the reservation if it does not move it, as `fill` would."""
         queue = self.queue
         processors = queue.processors.item(place)
         if not 0 < processors <= free:
@@ -287,7 +214,7 @@ class EasyScheduler(QueueKeeper):
         queue = self.queue
         now, shadow = self.view.now, self._shadow
         self._follow_layout()
-        number = _fill(
+        number = fill(
             queue.processors,
             queue.runtime,
             first,
@@ -315,11 +242,11 @@ class EasyScheduler(QueueKeeper):
             self._layout = queue.layout
             if self._found.size < queue.job.size:
                 self._found = np.zeros(queue.job.size, np.int64)
-                self._shortest = np.zeros((queue.job.size // _BLOCK + 1, _SIZES))
-                self._summarised = np.zeros(queue.job.size // _BLOCK + 1, np.bool_)
+                self._shortest = np.zeros((queue.job.size // BLOCK + 1, SIZES))
+                self._summarised = np.zeros(queue.job.size // BLOCK + 1, np.bool_)
             self._summarised[:] = False
         elif self._searched < queue.last:
-            self._summarised[self._searched // _BLOCK : (queue.last - 1) // _BLOCK + 1] = False
+            self._summarised[self._searched // BLOCK : (queue.last - 1) // BLOCK + 1] = False
         self._searched = queue.last
 
 

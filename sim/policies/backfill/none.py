@@ -1,6 +1,8 @@
 """No backfilling: a strict head, or first fit."""
 
+from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.outlook import DryRun
+from sim.policies.backfill.passes import STRICT
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
@@ -37,6 +39,11 @@ class StrictScheduler(QueueKeeper):
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
+
+    @property
+    def compiled(self) -> int | None:
+        """`STRICT` where jobs keep their requests and the order of arrival."""
+        return STRICT if self._keyless and type(self.allocation) is Request else None
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""

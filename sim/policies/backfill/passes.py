@@ -1,0 +1,384 @@
+"""Scheduling passes that need no Python, over the tables of a run: strict, EASY, conservative."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.ties import first_least
+from sim.state.availability import (
+    advance,
+    compress,
+    due,
+    earliest_of,
+    lay,
+    least_free,
+    occupy,
+    place,
+    repair,
+    replan,
+)
+from sim.state.run_tables import (
+    ARRIVED,
+    BELIEF,
+    BELIEVED,
+    BELIEVED_END,
+    BELIEVED_JOB,
+    ENDED_NOW,
+    ENDED_ONE,
+    EXPIRED_NOW,
+    EXPIRED_ONE,
+    FOUND,
+    FREE,
+    FREED,
+    HEAD,
+    NEW,
+    NEXT_START,
+    NOW,
+    PROCESSORS,
+    RESERVED,
+    RUNNING,
+    RUNTIME,
+    SHADOW,
+    SPARE,
+    WAITING,
+    WAKING,
+    Tables,
+    ask_to_wake,
+    is_believed_end,
+    start,
+)
+
+STRICT, EASY, CONSERVATIVE = range(3)
+"""Rules whose passes these are."""
+
+
+class Plan(NamedTuple):
+    """What a rule keeps from pass to pass beside the tables.
+
+    Attributes
+    ----------
+    shortest : numpy.ndarray of float, shape (b, 32), seconds
+    summarised : numpy.ndarray of bool, shape (b,)
+        Summaries of blocks of the queue; see `fill`.
+    times, free, span : numpy.ndarray
+        The profile of `sim.state.availability`.
+    first_choice : numpy.ndarray of int, shape (n + 1,)
+        Where the counts of each job begin that it may choose from at submit; one without
+        any has its request.
+    counts : numpy.ndarray of int, shape (c,)
+    choices : numpy.ndarray of float, shape (2, c), seconds
+        Belief and true runtime on each of these counts.
+    """
+
+    shortest: FloatArray
+    summarised: NDArray[np.bool_]
+    times: FloatArray
+    free: IntArray
+    span: IntArray
+    first_choice: IntArray
+    counts: IntArray
+    choices: FloatArray
+
+
+# Counts that are chosen at submit
+
+
+@njit(cache=True)
+def _lay_running(tables: Tables, plan: Plan) -> None:
+    """Begin the profile anew from the believed ends of running jobs."""
+    running = tables.counters[RUNNING]
+    held = tables.numbers[PROCESSORS][tables.running[BELIEVED_JOB, :running]]
+    ends, now = tables.running_times[BELIEVED, :running], tables.instant[NOW]
+    holes = plan.times, plan.free, plan.span
+    lay(*holes, now, tables.counters[FREE] + held.sum(), ends, held)
+
+
+@njit(cache=True)
+def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
+    """Give an arriving job the count of smallest believed turnaround (SA), if it has several.
+
+    Under EASY and strict rules its start is believed to be that of a reservation behind all
+    that wait; a conservative rule asks its live profile.
+    """
+    first, last = plan.first_choice[job], plan.first_choice[job + 1]
+    if last - first == 0:
+        return
+    seconds, now = tables.seconds, tables.instant[NOW]
+    holes = plan.times, plan.free, plan.span
+    if rule != CONSERVATIVE:
+        _lay_running(tables, plan)
+        waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
+        head, starts = tables.counters[HEAD], seconds[RESERVED]
+        replan(*holes, now, waiting, beliefs, starts, head, job)
+    counts, beliefs = plan.counts[first:last], plan.choices[0, first:last]
+    best = first + first_least(earliest_of(*holes, now, counts, beliefs) - now + beliefs)
+    tables.numbers[PROCESSORS, job] = plan.counts[best]
+    seconds[BELIEF, job], seconds[RUNTIME, job] = plan.choices[:, best]
+
+
+@njit(cache=True)
+def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
+    """Choose the count of a job that has just arrived, and let it wait."""
+    _choose(tables, plan, job, rule)
+    tables.numbers[WAITING, job] = tables.numbers[PROCESSORS, job]
+
+
+# Strict, and EASY with one reservation
+
+
+BLOCK = 64
+SIZES = 32
+
+
+@njit(cache=True)
+def start_heads(tables: Tables) -> None:
+    """Start the first waiting jobs while they fit."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] <= counters[FREE]:
+        if waiting[counters[HEAD]] > 0:
+            start(tables, counters[HEAD])
+        counters[HEAD] += 1
+
+
+@njit(cache=True)
+def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a block may hold a job that may start, going by its shortest jobs."""
+    size = 0
+    least = 1
+    while least <= free and size < SIZES:
+        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
+            return True
+        size += 1
+        least *= 2
+    return False
+
+
+@njit(cache=True)
+def _summarise(
+    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+) -> None:
+    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
+    shortest[:] = np.inf
+    for k in range(first, last):
+        wanted = processors[k]
+        if wanted > 0:
+            size = 0
+            while wanted > 1:
+                wanted >>= 1
+                size += 1
+            shortest[size] = min(shortest[size], runtime[k])
+
+
+@njit(cache=True)
+def fill(
+    processors: IntArray,
+    runtime: FloatArray,
+    first: int,
+    last: int,
+    free: int,
+    spare: int,
+    now: float,
+    shadow: float,
+    whole: bool,
+    shortest: FloatArray,
+    summarised: NDArray[np.bool_],
+    found: IntArray,
+) -> int:
+    """Find, in queue order, the jobs that may start ahead of the reservation.
+
+    Blocks of the queue are passed over whose summary shows that none of their
+    jobs may; a block that was searched to its end is summarised (if `whole`
+    says that the search began at its first job).
+    """
+    number = 0
+    k = first
+    while k < last and free > 0:
+        block = k // BLOCK
+        end = min(last, (block + 1) * BLOCK)
+        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
+            k = end
+            continue
+        begin, before = k, number
+        while k < end and free > 0:
+            wanted = processors[k]
+            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+                if now + runtime[k] > shadow:
+                    spare -= wanted
+                free -= wanted
+                found[number] = k
+                number += 1
+            k += 1
+        if whole and k == end and number == before and last - first > BLOCK:
+            _summarise(processors, runtime, begin, end, shortest[block])
+            summarised[block] = True
+    return number
+
+
+@njit(cache=True)
+def _reserve(tables: Tables) -> None:
+    """Find the shadow time of the first waiting job, and what it will leave over."""
+    counters = tables.counters
+    wanted, free, shadow = tables.numbers[WAITING, counters[HEAD]], counters[FREE], -1.0
+    for k in range(counters[RUNNING]):
+        end = tables.running_times[BELIEVED, k]
+        if shadow >= 0.0 and end > shadow:
+            break
+        free += tables.numbers[PROCESSORS, tables.running[BELIEVED_JOB, k]]
+        if free >= wanted and shadow < 0.0:
+            shadow = end
+    tables.instant[SHADOW] = shadow
+    counters[SPARE] = free - wanted
+
+
+@njit(cache=True)
+def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
+    """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
+
+    Parameters
+    ----------
+    tables : Tables
+    plan : Plan
+    changed : bool
+        Whether anything but arrivals happened at this instant.
+    """
+    counters, now = tables.counters, tables.instant[NOW]
+    plan.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
+    arrivals_only = counters[HEAD] < counters[NEW] and not changed
+    first = counters[NEW]
+    if not arrivals_only:
+        start_heads(tables)
+        if counters[HEAD] == counters[ARRIVED]:
+            return
+        _reserve(tables)
+        first = counters[HEAD] + 1
+    if counters[FREE] == 0:
+        return
+    waiting, belief, shadow = (
+        tables.numbers[WAITING],
+        tables.seconds[BELIEF],
+        tables.instant[SHADOW],
+    )
+    number = fill(
+        waiting,
+        belief,
+        first,
+        counters[ARRIVED],
+        counters[FREE],
+        counters[SPARE],
+        now,
+        shadow,
+        not arrivals_only,
+        plan.shortest,
+        plan.summarised,
+        tables.running[FOUND],
+    )
+    for job in tables.running[FOUND, :number]:
+        if now + belief[job] > shadow:
+            counters[SPARE] -= waiting[job]
+        start(tables, job)
+
+
+# Conservative
+
+
+@njit(cache=True)
+def _note_freed(tables: Tables, begin: float, end: float) -> None:
+    freed = tables.instant[FREED:]
+    freed[0], freed[1] = min(freed[0], begin), max(freed[1], end)
+
+
+@njit(cache=True)
+def _repair(tables: Tables, plan: Plan) -> None:
+    """Lay the running jobs anew and keep the reservations that still fit."""
+    seconds, counters = tables.seconds, tables.counters
+    now = tables.instant[NOW]
+    _lay_running(tables, plan)
+    repair(
+        plan.times,
+        plan.free,
+        plan.span,
+        now,
+        tables.numbers[WAITING],
+        seconds[BELIEF],
+        seconds[RESERVED],
+        counters[HEAD],
+        counters[NEW],
+    )
+    tables.instant[NEXT_START] = now
+    _note_freed(tables, now, np.inf)
+
+
+@njit(cache=True)
+def _follow_runs(tables: Tables, plan: Plan) -> bool:
+    """Bring the profile up to date with ends and expiries; say whether processors came early."""
+    seconds, counters, numbers = tables.seconds, tables.counters, tables.numbers
+    now, early, must_repair = tables.instant[NOW], False, False
+    holes = plan.times, plan.free, plan.span
+    for job in tables.running[ENDED_ONE, : counters[ENDED_NOW]]:
+        held_until = seconds[BELIEVED_END, job]
+        if held_until > now:
+            occupy(*holes, now, held_until, -numbers[PROCESSORS, job])
+            _note_freed(tables, now, held_until)
+            early = True
+    for job in tables.running[EXPIRED_ONE, : counters[EXPIRED_NOW]]:
+        end, held = seconds[BELIEVED_END, job], numbers[PROCESSORS, job]
+        if must_repair or least_free(*holes, now, end) < held:
+            must_repair = True
+        else:
+            occupy(*holes, now, end, held)
+    if must_repair:
+        _repair(tables, plan)
+    return early
+
+
+@njit(cache=True)
+def conservative_pass(tables: Tables, plan: Plan) -> None:
+    """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
+    seconds, counters, instant = tables.seconds, tables.counters, tables.instant
+    now, waiting = instant[NOW], tables.numbers[WAITING]
+    holes = plan.times, plan.free, plan.span
+    advance(plan.times, plan.span, now)
+    early = _follow_runs(tables, plan)
+    while counters[HEAD] < counters[NEW] and waiting[counters[HEAD]] == 0:
+        counters[HEAD] += 1
+    head = counters[HEAD]
+    if early and head < counters[NEW]:
+        compress(
+            *holes, now, waiting, seconds[BELIEF], seconds[RESERVED], head, counters[NEW],
+            instant[FREED:],
+        )  # fmt: skip
+        instant[NEXT_START] = now
+    for job in range(counters[NEW], counters[ARRIVED]):
+        admit(tables, plan, job, CONSERVATIVE)
+        begin = place(*holes, now, waiting[job], seconds[BELIEF, job])
+        seconds[RESERVED, job] = begin
+        instant[NEXT_START] = min(instant[NEXT_START], begin)
+    number = 0
+    if instant[NEXT_START] <= now:
+        number, instant[NEXT_START] = due(
+            waiting, seconds[RESERVED], head, counters[ARRIVED], now, tables.running[FOUND]
+        )
+    following = instant[NEXT_START]
+    asked_for = following == np.inf or following == instant[WAKING]
+    if not asked_for and not is_believed_end(tables, following):
+        instant[WAKING] = following
+        ask_to_wake(tables, following)
+    for job in tables.running[FOUND, :number]:
+        start(tables, job)
+
+
+@njit(cache=True)
+def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool) -> None:
+    """Make the scheduling pass of an instant."""
+    if rule == CONSERVATIVE:
+        conservative_pass(tables, plan)
+        return
+    for job in range(tables.counters[NEW], tables.counters[ARRIVED]):
+        admit(tables, plan, job, rule)
+    if rule == EASY:
+        easy_pass(tables, plan, changed)
+    else:
+        start_heads(tables)

@@ -1,0 +1,59 @@
+"""Runs whose steps are compiled leave the records of the same runs made pass by pass in Python.
+
+A checker wants every pass, so that with one nothing is compiled.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_against_naive import MACHINE, traces
+from toys import replay, rigid
+
+from sim.engine.invariants import Checker
+
+RULES = ["none", "easy", "conservative"]
+
+
+def plain(thing):
+    """Return records as plain data that can be compared."""
+    if dataclasses.is_dataclass(thing):
+        return {f.name: plain(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+    return [repr(one) for one in thing.tolist()] if isinstance(thing, np.ndarray) else thing
+
+
+def both(rows, processors, policy, **options):
+    """Return what a run leaves that may be compiled, and what it leaves in Python."""
+    compiled = replay(rows, processors, policy, **options)
+    return plain(compiled), plain(
+        replay(rows, processors, policy, watchers=(Checker(),), **options)
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=300, deadline=None)
+@given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]))
+def test_compiled_steps_leave_the_same_records(rule, rows, overrun):
+    compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
+    assert compiled == python
+
+
+def crowd(seed, jobs, processors):
+    """Draw a long queue of narrow and wide jobs, some of them at once, many of them late."""
+    rng = np.random.default_rng(seed)
+    submit = np.round(np.cumsum(rng.exponential(2.0, jobs) * (rng.random(jobs) < 0.7)), 1)
+    wanted = np.minimum(2 ** rng.integers(0, 7, jobs), processors)
+    runtime = np.round(rng.lognormal(4.0, 1.5, jobs), 1)
+    guess = np.ceil(runtime * rng.choice([0.1, 1.0, 3.0], jobs) / 60.0) * 60.0
+    return list(
+        zip(submit.tolist(), wanted.tolist(), runtime.tolist(), guess.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(3))
+def test_long_queues_leave_the_same_records(rule, seed):
+    compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
+    assert compiled == python
