@@ -377,7 +377,7 @@ def test_errors_beyond_any_float_are_large_and_finite():
 
 
 def test_a_clean_split_is_considered_where_the_other_asks_for_one() -> None:
-    """By the slowest process computation is 80 %, along the critical path it never is below 95 %."""
+    """By the slowest process computation is 80 %, along the critical path 95 %."""
     counts = np.repeat([2.0, 4.0, 8.0, 16.0, 32.0], 2)
     rng = np.random.default_rng(2)
     runtime = 100.0 / counts
