@@ -127,7 +127,7 @@ def main() -> None:
     lap("tables")
     summary = summarise(run)
     lap("summary and bounds")
-    figure = schedule_figure(records, run.tables, "lanes")
+    figure = schedule_figure(run.tables, records.processors, "lanes", records.stretches.nodes)
     lap("figure")
     with tempfile.TemporaryDirectory() as folder:
         write_run(Path(folder), Artefacts(run.tables, figure, summary, {}))

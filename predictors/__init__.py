@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from predictors.adept.model import Adept as Adept
+    from predictors.advice import measure_next as measure_next
     from predictors.cli.measurements import read as read
     from predictors.consensus.combination import Consensus as Consensus
     from predictors.curves.laws import Amdahl as Amdahl
@@ -39,6 +40,7 @@ _MODULES = {
     "RationalPolynomial": "predictors.under_load.rational",
     "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.curves.laws",
+    "measure_next": "predictors.advice",
     "read": "predictors.cli.measurements",
     "train_focal": "predictors.regression.focal_training",
 }

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,9 @@ from rich.console import Console
 
 import predictors
 from predictors.base import FloatArray, Predictor
-from predictors.cli.measurements import read
-from predictors.cli.output import print_report, save_plot
-from predictors.cli.report import build_report, default_targets
+from predictors.cli.measurements import read_curves
+from predictors.cli.output import print_curves, print_report, save_plot
+from predictors.cli.report import Question, Report, build_report, default_targets
 from predictors.cli.size_answers import (
     AtInputs,
     answer_focal,
@@ -81,14 +82,25 @@ def _parser() -> argparse.ArgumentParser:
         "measurements",
         type=Path,
         metavar="MEASUREMENTS.csv",
-        help="a row a run: a column of processor counts (nprocs, procs, cores, nodes, threads) "
-        "and one of seconds (runtime, time, seconds, runtime_s)",
+        help="a row a run: a column of processor counts (cores, nodes, ...) and one of times, "
+        "in seconds or with a unit; or a row a count with runs side by side",
     )
     parser.add_argument(
         "--target",
         nargs="+",
         metavar="N",
         help="processor counts to predict, apart or as ranges such as 4-8",
+    )
+    parser.add_argument(
+        "--most", type=float, metavar="N", help="the largest count to be had, to use or to measure"
+    )
+    parser.add_argument(
+        "--free",
+        action="store_true",
+        help="choose what to measure next as if runs cost nothing, not by processor-seconds",
+    )
+    parser.add_argument(
+        "--curve", metavar="K", help="of several curves in the file, the one of this number"
     )
     parser.add_argument(
         "--method", choices=sorted(METHODS), help="adept by default; focused for --size-for-time"
@@ -109,7 +121,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--level", type=float, default=0.8, help="share of runs a range should hold (0.8)"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the curve here")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE.png",
+        help="draw measurements, curve, range, knee and efficiency here",
+    )
     parser.add_argument("--json", action="store_true", help="write the answer as JSON")
     return parser
 
@@ -156,32 +173,84 @@ def _answer(options: argparse.Namespace) -> None:
         options.method = "focused" if about_size else "adept"
     _check_belonging(options)
     inputs = input_names(options) if options.method in WITH_INPUTS else ()
-    frame = read(options.measurements, options.where, inputs)
+    curves = _chosen(read_curves(options.measurements, options.where, inputs), options.curve)
+    if len(curves) > 1:
+        _answer_all(options, curves)
+        return
+    frame = next(iter(curves.values()))
     observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
-    targets = _targets(options.target) if options.target else default_targets(observed)
+    targets = _targets(options.target) if options.target else None
     if options.focal_levels is not None:
-        answer_focal(options, frame, int(targets[0]) if options.target else None)
+        answer_focal(options, frame, None if targets is None else int(targets[0]))
         return
-    if options.size_for_time is not None and options.focal_time is None:
-        options.focal_time = options.size_for_time
-    model = METHODS[options.method](options)
-    model.fit(_fitting_columns(frame, options))
     if options.size_for_time is not None:
-        answer_size(options, model, targets)
+        options.focal_time = options.focal_time or options.size_for_time
+        model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
+        answer_size(options, model, default_targets(observed) if targets is None else targets)
         return
-    at, note = fixed_inputs(options, frame) if inputs else ({}, "")
-    if at:
-        model = AtInputs(model, at, note)
-    report = build_report(
-        options.method, model, observed, runtime, targets, options.level, serial_known=not at
-    )
+    model, report = _reported(options, frame, inputs, targets)
     if options.plot:
         save_plot(options.plot, model, observed, runtime, report)
     if options.json:
-        json.dump(report.as_dict(), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
-        return
-    print_report(report, Console(highlight=False, width=None if sys.stdout.isatty() else 100))
+        _write_json(report.as_dict())
+    else:
+        print_report(report, _console())
+
+
+def _reported(
+    options: argparse.Namespace,
+    frame: pd.DataFrame,
+    inputs: Sequence[str],
+    targets: FloatArray | None,
+) -> tuple[Predictor, Report]:
+    """Fit the method to a curve and ask it everything."""
+    observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
+    model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
+    at, note = fixed_inputs(options, frame) if inputs else ({}, "")
+    if at:
+        model = AtInputs(model, at, note)
+    question = Question(targets, options.most, options.level, options.free, not at)
+    return model, build_report(options.method, model, observed, runtime, question)
+
+
+def _chosen(curves: dict[str, pd.DataFrame], wanted: str | None) -> dict[str, pd.DataFrame]:
+    """Return the curve of a number, all without one.
+
+    Raises
+    ------
+    PredictorError
+        If there is no such number.
+    """
+    if wanted is None:
+        return curves
+    if not wanted.isdigit() or not 1 <= int(wanted) <= len(curves):
+        raise PredictorError(f"--curve {wanted}: a number from 1 to {len(curves)} is needed")
+    name = list(curves)[int(wanted) - 1]
+    return {name: curves[name]}
+
+
+def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) -> None:
+    """Answer for every curve of a file in a table."""
+    if options.plot or options.size_for_time is not None or options.focal_levels is not None:
+        raise PredictorError(
+            f"{options.measurements}: {len(curves)} curves; choose one with --curve 1 to "
+            f"{len(curves)} for --plot, --size-for-time or --focal-levels"
+        )
+    targets = _targets(options.target) if options.target else None
+    reports = {name: _reported(options, frame, (), targets)[1] for name, frame in curves.items()}
+    if options.json:
+        _write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
+    else:
+        print_curves(reports, _console())
+
+
+def _write_json(answer: dict[str, Any]) -> None:
+    json.dump(answer, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 100)
 
 
 def _check_belonging(options: argparse.Namespace) -> None:
@@ -199,6 +268,8 @@ def _check_belonging(options: argparse.Namespace) -> None:
                 f"--{name.replace('_', '-')} is read by --method {', '.join(methods)}; "
                 f"the method is {options.method}"
             )
+    if options.most is not None and not 1.0 <= options.most < float("inf"):
+        raise PredictorError(f"--most {options.most:g}: a processor count of at least 1 is needed")
     seconds = options.size_for_time
     if seconds is not None and not 0.0 < seconds < float("inf"):
         raise PredictorError(f"--size-for-time {seconds:g}: positive seconds are needed")

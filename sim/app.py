@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 BAD_STATUS = 2
 INTERRUPTED = 130
-BASELINE_PREDICTOR = "user_estimate"
 logger = logging.getLogger(__name__)
 _interrupts: list[int] = []
 
@@ -62,7 +61,7 @@ def preset(name: str) -> dict[str, Any]:
     command = HydraConfig.get()
     searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
     era = command.runtime.choices["defaults_of"]
-    parts = [f"policy='{name}'", f"predictor={BASELINE_PREDICTOR}", f"defaults_of={era}"]
+    parts = [f"policy='{name}'", f"predictor={schema.BASELINE_PREDICTOR}", f"defaults_of={era}"]
     try:
         composed = hydra.compose(command.job.config_name, overrides=[*parts, *searched])
     except HydraException as error:
@@ -114,8 +113,10 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
         return Ended(objective=_objective(config, read_results(folder)))
     _clear(folder)
     asked = config["sim"]["progress"]
-    policy = str(HydraConfig.get().runtime.choices["policy"])
-    results = run(config, folder, digest, Show(not multirun if asked is None else asked, policy))
+    chosen = HydraConfig.get().runtime.choices
+    policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
+    show = Show(not multirun if asked is None else asked, policy, predictor, workload)
+    results = run(config, folder, digest, show)
     if multirun:
         _mark(folder)
         return Ended(objective=_objective(config, results))
@@ -162,7 +163,7 @@ def _sides(config: dict[str, Any], results: "Results") -> "list[Side]":
         name = config["baseline"]["name"]
         if step is not None:
             sides.append(Side(step, name, predictor))
-        by = "" if name == NOBODY else BASELINE_PREDICTOR
+        by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
         sides.append(Side(base, name, by, is_baseline=True))
     return sides
 

@@ -14,10 +14,8 @@ from rich.table import Table
 
 from sim.console import fitting_table, left_out
 from sim.errors import SimError
-from sim.report.gathering import FIXED, distinct, find_runs, gather
-from sim.results.artefacts import (
-    SUMMARY,
-)
+from sim.report.gathering import FIXED, distinct, gather
+from sim.results.durable import SUMMARY
 from sim.results.rows import Row, texts
 from sim.sweeps.configurations import (
     read_configuration,
@@ -221,7 +219,8 @@ def _report(
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
     if unknown:
         raise SimError(f"--gantt {unknown[0]}: there is no finished run of that name in {folder}")
-    runs = list(map(read_configuration, find_runs(folder)[:COMMON_RUNS]))
+    known = table.loc[table["status"] != "damaged", "run"].unique()[:COMMON_RUNS]
+    runs = [read_configuration(folder / name) for name in known]
     wanted = Wanted(
         not asked.table,
         asked.latex,

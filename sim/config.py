@@ -23,6 +23,8 @@ CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 OVERRUNS = ("extend", "kill")
 PRECISE = ("run", "change")
 MENUS = ("powers_of_two", "all", None)
+BASELINE_PREDICTOR = "user_estimate"
+"""What baselines believe."""
 _NOT_RESULTS = ("progress",)
 
 

@@ -15,21 +15,21 @@ from predictors.cli.report import Report
 _LABELS = {
     "A": "average parallelism A",
     "sigma": "variance of parallelism sigma",
-    "serial_time": "runtime on one processor (s)",
     "floor": "relative noise",
     "serial": "serial part (s)",
     "parallel": "parallel part (s)",
-    "scale": "unit of time (s)",
+    "scale": "scale (s)",
     "contention": "contention",
     "coherency": "coherency",
 }
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Write a report as a table, figures and sentences."""
+    """Write a report as a sentence, a table, figures and remarks."""
+    console.print(report.answer, markup=False)
     console.print(_table(report))
-    if not report.serial_measured:
-        console.print("Speedup and efficiency refer to a predicted runtime on one processor.")
+    known = "measured" if report.serial_measured else "predicted"
+    console.print(f"Speedup and efficiency refer to {report.serial_time:.4g} s on one ({known}).")
     for name, value in report.parameters.items():
         console.print(f"{_LABELS.get(name, name)}: {value:.4g}")
     knee = "not within reach" if report.knee is None else f"{report.knee:.4g} processors"
@@ -39,16 +39,46 @@ def print_report(report: Report, console: Console) -> None:
         console.print(f"efficiency of at least {least}: up to {text}")
     for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in report.remarks):
         console.print(line, markup=False)
-    if report.measure_next is not None:
-        console.print(f"measure next on: {report.measure_next} processors")
+    if report.advice is not None:
+        advice = report.advice
+        console.print(
+            f"measure next on: {advice.nprocs} processors, about "
+            f"{advice.processor_seconds:.3g} processor-seconds"
+        )
     else:
         console.print("measure next on: no further count is needed")
+
+
+def print_curves(reports: dict[str, Report], console: Console) -> None:
+    """Write a line a curve: what to use, what to expect there, what to measure next."""
+    console.print(f"{len(reports)} curves; --curve K shows one of them.")
+    table = Table()
+    for heading in ("K", "curve", "use", "runtime (s)", "efficiency 0.5 up to", "measure next"):
+        table.add_column(heading, justify="left" if heading == "curve" else "right")
+    asked = next(iter(reports.values())).rows
+    single = len(asked) == 1
+    if single:
+        table.add_column(f"on {asked[0].nprocs:g} (s)", justify="right")
+    for number, (name, report) in enumerate(reports.items(), 1):
+        cells = [
+            str(number),
+            name.partition("=")[2],
+            "-" if report.use is None else f"{report.use:g}",
+            "-" if report.use_runtime is None else f"{report.use_runtime:.4g}",
+            "-" if report.at_efficiency["0.5"] is None else f"{report.at_efficiency['0.5']:g}",
+            "-" if report.measure_next is None else str(report.measure_next),
+        ]
+        if single:
+            row = report.rows[0]
+            cells.append(f"{row.runtime:.4g} ({row.low:.3g} - {row.high:.3g})")
+        table.add_row(*cells)
+    console.print(table)
 
 
 def save_plot(
     path: Path, model: Predictor, observed: FloatArray, runtime: FloatArray, report: Report
 ) -> None:
-    """Draw measurements, curve, range and knee on logarithmic axes."""
+    """Draw measurements, curve, range and knee on logarithmic axes, efficiency on a second one."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -58,24 +88,30 @@ def save_plot(
     ends = [row.nprocs for row in report.rows] + observed.tolist()
     counts = np.geomspace(min(ends), max(max(ends), min(ends) * 1.01), 200)
     low, high = model.predict_range(counts)
-    axes.fill_between(counts, low, high, alpha=0.2, label="range")
-    axes.plot(counts, model.predict(counts), label=report.method)
+    predicted = model.predict(counts)
+    axes.fill_between(counts, low, high, alpha=0.2, label="80 % range")
+    axes.plot(counts, predicted, label=report.method)
     axes.plot(observed, runtime, "o", color="black", label="measured")
     if report.knee is not None and report.knee <= counts[-1]:
         axes.axvline(report.knee, linestyle="--", color="grey", label="knee")
     axes.set(xscale="log", yscale="log", xlabel="processors", ylabel="runtime (s)")
-    axes.legend()
+    second = axes.twinx()
+    efficiency = report.serial_time / predicted / counts
+    second.plot(counts, efficiency, ":", color="tab:green", label="efficiency")
+    second.set(ylabel="efficiency", ylim=(0.0, max(1.05, 1.05 * float(efficiency.max()))))
+    lines = [each.get_legend_handles_labels() for each in (axes, second)]
+    axes.legend(lines[0][0] + lines[1][0], lines[0][1] + lines[1][1], loc="best")
     figure.savefig(path, dpi=150)
 
 
 def _table(report: Report) -> Table:
-    title = f"{report.method}, from {report.observations} runs"
+    title = f"{report.method}, from {report.observations} runs; * measured"
     table = Table(title=title, title_justify="left")
     for heading in ("processors", "runtime (s)", "range (s)", "speedup", "efficiency", "trust"):
         table.add_column(heading, justify="right")
     for row in report.rows:
         table.add_row(
-            f"{row.nprocs:g}",
+            f"{row.nprocs:g}{'*' if row.measured else ' '}",
             f"{row.runtime:.4g}",
             f"{row.low:.4g} - {row.high:.4g}",
             f"{row.speedup:.4g}",

@@ -6,15 +6,39 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import FloatArray, Grade, Predictor, Remark
+from predictors.advice import Advice, measure_next
+from predictors.base import FloatArray, Predictor, Remark
+from predictors.observations import observed_curve
+from predictors.remarks import GRADES, SEVERITY
 
 EFFICIENCIES = (0.8, 0.5)
-_PARAMETERS = (
-    *("A", "sigma", "serial_time", "floor", "serial", "parallel", "scale"),
-    *("contention", "coherency"),
-)
+_PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
-_ORDER: tuple[Grade, ...] = ("note", "warning", "unusable")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a curve.
+
+    Attributes
+    ----------
+    targets : numpy.ndarray of float or None
+        Counts to predict; None for the measured ones and powers of two around them.
+    most : float or None
+        The largest count to be had.
+    level : float
+        Of the ranges.
+    free : bool
+        Whether runs to measure next cost nothing.
+    serial_known : bool
+        Whether a run on one processor is one of the problem asked about.
+    """
+
+    targets: FloatArray | None = None
+    most: float | None = None
+    level: float = 0.8
+    free: bool = False
+    serial_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -29,6 +53,8 @@ class Row:
     speedup, efficiency : float
     grade : str
         ``good``, ``note``, ``warning`` or ``unusable``.
+    measured : bool
+        Whether there are runs on this count.
     """
 
     nprocs: float
@@ -38,23 +64,34 @@ class Row:
     speedup: float
     efficiency: float
     grade: str
+    measured: bool = False
 
 
 @dataclass(frozen=True)
 class Report:
-    """The answer to a file of measurements.
+    """The answer to the measurements of a curve.
 
     Attributes
     ----------
+    answer : str
+        In a sentence: what to expect at the targets, what to use, what to measure next.
     method : str
     observations : int
     rows : tuple of Row
+    serial_time : float
+        Seconds on one processor, to which all speedups refer.
     serial_measured : bool
-        Whether speedups refer to a measured runtime on one processor.
+        Whether it was measured.
     parameters : dict
         What the method fitted, by name.
+    use : float or None
+        Count to use: the knee, or the largest to be had if that is less.
+    use_runtime : float or None
+        Seconds there.
     knee : float or None
         Count with the best balance of speedup and efficiency, S(n)^2/n.
+    fastest : float
+        Count with the shortest runtime of those considered.
     at_efficiency : dict
         Largest count for each efficiency in `EFFICIENCIES`.
     declines_after : float or None
@@ -62,41 +99,44 @@ class Report:
         an efficiency end there.
     remarks : tuple of Remark
     measure_next : int or None
+    advice : Advice or None
+        What that is expected to gain.
     """
 
+    answer: str
     method: str
     observations: int
     rows: tuple[Row, ...]
+    serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
+    use: float | None
+    use_runtime: float | None
     knee: float | None
+    fastest: float
     at_efficiency: dict[str, float | None]
     declines_after: float | None
     remarks: tuple[Remark, ...]
     measure_next: int | None
+    advice: Advice | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON."""
         plain = asdict(self)
         plain["remarks"] = [remark._asdict() for remark in self.remarks]
+        plain["advice"] = None if self.advice is None else self.advice._asdict()
         return plain
 
 
-def default_targets(observed: FloatArray) -> FloatArray:
-    """Return powers of two from 1 to four times the last count, and the observed counts."""
-    last = float(observed.max())
-    powers = 2.0 ** np.arange(int(np.ceil(np.log2(4.0 * last))) + 1)
-    return np.unique(np.concatenate([powers[powers <= 4.0 * last], observed]))
+def default_targets(observed: FloatArray, most: float | None = None) -> FloatArray:
+    """Return the observed counts and powers of two up to four times the last, or to `most`."""
+    top = 4.0 * float(observed.max()) if most is None else most
+    powers = 2.0 ** np.arange(np.floor(np.log2(max(top, 1.0))) + 1)
+    return np.unique(np.concatenate([powers, observed, [] if most is None else [np.floor(most)]]))
 
 
 def build_report(
-    method: str,
-    model: Predictor,
-    observed: FloatArray,
-    runtime: FloatArray,
-    targets: FloatArray,
-    level: float,
-    serial_known: bool = True,
+    method: str, model: Predictor, observed: FloatArray, runtime: FloatArray, question: Question
 ) -> Report:
     """Ask a fitted model for everything that is reported.
 
@@ -106,37 +146,74 @@ def build_report(
     model : Predictor
     observed, runtime : numpy.ndarray of float
         Measured counts and seconds.
-    targets : numpy.ndarray of float, shape (t,)
-    level : float
-        Of the ranges.
-    serial_known : bool
-        Whether a run on one processor is one of the problem asked about.
+    question : Question
     """
+    asked = question.targets
+    targets = default_targets(observed, question.most) if asked is None else asked
     remarks = tuple(dict.fromkeys(model.reliability(targets)))
-    measured = serial_known and bool((observed == 1.0).any())
-    one = runtime[observed == 1.0].mean() if measured else model.predict([1.0])[0]
-    predicted = model.predict(targets)
-    low, high = model.predict_range(targets, level)
-    rows = tuple(
-        Row(float(n), float(t), float(a), float(b), float(one / t), float(one / t / n), grade)
-        for n, t, a, b, grade in zip(
-            targets, predicted, low, high, _grades(remarks, targets), strict=True
-        )
+    at_one = observed == 1.0
+    measured = question.serial_known and bool(at_one.any())
+    one = float(
+        observed_curve(observed[at_one], runtime[at_one]).runtime[0]
+        if measured
+        else model.predict([1.0])[0]
     )
     end = getattr(model, "declines_after_", None)
-    counts = _fine(end or max(4.0 * float(observed.max()), float(targets.max())))
-    speedup = float(one) / model.predict(counts)
+    most = question.most or max(4.0 * float(observed.max()), float(targets.max()))
+    counts = _considered(model, min(end, most) if end else most)
+    speedup = one / model.predict(counts)
+    knee = _knee(counts, speedup, bool(end or question.most))
+    efficient = {e: _at_efficiency(counts, speedup, e, end) for e in EFFICIENCIES}
+    fastest = float(counts[int(np.argmax(speedup >= speedup.max() * (1.0 - 1e-6)))])
+    matters = [*efficient.values(), fastest] if asked is None else asked.tolist()
+    advice = measure_next(
+        model,
+        observed,
+        [count for count in matters if count is not None and (not end or count <= end)],
+        end if question.most is None else min(question.most, end or question.most),
+        question.free,
+    )
+    rows = _rows(model, targets, one, question.level, remarks, observed)
+    use = knee if knee is not None else (fastest if end or question.most else None)
+    seconds = None if use is None else float(model.predict([use])[0])
+    told = rows if asked is not None else ()
+    sentences = _answer(told, use, seconds, efficient[0.5], end, advice)
     return Report(
+        sentences,
         method,
         len(observed),
         rows,
+        one,
         measured,
         _parameters(model),
-        _knee(model, counts, speedup, end),
-        {f"{e:g}": _at_efficiency(model, counts, speedup, e, end) for e in EFFICIENCIES},
+        use,
+        seconds,
+        knee,
+        fastest,
+        {f"{least:g}": count for least, count in efficient.items()},
         end,
         remarks,
-        _next(remarks, float(observed.max()), end),
+        advice.nprocs if advice else None,
+        advice,
+    )
+
+
+def _rows(
+    model: Predictor,
+    targets: FloatArray,
+    one: float,
+    level: float,
+    remarks: tuple[Remark, ...],
+    observed: FloatArray,
+) -> tuple[Row, ...]:
+    predicted = model.predict(targets)
+    low, high = model.predict_range(targets, level)
+    grades = _grades(remarks, targets)
+    return tuple(
+        Row(
+            float(n), float(t), float(a), float(b), one / t, one / t / n, grade, bool(n in observed)
+        )
+        for n, t, a, b, grade in zip(targets, predicted, low, high, grades, strict=True)
     )
 
 
@@ -145,11 +222,11 @@ def _grades(remarks: tuple[Remark, ...], targets: FloatArray) -> list[str]:
     grades: list[str] = []
     for target in targets:
         worst = [
-            _ORDER.index(remark.grade)
+            SEVERITY[remark.grade]
             for remark in remarks
             if remark.target is None or isclose(remark.target, target)
         ]
-        grades.append(_ORDER[max(worst)] if worst and max(worst) > 0 else "good")
+        grades.append(GRADES[max(worst)] if worst and max(worst) > 1 else "good")
     return grades
 
 
@@ -163,46 +240,58 @@ def _parameters(model: Predictor) -> dict[str, float]:
     }
 
 
-def _fine(top: float) -> FloatArray:
-    """Return integer counts from 1 to `top`, thinned to a few hundred where there are more."""
-    spaced = np.geomspace(1.0, max(top, 2.0), 400)
-    return np.unique(np.rint(spaced))
+def _considered(model: Predictor, top: float) -> FloatArray:
+    """Return counts from 1 to `top` that the application runs on, a few hundred at most."""
+    counts = np.unique(np.rint(np.append(np.geomspace(1.0, max(top, 1.0), 400), np.floor(top))))
+    feasible = getattr(model, "feasible", None)
+    held = counts[feasible(counts)] if feasible is not None else counts
+    return held if held.size else counts
 
 
-def _knee(
-    model: Predictor, counts: FloatArray, speedup: FloatArray, end: float | None
-) -> float | None:
-    curve = getattr(model, "curve", None)
-    if curve is not None:
-        return float(curve().knee)
-    best = int(np.argmax(speedup**2 / counts))
-    return end if best == len(counts) - 1 else float(counts[best])
+def _knee(counts: FloatArray, speedup: FloatArray, bounded: bool) -> float | None:
+    """Return the count with the largest S²/n; None where it rises to an end that is no bound."""
+    best = int(np.argmax(np.round(speedup**2 / counts, 9)))
+    return None if best == len(counts) - 1 and not bounded else float(counts[best])
 
 
 def _at_efficiency(
-    model: Predictor, counts: FloatArray, speedup: FloatArray, least: float, end: float | None
+    counts: FloatArray, speedup: FloatArray, least: float, end: float | None
 ) -> float | None:
     """Return the largest count with an efficiency, None if it is beyond all counts tried."""
-    curve = getattr(model, "curve", None)
-    if curve is not None:
-        most = float(curve().largest_at_efficiency(least))
-        return most if np.isfinite(most) else None
     enough = np.flatnonzero(speedup / counts >= least)
     if not len(enough):
         return None
-    if enough[-1] == len(counts) - 1:
-        return end
-    return float(counts[enough[-1]])
+    return end if enough[-1] == len(counts) - 1 else float(counts[enough[-1]])
 
 
-def _next(remarks: tuple[Remark, ...], last: float, end: float | None) -> int | None:
-    """Return the count that the gravest remark asks to measure; nearest beyond on a tie.
-
-    Counts beyond the fastest of a declining end are not worth it.
-    """
-    asked = [
-        (-_ORDER.index(remark.grade), abs(remark.measure_at - last), remark.measure_at)
-        for remark in remarks
-        if remark.measure_at is not None and (end is None or remark.measure_at <= end)
+def _answer(
+    rows: tuple[Row, ...],
+    use: float | None,
+    seconds: float | None,
+    half: float | None,
+    end: float | None,
+    advice: Advice | None,
+) -> str:
+    """Say in a sentence what to expect, to use and to measure."""
+    parts = [
+        f"{row.nprocs:g} processors take about {row.runtime:.3g} s "
+        f"({row.low:.3g} to {row.high:.3g} s{', ' + row.grade if row.grade != 'good' else ''})"
+        for row in rows[:3]
     ]
-    return min(asked)[2] if asked else None
+    if use is None:
+        parts.append("the more processors the better, as far as these runs show")
+    else:
+        parts.append(f"use {use:g} (about {seconds:.3g} s)")
+    if end is not None:
+        parts.append(f"beyond {end:g} it gets slower")
+    elif half is not None and half >= (use or 1.0):
+        parts.append(f"beyond {half:g} you pay more than double for what you get")
+    if advice is None:
+        parts.append("no further count is needed")
+    else:
+        parts.append(
+            f"measure {advice.nprocs} next: the range at {advice.target:g} should narrow from "
+            f"a factor of {advice.now:.2f} either way to {advice.then:.2f}"
+        )
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."

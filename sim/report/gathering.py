@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -13,14 +12,14 @@ from sim.results.artefacts import (
     BASELINE,
     FAILURE,
     STEP,
-    SUMMARY,
-    is_finished,
     read_failure,
     read_summary,
 )
+from sim.results.durable import SUMMARY, damage
 from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
+    Configuration,
     Setting,
     asking_nobody,
     distinguishing,
@@ -28,9 +27,6 @@ from sim.sweeps.configurations import (
     read_configuration,
     with_names,
 )
-
-if TYPE_CHECKING:
-    pass
 
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
@@ -61,17 +57,31 @@ def find_runs(folder: Path) -> list[Path]:
 def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
     """Yield the rows of a run: its own and its baseline's."""
     own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
-    if is_finished(run):
+    ended = (run / SUMMARY).exists()
+    wrong = damage(run, complete=False) if ended else None
+    if wrong is not None:
+        yield own | {"status": "damaged", "message": wrong}
+    elif ended:
         summary = read_summary(run)
-        yield own | {"status": "finished", "message": ""} | summary
+        yield summary | own | {"status": "finished", "message": ""}
         for role in (BASELINE, STEP):
             beside = summary_beside(run, summary, role)
             if beside is not None:
-                yield own | {"role": role, "status": "finished", "message": ""} | beside
+                yield beside | own | {"role": role, "status": "finished", "message": ""}
     elif (run / FAILURE).exists():
         yield own | {"status": "failed", "message": read_failure(run)}
     else:
         yield own | {"status": "unfinished", "message": "it wrote no summary"}
+
+
+def _configuration(run: Path, rows: list[dict[str, object]]) -> Configuration:
+    """Return a run's configuration; where it cannot be read the run counts as damaged."""
+    try:
+        return read_configuration(run)
+    except SimError as error:
+        own = {name: rows[0][name] for name in FIXED}
+        rows[:] = [own | {"status": "damaged", "message": str(error)}]
+        return Configuration()
 
 
 def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -100,9 +110,9 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     runs = find_runs(folder)
     if not runs:
         raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
-    configurations = [read_configuration(run) for run in runs]
-    settings = distinguishing(configurations)
     found = [list(_rows(folder, run)) for run in runs]
+    configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
+    settings = distinguishing(configurations)
     if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})

@@ -175,7 +175,8 @@ def _plain(value: object) -> object:
 
 def _samples(root: Path, run: str, role: str) -> list[Sample]:
     folder = root / run
-    parts = sorted(folder.glob("replication=*"), key=lambda p: int(p.name.partition("=")[2]))
+    every = [part for part in folder.glob("replication=*") if part.name[12:].isdecimal()]
+    parts = sorted(every, key=lambda part: int(part.name[12:]))
     below = [part if role == "run" else part / role for part in parts or [folder]]
     return [
         Sample(place, place.relative_to(root).as_posix(), read_summary(place))

@@ -1,22 +1,33 @@
 """Artefacts of a run: written whole or not at all, the summary last."""
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.results.durable import (
+    CHECKSUMS,
+    MANIFEST,
+    SUMMARY,
+    checksums,
+    clear_partial,
+    new_partial,
+    publish,
+    read_object,
+    real_folder,
+    write_whole,
+)
 from sim.results.frames import RECOVERY_PARTS, Tables
 from sim.results.job_metrics import Figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUMMARY = "summary.json"
 FAILURE = "failure.json"
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 SIZES = "sizes.parquet"
@@ -26,10 +37,9 @@ EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
 PICTURES = ("cycles.png", "checkpoints.png")
 """Pictures of evolving jobs."""
 FILES = (
-    *(SUMMARY, FAILURE, "manifest.json", "schedule.png", *PICTURES, *EXPORTS),
+    *(SUMMARY, FAILURE, MANIFEST, "schedule.png", *PICTURES, *EXPORTS),
     *(f"{t}.parquet" for t in TABLES),
 )
-PARTIAL = ".partial"
 
 UNITS = {
     **dict.fromkeys(("held_area", *RECOVERY_PARTS), "processor-seconds"),
@@ -75,15 +85,19 @@ class Artefacts:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether the run in this folder ended and wrote everything."""
-    return (folder / SUMMARY).is_file()
+    """Return whether the run in this folder ended: its summary, written last, can be read."""
+    try:
+        read_object(folder / SUMMARY)
+    except ValueError:
+        return False
+    return True
 
 
 def clear(folder: Path) -> None:
     """Remove the artefacts of an earlier run from a folder, the summary first."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / PARTIAL, ignore_errors=True)
+    clear_partial(folder)
 
 
 def _json(content: Mapping[str, object]) -> str:
@@ -110,7 +124,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     pq.write_table(table.cast(pa.schema(fields)), path, compression="zstd")
 
 
-def _write_parts(folder: Path, run: Artefacts) -> None:
+def _write_parts(folder: Path, run: Artefacts, below: Sequence[Path]) -> None:
     for name in TABLES:
         write_table(getattr(run.tables, name), folder / f"{name}.parquet")
     pictures = {"schedule.png": run.figure, **run.more_figures}
@@ -118,16 +132,16 @@ def _write_parts(folder: Path, run: Artefacts) -> None:
         figure.savefig(folder / name, metadata={"Software": None})
     if run.export is not None:
         run.export(folder)
-    (folder / "manifest.json").write_text(_json(run.manifest), encoding="utf-8")
-    (folder / SUMMARY).write_text(_json(run.summary), encoding="utf-8")
+    _write_ends(folder, run.summary, run.manifest, below)
 
 
-def _publish(partial: Path, folder: Path) -> None:
-    """Move finished files to their place, the summary last."""
-    names = sorted(path.name for path in partial.iterdir())
-    for name in sorted(names, key=lambda name: name == SUMMARY):
-        (partial / name).replace(folder / name)
-    partial.rmdir()
+def _write_ends(
+    folder: Path, summary: Figures, manifest: Mapping[str, object], below: Sequence[Path]
+) -> None:
+    """Write the summary, and the manifest with the checksums of all else."""
+    (folder / SUMMARY).write_text(_json(summary), encoding="utf-8")
+    whole = {**manifest, CHECKSUMS: checksums(folder, below)}
+    (folder / MANIFEST).write_text(_json(whole), encoding="utf-8")
 
 
 BASELINE, STEP = "baseline", "baseline_predictor"
@@ -154,16 +168,17 @@ def write_run(
     baseline, step : Artefacts, optional
         Written to ``baseline/`` and ``baseline_predictor/``.
     """
+    real_folder(folder)
     clear(folder)
-    for name, other in ((BASELINE, baseline), (STEP, step)):
-        if (folder / name).is_dir():
-            clear(folder / name)
+    others = {folder / BASELINE: baseline, folder / STEP: step}
+    for place, other in others.items():
         if other is not None:
-            write_run(folder / name, other)
-    partial = folder / PARTIAL
-    partial.mkdir(parents=True)
-    _write_parts(partial, run)
-    _publish(partial, folder)
+            write_run(place, other)
+        elif place.is_dir() and not place.is_symlink():
+            clear(place)
+    partial = new_partial(folder)
+    _write_parts(partial, run, [place for place, other in others.items() if other is not None])
+    publish(partial, folder)
 
 
 def replication_folder(folder: Path, replication: int) -> Path:
@@ -219,13 +234,20 @@ def _mean(values: list[float | int | bool | str | None]) -> float | int | bool |
 
 def read_summary(folder: Path) -> Figures:
     """Return the summary of a finished run."""
-    content: Figures = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    return content
+    content = read_object(folder / SUMMARY)
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in content.items()
+        if not isinstance(value, dict | list)
+    }
 
 
 def read_failure(folder: Path) -> str:
     """Return the message of a failed run."""
-    return str(json.loads((folder / FAILURE).read_text(encoding="utf-8"))["message"])
+    try:
+        return str(read_object(folder / FAILURE).get("message", ""))
+    except ValueError as error:
+        return str(error)
 
 
 def write_means(
@@ -245,15 +267,14 @@ def write_means(
     more : mapping
         Further figures of the summary.
     """
-    parts = [read_summary(replication_folder(folder, k)) for k in range(replications)]
+    places = [replication_folder(folder, k) for k in range(replications)]
+    parts = [read_summary(place) for place in places]
     clear(folder)
     same = {"replications_identical": True} if same_schedule(parts) else {}
     summary = dict(sorted((mean_summary(parts) | dict(more) | same).items()))
-    partial = folder / PARTIAL
-    partial.mkdir()
-    (partial / "manifest.json").write_text(_json(manifest), encoding="utf-8")
-    (partial / SUMMARY).write_text(_json(summary), encoding="utf-8")
-    _publish(partial, folder)
+    partial = new_partial(folder)
+    _write_ends(partial, summary, manifest, places)
+    publish(partial, folder)
     return summary
 
 
@@ -261,6 +282,4 @@ def write_failure(folder: Path, message: str) -> None:
     """Mark a run as failed with its message, and remove what it may have written before."""
     folder.mkdir(parents=True, exist_ok=True)
     clear(folder)
-    partial = folder / (FAILURE + PARTIAL)
-    partial.write_text(_json({"status": "failed", "message": message}), encoding="utf-8")
-    partial.replace(folder / FAILURE)
+    write_whole(folder / FAILURE, _json({"status": "failed", "message": message}))

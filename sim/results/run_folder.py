@@ -1,7 +1,6 @@
 """The folder of a run: whether it is finished, and how it is emptied."""
 
 import contextlib
-import json
 import platform
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sim.results.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
+from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.job_metrics import Figures
 from workloads.base import Trace
 
@@ -65,18 +65,17 @@ def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
     }
 
 
-MANIFEST = "manifest.json"
 DIGEST = "config_sha256"
 """Under this key the manifest has the digest of the configuration."""
 
 
 def is_finished_with(folder: Path, digest: str) -> bool:
-    """Return whether a run with this very configuration is finished in the folder."""
+    """Return whether a run with this very configuration is finished and whole in the folder."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = read_object(folder / MANIFEST)
+    except ValueError:
         return False
-    return is_finished(folder) and manifest.get(DIGEST) == digest
+    return manifest.get(DIGEST) == digest and damage(folder) is None
 
 
 def summary_beside(run: Path, summary: Figures, name: str = BASELINE) -> Figures | None:

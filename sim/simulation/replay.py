@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from sim.config import BASELINE_PREDICTOR
 from sim.results.artefacts import (
     REQUESTS,
     SIZES,
@@ -130,19 +131,32 @@ class Show:
     ----------
     progress : bool
         How far it is, on runs longer than a second.
-    policy : str
-        Name of the run's policy.
+    policy, predictor, workload : str
+        Names of the run's.
     messages : rich.console.Console
         Standard error.
     """
 
     progress: bool = False
     policy: str = "run"
+    predictor: str = ""
+    workload: str = ""
     messages: Console = field(default_factory=lambda: Console(stderr=True))
 
     def name(self, parts: Mapping[str, Any]) -> str:
         """Return the name of a run's or a baseline's policy."""
         return str(parts["name"]) if "name" in parts else self.policy
+
+    def title(self, config: Mapping[str, Any], parts: Mapping[str, Any], played: Played) -> str:
+        """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
+        name = self.name(parts)
+        own = parts["predictor"] == config["predictor"]
+        predictor = self.predictor if own else BASELINE_PREDICTOR
+        by = f" by {predictor}" if predictor and not is_recorded(parts["policy"]) else ""
+        of = f", {self.workload}" if self.workload else ""
+        jobs = int((played.outcome.tables.jobs["job_id"] >= 0).sum())
+        processors = played.outcome.records.processors
+        return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
 
 
 def write_more(
@@ -157,13 +171,20 @@ def write_more(
 
 
 def artefacts(
-    config: Mapping[str, Any], played: Played, scene: Scene, seconds: float, digest: str
+    config: Mapping[str, Any],
+    played: Played,
+    scene: Scene,
+    seconds: float,
+    digest: str,
+    title: str = "",
 ) -> Artefacts:
     """Return everything that is written of a finished simulation."""
     outcome = played.outcome
+    records = outcome.records
+    nodes = records.stretches.nodes
     return Artefacts(
         tables=outcome.tables,
-        figure=schedule_figure(outcome.records, outcome.tables),
+        figure=schedule_figure(outcome.tables, records.processors, title, nodes),
         summary=summarise(
             outcome,
             trim=Trim(**config["metrics"]),
@@ -204,7 +225,8 @@ def perform(
         progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
-    return artefacts(config, played, scene, time.perf_counter() - began, digest)
+    title = show.title(config, parts, played)
+    return artefacts(config, played, scene, time.perf_counter() - began, digest, title)
 
 
 MOST_STEP_JOBS = 100_000

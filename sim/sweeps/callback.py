@@ -1,18 +1,17 @@
 """What happens around a multirun: names of its folders, and its failures at the end."""
 
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from sim.sweeps.configurations import Setting, flatten
+from sim.errors import SimError
+from sim.sweeps.configurations import Setting, flatten, load_yaml
 
 HYDRA = ".hydra"
 LATEST = 50
@@ -30,12 +29,13 @@ def remembered(run: Path) -> Remembered | None:
     found = []
     for name in ("overrides.yaml", "config.yaml"):
         try:
-            text = (run / HYDRA / name).read_text(encoding="utf-8")
-            found.append(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-        except (OSError, yaml.YAMLError):
+            found.append(load_yaml(run / HYDRA / name))
+        except SimError:
             return None
     overrides, config = found
-    return [str(one) for one in overrides or []], flatten(config or {})
+    if not isinstance(overrides, list) or not isinstance(config, dict):
+        return None
+    return [str(one) for one in overrides], flatten(config)
 
 
 def earlier(folder: Path, overrides: Sequence[str], dated: bool) -> Setting | None:
@@ -142,10 +142,9 @@ def _failures(folder: Path) -> dict[Path, Stamp]:
 
 
 def _message(run: Path) -> str:
-    from sim.results.artefacts import FAILURE
+    from sim.results.artefacts import read_failure
 
-    content = json.loads((run / FAILURE).read_text(encoding="utf-8"))
-    return str(content["message"])
+    return read_failure(run)
 
 
 class TellChangedDefaults(Callback):

@@ -40,14 +40,49 @@ class Configuration:
         return self.choices.get(key, self.values.get(key))
 
 
-def _load(path: Path) -> Any:
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LARGEST_YAML = 2**22
+"""Bytes of a run's configuration that is read."""
+
+
+def load_yaml(path: Path) -> Any:
+    """Return what a YAML file of a run's folder holds, None where there is no such file.
+
+    Raises
+    ------
+    SimError
+        If it is too large or no plain YAML: what Hydra writes has no aliases, by which
+        a few lines can stand for more than any memory holds.
+    """
     if not path.is_file():
         return None
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), loader)
-    except yaml.YAMLError as error:
-        raise SimError(f"{path}: it is not valid YAML ({' '.join(str(error).split())})") from None
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(LARGEST_YAML + 1)
+        aliases = "*" in text and any(
+            isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)
+        )
+        content = None if aliases or len(text) > LARGEST_YAML else yaml.load(text, LOADER)
+    except OSError as error:
+        raise SimError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise SimError(f"{path}: it is not valid YAML ({words})") from None
+    if len(text) > LARGEST_YAML:
+        raise SimError(f"{path}: a configuration has at most {LARGEST_YAML:,} bytes")
+    if aliases:
+        raise SimError(f"{path}: it has aliases, which no run writes")
+    return content
+
+
+def _load(path: Path, kind: type) -> Any:
+    """Return the content of such a file, checked to be of a kind; empty where there is none."""
+    content = load_yaml(path)
+    if content is None:
+        return kind()
+    if not isinstance(content, kind):
+        raise SimError(f"{path}: it is no configuration that a run writes")
+    return content
 
 
 def flatten(tree: object, prefix: str = "") -> Setting:
@@ -78,7 +113,7 @@ def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
     key, _, value = text.partition("=")
     try:
         parsed = yaml.safe_load(value) if value else None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         parsed = value
     plain = parsed is None or isinstance(parsed, str | int | float | bool)
     return key.lstrip("+~").split("@")[0], parsed if plain else value
@@ -90,14 +125,20 @@ def read_configuration(run: Path) -> Configuration:
     Raises
     ------
     SimError
-        If a file is no YAML; the message names it.
+        If a file is no plain YAML of the kind that Hydra writes; the message names it.
     """
     folder = run / ".hydra"
-    overrides = _load(folder / "overrides.yaml") or []
-    hydra = _load(folder / "hydra.yaml") or {}
-    choices = hydra.get("hydra", {}).get("runtime", {}).get("choices", {})
-    own = {k: v for k, v in choices.items() if isinstance(v, str) and not k.startswith(OVERLAYS)}
-    values = flatten(_load(folder / "config.yaml") or {})
+    overrides = _load(folder / "overrides.yaml", list)
+    choices = _load(folder / "hydra.yaml", dict)
+    for name in ("hydra", "runtime", "choices"):
+        inner = choices.get(name)
+        choices = inner if isinstance(inner, dict) else {}
+    named = {str(key): value for key, value in choices.items() if isinstance(value, str)}
+    own = {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+    try:
+        values = flatten(_load(folder / "config.yaml", dict))
+    except RecursionError:
+        raise SimError(f"{folder / 'config.yaml'}: it is nested too deeply") from None
     return Configuration(dict(parse_override(str(text)) for text in overrides), own, values)
 
 

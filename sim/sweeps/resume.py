@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from sim.config import CONFIG_FOLDER
+from sim.results.durable import write_whole
 from sim.results.rows import duration
 from sim.sweeps.callback import folder_name
 
@@ -182,20 +183,18 @@ def mark_finished(folder: Path, overrides: Combination) -> None:
     """Note in a finished run's folder what it was, for `is_marked`."""
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps({"fingerprint": fingerprint(overrides)}), encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, json.dumps({"fingerprint": fingerprint(overrides)}))
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
     """Return whether this very run is finished in a folder, without composing it."""
-    from sim.results.artefacts import is_finished
+    from sim.results.durable import damage
 
     try:
         content = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return bool(content.get("fingerprint") == fingerprint(overrides)) and is_finished(folder)
+    return bool(content.get("fingerprint") == fingerprint(overrides)) and damage(folder) is None
 
 
 def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:

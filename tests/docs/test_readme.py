@@ -38,7 +38,10 @@ def run(arguments, folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder in which the README's commands run one after the other."""
-    return tmp_path_factory.mktemp("readme")
+    made = tmp_path_factory.mktemp("readme")
+    (runs,) = (text for kind, text in BLOCKS if kind == "csv")
+    (made / "runs.csv").write_text(runs, encoding="utf-8")
+    return made
 
 
 @pytest.mark.parametrize("command", PLAIN)

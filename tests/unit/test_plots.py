@@ -1,15 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from random_schedules import random_run
 
 from sim.results.outcome import outcome
-from sim.results.plots.schedule import Rectangles, coverage, rectangles, schedule_figure
+from sim.results.plots.panels import Rectangles, coverage, rectangles
+from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import clock, resample
 
 
 def drawn(jobs, processors=8, title=""):
     trace, truth, records = random_run(1, jobs, processors)
-    return schedule_figure(records, outcome(trace, truth, records).tables, title)
+    return schedule_figure(outcome(trace, truth, records).tables, processors, title)
 
 
 def test_each_of_a_few_jobs_has_its_number():
@@ -20,14 +24,15 @@ def test_each_of_a_few_jobs_has_its_number():
 def test_axes_have_units_and_title():
     figure = drawn(20, title="sa on 8 processors")
     gantt, busy, queue = figure.axes[:3]
-    assert gantt.get_title(loc="left") == "sa on 8 processors"
+    assert figure.get_suptitle() == "sa on 8 processors"
+    assert gantt.get_title(loc="left") == "the whole"
     assert gantt.get_ylabel() == "processor"
     assert busy.get_ylabel() == "busy (%)"
     assert queue.get_xlabel() == "time since the first submit (h)"
 
 
 def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
-    monkeypatch.setattr("sim.results.plots.schedule.DRAWN_RECTANGLES", 50)
+    monkeypatch.setattr("sim.results.plots.panels.DRAWN_RECTANGLES", 50)
     assert len(drawn(60).axes[0].images) == 1
     monkeypatch.undo()
     assert len(drawn(60).axes[0].images) == 0
@@ -35,7 +40,8 @@ def test_many_jobs_are_drawn_as_a_picture(monkeypatch):
 
 def test_rectangles_of_separate_ranges():
     _, _, records = random_run(3, 30, 8)
-    shape = rectangles(records.stretches)
+    held = records.stretches
+    shape = rectangles(held.start_time, held.end_time, held.nodes)
     heights = np.bincount(shape.stretch, shape.high - shape.low)
     assert heights.tolist() == records.stretches.processors.tolist()
 
@@ -76,6 +82,45 @@ def test_resample_keeps_area_and_range():
 @pytest.mark.parametrize(("length", "unit"), [(100, "s"), (1000, "min"), (20000, "h"), (1e6, "d")])
 def test_clock_chooses_its_unit(length, unit):
     assert clock(5.0, 5.0 + length).unit == unit
+
+
+def test_the_busiest_week_stands_beside_the_whole_by_processors_given():
+    trace, truth, records = random_run(1, 60, 8)
+    tables = outcome(trace, truth, records).tables
+    day = 86400.0
+    for name in ("start_time", "end_time", "submit_time"):
+        tables.jobs[name] *= 30 * day / tables.jobs["end_time"].max()
+    last = float(tables.jobs["end_time"].max())
+    line = pd.DataFrame(
+        {
+            "time": [0.0, 10 * day, 12 * day, last],
+            "busy_processors": [1, 8, 2, 0],
+            "queued_processors": [0, 30, 0, 0],
+            "queued_jobs": [0, 3, 0, 0],
+        }
+    )
+    figure = schedule_figure(replace(tables, timeline=line), 8, "")
+    whole, part = figure.axes[0], figure.axes[4]
+    assert whole.get_xlim()[1] > 28
+    low, high = part.get_xlim()
+    assert high - low == pytest.approx(7)
+    assert low <= 10 < 12 <= high
+    assert part.get_title(loc="left") == "the busiest week, by processors given"
+
+
+def test_a_rigid_run_says_that_nobody_was_molded_and_is_drawn_from_its_artefacts():
+    trace, truth, records = random_run(1, 60, 8)
+    tables = outcome(trace, truth, records).tables
+    asked = tables.jobs.set_index("job_id")["requested_processors"]
+    held = tables.allocations
+    rigid = replace(tables, allocations=held.assign(processors=asked[held["job_id"]].to_numpy()))
+    figure = schedule_figure(rigid, 8)
+    assert figure.axes[4].get_title(loc="left").endswith(", no job was molded")
+    again = schedule_figure(rigid, 8, nodes=records.stretches.nodes)
+    for one, other in zip(figure.axes[0].collections, again.axes[0].collections, strict=True):
+        assert [p.vertices.tolist() for p in one.get_paths()] == [
+            p.vertices.tolist() for p in other.get_paths()
+        ]
 
 
 def test_one_job_is_drawn():

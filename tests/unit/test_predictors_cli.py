@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -103,6 +104,65 @@ def test_a_decline_from_the_first_count_on_is_answered_by_its_runs(tmp_path, cap
     assert text.count("where nothing was measured there, nothing is predicted") == 1
 
 
+def test_the_answer_is_a_sentence_first(runs, capsys):
+    assert main([str(runs)]) == 0
+    first = " ".join(capsys.readouterr().out.partition("adept, from")[0].split())
+    assert first.startswith("Use ")
+    assert "beyond 16 you pay more than double for what you get" in first
+    assert re.search(r"measure \d+ next: the range at \d+ should narrow from a factor of", first)
+
+
+def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, capsys):
+    report = answer(capsys, runs, "--target", "64", "--most", "12", "--free")
+    assert report["answer"].startswith("64 processors take about")
+    assert report["use"] <= 12
+    assert report["measure_next"] == 12
+    assert report["advice"]["target"] == 64
+    assert 1.0 < report["advice"]["then"] < report["advice"]["now"]
+    assert answer(capsys, runs, "--most", "12")["rows"][-1]["nprocs"] == 16
+
+
+def test_costs_make_the_next_run_a_cheaper_one(runs, capsys):
+    advised = [
+        answer(capsys, runs, "--target", "1024", "--most", "512", *more)["advice"]
+        for more in ([], ["--free"])
+    ]
+    assert advised[1]["nprocs"] == 512
+    assert advised[0]["nprocs"] < 512
+    assert advised[0]["processor_seconds"] < advised[1]["processor_seconds"]
+
+
+def test_measured_rows_are_marked_and_there_is_one_serial_time(runs, capsys):
+    report = answer(capsys, runs, "--target", "1", "2", "3")
+    assert [row["measured"] for row in report["rows"]] == [True, True, False]
+    assert report["serial_time"] == 100
+    for row in report["rows"]:
+        assert row["speedup"] == pytest.approx(100 / row["runtime"])
+    assert main([str(runs)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("on one") == 1
+    assert "16*" in out
+
+
+def test_several_curves_are_a_table_or_chosen_by_number(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    rows = [f"{app},{n},{t / n + 1}" for app, t in (("lu", 90), ("cg", 40)) for n in (1, 2, 4, 8)]
+    path.write_text("code,cores,time\n" + "\n".join(rows), encoding="utf-8")
+    found = answer(capsys, path, "--target", "16")["curves"]
+    assert list(found) == ["code=lu", "code=cg"]
+    assert answer(capsys, path, "--target", "16", "--curve", "2") == found["code=cg"]
+    assert main([str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2 curves; --curve K shows one of them.")
+    assert "lu" in out
+    for words, message in (
+        (["--curve", "3"], "--curve 3: a number from 1 to 2 is needed"),
+        (["--plot", str(tmp_path / "x.png")], "2 curves; choose one with --curve 1 to 2"),
+    ):
+        assert main([str(path), *words]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_a_plot_is_written(runs, tmp_path, capsys):
     picture = tmp_path / "curve.png"
     assert main([str(runs), "--plot", str(picture)]) == 0
@@ -122,6 +182,7 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
         (["--target", "8-4"], "the range must run upwards"),
         (["--target", "0"], "processor counts must be finite and at least 1, got 0"),
         (["--where", "colour=red"], "expected COLUMN=VALUE"),
+        (["--most", "0"], "--most 0: a processor count of at least 1 is needed"),
         (["--level", "2"], "level must be between 0 and 1"),
         (["--allowed", "odd"], "allowed must be counts or one of"),
     ],

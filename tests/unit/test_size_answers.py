@@ -100,7 +100,6 @@ def test_focal_procedure_by_way_of_a_file(
         (["--method", "focused", "--focal-time", "-1"], "focal_time must be positive"),
         (["--focal-levels", "100"], "levels must lie in"),
         (["--focal-levels", "4,x"], "--focal-levels 4,x: processor counts such as 16,32,64"),
-        (["--method", "adept"], "choose one with --where"),
     ],
 )
 def test_wrong_words_are_one_clear_error(

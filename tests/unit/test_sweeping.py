@@ -26,6 +26,7 @@ RUNS = [[f"seed={number}"] for number in range(1, 8)]
 def finish(folder, combination):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text("{}")
+    (folder / "manifest.json").write_text("{}")
     mark_finished(folder, combination)
 
 

@@ -1,0 +1,167 @@
+"""Files that are whole or not there, and whether they still are what was written."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+PARTIAL = ".partial"
+"""Begins the names of files and folders that are being written; the rest nobody can guess."""
+CHECKSUMS = "artefacts"
+"""Under this key the manifest has the SHA-256 of each artefact, and of manifests below it."""
+LARGEST_JSON = 2**26
+"""Bytes of a summary or manifest that is read."""
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file whole or not at all; a link in its place is replaced, not followed."""
+    handle, name = tempfile.mkstemp(prefix=PARTIAL, dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(handle)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def new_partial(folder: Path) -> Path:
+    """Return a new folder within a folder, in which artefacts are made."""
+    return Path(tempfile.mkdtemp(prefix=f"{PARTIAL}-", dir=folder))
+
+
+def clear_partial(folder: Path) -> None:
+    """Remove what was being written in a folder when a process died."""
+    for left in folder.glob(f"{PARTIAL}*"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def real_folder(folder: Path) -> None:
+    """Make a folder; a link in its place is removed, so that nothing is written elsewhere."""
+    if folder.is_symlink():
+        folder.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def publish(partial: Path, folder: Path) -> None:
+    """Move finished files to their place, the summary last, each on the disk before."""
+    names = sorted(path.name for path in partial.iterdir())
+    for name in names:
+        sync(partial / name)
+    for name in sorted(names, key=lambda name: name == SUMMARY):
+        if name == SUMMARY:
+            sync(folder)
+        (partial / name).replace(folder / name)
+    partial.rmdir()
+    sync(folder)
+
+
+def checksums(folder: Path, below: Iterable[Path] = ()) -> dict[str, str]:
+    """Return the SHA-256 of a folder's files, and of the manifests of folders below another."""
+    own = {path.name: sha256(path) for path in sorted(folder.iterdir()) if path.is_file()}
+    inner = {f"{one.name}/{MANIFEST}": sha256(one / MANIFEST) for one in below}
+    return own | inner
+
+
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) < 19 else float(digits)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else, or cannot be read; the message has no path.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing")
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(LARGEST_JSON)
+        content = json.loads(text, parse_int=_whole)
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
+    except (RecursionError, ValueError):
+        raise ValueError(f"{path.name} is damaged: it is no JSON") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} is damaged: it holds no figures")  # noqa: TRY004
+    return content
+
+
+def damage(folder: Path, *, complete: bool = True) -> str | None:
+    """Return what is wrong with a finished run, None if it is what was written.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    complete : bool
+        Whether a missing file is damage.
+
+    Notes
+    -----
+    A run without checksums, of an older version, is whole if its summary can be read.
+    """
+    try:
+        read_object(folder / SUMMARY)
+        manifest = read_object(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
+    except ValueError as error:
+        return str(error)
+    known = manifest.get(CHECKSUMS, {})
+    if not isinstance(known, Mapping):
+        return f"{MANIFEST} is damaged: {CHECKSUMS} holds no checksums"
+    if not known:
+        return None if (folder / MANIFEST).exists() or not complete else f"{MANIFEST} is missing"
+    for name, checksum in known.items():
+        path = folder / name
+        inner = path.parent if path.name == MANIFEST else None
+        if not path.is_file():
+            if complete:
+                return f"{name} is missing"
+            continue
+        try:
+            found = sha256(path)
+        except OSError as error:
+            return f"{name} cannot be read: {error.strerror}"
+        if found != checksum:
+            return f"{name} is damaged: its checksum differs"
+        if inner is not None and (wrong := damage(inner, complete=complete)):
+            return f"{inner.name}/{wrong}"
+    return None

@@ -1,0 +1,380 @@
+"""Parts of the picture of a schedule: processors over time, utilisation and queue below."""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import BoolArray, FloatArray, IntArray
+from sim.results.plots.style import COLOURS, Clock, resample, tidy
+from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+DRAWN_RECTANGLES = 3000
+"""Up to this many rectangles are drawn one by one, more as a picture of means."""
+COLUMNS, ROWS = 1000, 640
+CURVE_POINTS = 1200
+PANEL_INCHES = (6.4, 4.6)
+"""Of one of the two panels of processors."""
+BUSY, QUEUE = "#0072B2", "#D55E00"
+FEWER, SAME, MORE = "#0072B2", "#BDBDBD", "#E69F00"
+MOST_RATIO = 3.0
+"""Logarithm to base 2 of the ratio of processors at which colours end."""
+_AT_ONCE = 1 << 18
+"""Rectangles that are drawn together: more would only need more memory."""
+
+
+class Rectangles(NamedTuple):
+    """Held processors over time: one rectangle for each interval of a stretch.
+
+    Attributes
+    ----------
+    stretch : numpy.ndarray of int, shape (k,)
+        Row in the stretches.
+    begin, end : numpy.ndarray of float, shape (k,), seconds
+    low, high : numpy.ndarray of float, shape (k,)
+        Processors low <= p < high.
+    """
+
+    stretch: IntArray
+    begin: FloatArray
+    end: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def part(self, some: "slice | BoolArray") -> "Rectangles":
+        """Return some of the rectangles."""
+        return Rectangles(
+            self.stretch[some],
+            self.begin[some],
+            self.end[some],
+            self.low[some],
+            self.high[some],
+        )
+
+
+def parsed(text: str) -> Ranges:
+    """Return an interval set of processor numbers.
+
+    Examples
+    --------
+    >>> parsed("0-3,7")
+    ((0, 3), (7, 7))
+    """
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return tuple((int(low), int(high or low)) for low, _, high in ends)
+
+
+def rectangles(start: FloatArray, end: FloatArray, nodes: Sequence[Ranges]) -> Rectangles:
+    """Return the rectangles of stretches that begin, end, and hold these processors."""
+    pieces = np.fromiter(map(len, nodes), np.int64, len(nodes))
+    stretch = np.repeat(np.arange(len(pieces)), pieces)
+    numbers = chain.from_iterable(chain.from_iterable(nodes))
+    edges = np.fromiter(numbers, np.float64, 2 * len(stretch)).reshape(-1, 2)
+    return Rectangles(
+        stretch,
+        start[stretch],
+        end[stretch],
+        edges[:, 0],
+        edges[:, 1] + 1,
+    )
+
+
+def _ramp(low: FloatArray, high: FloatArray, cells: int) -> list[tuple[IntArray, FloatArray]]:
+    """Return the steps whose running sum is how much of each cell [low, high) covers.
+
+    Parameters
+    ----------
+    low, high : numpy.ndarray of float, shape (k,)
+        In units of cells, within 0..cells.
+    """
+    steps = []
+    for edge, sign in ((low, 1.0), (high, -1.0)):
+        cell = np.minimum(edge.astype(np.int64), cells - 1)
+        part = edge - cell
+        steps.append((cell, sign * (1.0 - part)))
+        steps.append((cell + 1, sign * part))
+    return steps
+
+
+def coverage(
+    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], size: tuple[int, int]
+) -> FloatArray:
+    """Return the mean over each cell of the weights of the rectangles that cover it.
+
+    Parameters
+    ----------
+    shape : Rectangles
+    weight : numpy.ndarray of float, shape (k,)
+    extent : tuple of float
+        First and last instant and number of processors of the picture.
+    size : tuple of int
+        Rows (processors, lowest first) and columns (time).
+
+    Returns
+    -------
+    numpy.ndarray of float, shape `size`
+
+    Notes
+    -----
+    Each rectangle is a product of two ramps; their steps are added in place
+    and summed along both axes, so the cost does not depend on its area.
+    """
+    rows, columns = size
+    steps = np.zeros((rows + 1, columns + 1))
+    for first in range(0, len(weight), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        _add_steps(shape.part(some), weight[some], extent, steps)
+    return steps.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+
+
+def _add_steps(
+    shape: Rectangles, weight: FloatArray, extent: tuple[float, float, float], steps: FloatArray
+) -> None:
+    """Add to `steps`, of shape (rows + 1, columns + 1), those of some rectangles."""
+    begin, end, processors = extent
+    rows, columns = steps.shape[0] - 1, steps.shape[1] - 1
+    x = columns / (end - begin)
+    y = rows / processors
+    across = _ramp(
+        np.clip((shape.begin - begin) * x, 0, columns),
+        np.clip((shape.end - begin) * x, 0, columns),
+        columns,
+    )
+    total = steps.reshape(-1)
+    for row, vertical in _ramp(shape.low * y, shape.high * y, rows):
+        base, weighted = row * (columns + 1), weight * vertical
+        for column, horizontal in across:
+            total += np.bincount(base + column, weighted * horizontal, len(total))
+
+
+def job_colour(job: int) -> str:
+    """Return the colour of one of few jobs."""
+    return COLOURS[job % len(COLOURS)]
+
+
+def _fits(text: str, width: float, height: float) -> int | None:
+    """Return the rotation at which a number fits into width times height inches, else None."""
+    long, tall = 0.09 * len(text) + 0.04, 0.14
+    if width >= long and height >= tall:
+        return 0
+    return 90 if width >= tall and height >= long else None
+
+
+class Scale(NamedTuple):
+    """What colours stand for: a value of 0 to 1 for each stretch.
+
+    Attributes
+    ----------
+    value : numpy.ndarray of float, shape (m,)
+    colours : matplotlib.colors.Colormap
+    legend : callable
+        Draws it on axes of a figure.
+    """
+
+    value: FloatArray
+    colours: "Colormap"
+    legend: "Callable[[Figure, Axes], None]"
+
+
+def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own: bool) -> None:
+    """Write each job's number wherever it fits, and at least once where jobs have own colours."""
+    from matplotlib.patheffects import withStroke
+
+    shape, at = panel.shape, panel.at
+    seconds = panel.end - panel.begin
+    width = (shape.end - shape.begin) / seconds * PANEL_INCHES[0]
+    height = (shape.high - shape.low) / panel.processors * PANEL_INCHES[1]
+    for job in np.unique(row):
+        mine = np.flatnonzero(row == job)
+        text = str(names[job])
+        turned = {k: _fits(text, width[k], height[k]) for k in mine.tolist()}
+        inside = [k for k, rotation in turned.items() if rotation is not None]
+        largest = int(mine[np.argmax((width * height)[mine])])
+        for k in inside or ([largest] if own else []):
+            axes.text(
+                float(at.show(shape.begin[k]) + at.show(shape.end[k])) / 2,
+                float(shape.low[k] + shape.high[k]) / 2 - 0.5,
+                text,
+                ha="center",
+                va="center",
+                fontsize=8,
+                rotation=turned[k] or 0,
+                color="white" if own and inside and job_colour(job) == BUSY else "black",
+                path_effects=None if inside else [withStroke(linewidth=2.0, foreground="white")],
+                clip_on=True,
+            )
+
+
+def _wait_scale(wait: FloatArray) -> tuple[FloatArray, float]:
+    """Return log10(1 + wait in minutes) and a round top of the scale."""
+    value = np.log10(1.0 + np.maximum(wait, 0.0) / 60.0)
+    top = float(np.ceil(np.percentile(value, 99.5) * 2) / 2) if len(value) else 1.0
+    return value, max(top, 1.0)
+
+
+def _wait_colours() -> "Colormap":
+    """Return a uniform scale that stays clear of white, which stands for idle."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps["plasma"](np.linspace(0.0, 0.85, 256)))
+
+
+def _wait_legend(figure: "Figure", axes: "Axes", top: float) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    bar = figure.colorbar(ScalarMappable(Normalize(0.0, top), _wait_colours()), cax=axes)
+    marks = [(1, "1 min"), (10, "10 min"), (60, "1 h"), (600, "10 h")]
+    marks += [(1440, "1 d"), (14400, "10 d"), (144000, "100 d"), (1440000, "1000 d")]
+    shown = [(0.0, "0"), *[(float(np.log10(1 + minutes)), name) for minutes, name in marks]]
+    shown = [(value, name) for value, name in shown if value <= top + 1e-9]
+    bar.set_ticks([value for value, _ in shown], labels=[name for _, name in shown])
+    bar.set_label("wait of the job (white: idle)")
+
+
+def ratio_scale(ratio: FloatArray) -> Scale:
+    """Return the scale of given over requested processors: blue fewer, orange more."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    colours = LinearSegmentedColormap.from_list("ratio", [FEWER, SAME, MORE])
+    value = np.clip(np.log2(ratio) / (2 * MOST_RATIO) + 0.5, 0.0, 1.0)
+
+    def legend(figure: "Figure", axes: "Axes") -> None:
+        norm = Normalize(-MOST_RATIO, MOST_RATIO)
+        bar = figure.colorbar(ScalarMappable(norm, colours), cax=axes)
+        bar.set_ticks([-3, -2, -1, 0, 1, 2, 3], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
+        bar.set_label("given / requested processors (white: idle)")
+
+    return Scale(value, colours, legend)
+
+
+def waits_scale(wait: FloatArray, row: IntArray) -> Scale:
+    """Return the scale of the waits of the jobs in these rows."""
+    value, top = _wait_scale(wait)
+    colours = _wait_colours()
+
+    def legend(figure: "Figure", axes: "Axes") -> None:
+        _wait_legend(figure, axes, top)
+
+    return Scale(np.clip(value / top, 0.0, 1.0)[row], colours, legend)
+
+
+class Panel(NamedTuple):
+    """A part of a schedule: its rectangles from `begin` to `end`, on the axis of the whole."""
+
+    shape: Rectangles
+    begin: float
+    end: float
+    at: Clock
+    processors: int
+
+    def cut(self, begin: float, end: float) -> "Panel":
+        """Return the part between two instants."""
+        inside = (self.shape.end > begin) & (self.shape.begin < end)
+        return self._replace(shape=self.shape.part(inside), begin=begin, end=end)
+
+
+def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") -> None:
+    """Draw rectangles one by one."""
+    from matplotlib.collections import PolyCollection
+
+    shape = panel.shape
+    left, right = panel.at.show(shape.begin), panel.at.show(shape.end)
+    low, high = shape.low - 0.5, shape.high - 0.5
+    corners = np.stack(
+        [np.stack([left, left, right, right], 1), np.stack([low, high, high, low], 1)], axis=2
+    )
+    width = 0.6 if len(corners) < 300 else 0.25
+    axes.add_collection(
+        PolyCollection(list(corners), facecolors=face, edgecolors="white", linewidths=width)
+    )
+
+
+def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
+    """Draw what cells are held on average: paler where idle, coloured by the mean value."""
+    size = (min(panel.processors, ROWS), COLUMNS)
+    extent = (panel.begin, panel.end, float(panel.processors))
+    shape, value = panel.shape, scale.value[panel.shape.stretch]
+    held = np.clip(coverage(shape, np.ones(len(value)), extent, size), 0.0, 1.0)
+    mean = coverage(shape, value, extent, size) / np.maximum(held, 1e-9)
+    face = scale.colours(np.clip(mean, 0.0, 1.0))[..., :3]
+    ends = panel.at.show(np.array([panel.begin, panel.end]))
+    axes.imshow(
+        face * held[..., None] + (1.0 - held[..., None]),
+        origin="lower",
+        aspect="auto",
+        extent=(float(ends[0]), float(ends[1]), -0.5, panel.processors - 0.5),
+        interpolation="nearest" if panel.processors <= ROWS else "auto",
+    )
+
+
+def _gantt(axes: "Axes", panel: Panel, scale: Scale) -> None:
+    """Draw processors over time, one by one or as means."""
+    if len(panel.shape.stretch) <= DRAWN_RECTANGLES:
+        draw_rectangles(axes, panel, scale.colours(scale.value[panel.shape.stretch]))
+    else:
+        _draw_means(axes, panel, scale)
+
+
+def _curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, colour: str) -> None:
+    """Draw a step function; with too many steps, its mean and its range."""
+    first = max(int(np.searchsorted(times, panel.begin, side="right")) - 1, 0)
+    inside = slice(first, int(np.searchsorted(times, panel.end, side="right")))
+    times, values = times[inside], values[inside]
+    at = panel.at
+    if len(times) <= CURVE_POINTS:
+        x, y = np.append(times, panel.end), np.append(values, values[-1:])
+        axes.fill_between(at.show(x), y, step="post", color=colour, alpha=0.25, linewidth=0)
+        axes.step(at.show(x), y, where="post", color=colour, linewidth=1.1)
+        return
+    edges = np.linspace(panel.begin, panel.end, CURVE_POINTS // 2 + 1)
+    mean, low, high = resample(times, values, edges)
+    middle = at.show((edges[1:] + edges[:-1]) / 2)
+    axes.fill_between(middle, low, high, color=colour, alpha=0.22, linewidth=0)
+    axes.plot(middle, mean, color=colour, linewidth=1.1)
+
+
+def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
+    ends = panel.at.show(np.array([panel.begin, panel.end]))
+    axes.set_xlim(float(ends[0]), float(ends[1]))
+    axes.set_ylabel(label)
+    tidy(axes)
+    axes.tick_params(labelbottom=last)
+    if last:
+        axes.set_xlabel(f"time since the first submit ({panel.at.unit})")
+
+
+def column(
+    figure: "Figure", axes: "Sequence[Axes]", panel: Panel, scale: Scale, timeline: pd.DataFrame
+) -> None:
+    """Draw one column: processors, utilisation and queue of a part of the schedule."""
+    gantt, busy, queue, legend = axes
+    gantt.set_ylim(-0.5, panel.processors - 0.5)
+    if panel.processors <= 16:
+        gantt.set_yticks(range(0, panel.processors, 1 if panel.processors <= 8 else 2))
+    if len(panel.shape.stretch):
+        _gantt(gantt, panel, scale)
+        scale.legend(figure, legend)
+    else:
+        legend.remove()
+    times = timeline["time"].to_numpy()
+    used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
+    _curve(busy, times, used, panel, BUSY)
+    busy.set_ylim(0.0, 105.0)
+    busy.set_yticks([0, 50, 100])
+    waiting = timeline["queued_jobs"].to_numpy(dtype=np.float64)
+    _curve(queue, times, waiting, panel, QUEUE)
+    queue.set_ylim(0.0, max(float(waiting.max(initial=0.0)) * 1.08, 1.0))
+    _finish(gantt, "processor", panel, last=False)
+    _finish(busy, "busy (%)", panel, last=False)
+    _finish(queue, "jobs waiting", panel, last=True)
+    gantt.grid(visible=False)

@@ -1,0 +1,85 @@
+"""Which runs below a folder are finished, missing, damaged or foreign: ``python -m sim.verify``."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sim.errors import SimError
+from sim.report.gathering import find_runs
+from sim.results.artefacts import FAILURE, is_finished, read_failure
+from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, read_object
+from sim.sweeps.configurations import read_configuration
+
+STATES = ("finished", "missing", "damaged", "failed", "foreign")
+
+
+def state(run: Path) -> tuple[str, str]:
+    """Return one of `STATES`, and what is to be said of it.
+
+    Missing is a run that was begun and wrote no summary; foreign one that has a summary
+    but nothing by which its files could be checked, or no configuration beside it.
+    """
+    if (run / FAILURE).exists():
+        return "failed", read_failure(run)
+    if not (run / SUMMARY).exists():
+        return "missing", f"it has no {SUMMARY}"
+    wrong = damage(run)
+    try:
+        configured = read_configuration(run).values
+        checked = is_finished(run) and CHECKSUMS in read_object(run / MANIFEST)
+    except (SimError, ValueError) as error:
+        return "damaged", wrong or str(error)
+    if wrong is not None:
+        return "damaged", wrong
+    if not configured:
+        return "foreign", "it has no configuration in .hydra/"
+    return ("finished", "") if checked else ("foreign", f"{MANIFEST} has no checksums")
+
+
+def states(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield name, state and what is said of every run below a folder.
+
+    Raises
+    ------
+    SimError
+        If there is no such folder, or no run in it.
+    """
+    if not folder.is_dir():
+        raise SimError(f"{folder}: there is no such folder")
+    runs = find_runs(folder)
+    if not runs:
+        raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
+    for run in runs:
+        yield run.relative_to(folder).as_posix(), *state(run)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Print every run that is not whole, and how many there are of each state.
+
+    Returns
+    -------
+    int
+        0 if all are finished and whole, 1 if not, 2 if there is nothing to verify.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.verify",
+        description="Check the files of all runs below a folder against their checksums.",
+    )
+    parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
+    counts = dict.fromkeys(STATES, 0)
+    try:
+        for name, found, said in states(parser.parse_args(given).folder):
+            counts[found] += 1
+            if found != "finished":
+                sys.stdout.write(f"{found}: {name}: {said}\n")
+    except (SimError, OSError) as error:
+        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        return 2
+    said = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    sys.stdout.write(f"{said}\n")
+    return 0 if counts["finished"] == sum(counts.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
