@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -103,22 +103,37 @@ class Ended:
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     """Carry the run out; one that was finished before has nothing to show."""
     config = settings(composed, multirun)
-    digest = schema.digest(config)
-    from sim.results.run_folder import is_finished_with, read_results
+    from sim.results.provenance import (
+        CODE,
+        DIGEST,
+        INPUTS,
+        KEEP,
+        checked_inputs,
+        code_checksum,
+        input_files,
+        why_again,
+    )
+    from sim.results.run_folder import read_results
     from sim.simulation.replay import Show, run
 
-    if multirun and is_finished_with(folder, digest):
-        logger.info("already finished: %s", folder.name)
-        _mark(folder)
-        return Ended(objective=_objective(config, read_results(folder)))
+    files = input_files(config)
+    identity = {DIGEST: schema.digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
+    if multirun:
+        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
+        if why is None:
+            logger.info("already finished: %s", folder.name)
+            _mark(folder, files)
+            return Ended(objective=_objective(config, read_results(folder)))
+        if why:
+            logger.warning("%s is done again: %s", folder.name, why)
     _clear(folder)
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
     policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
-    results = run(config, folder, digest, show)
+    results = run(config, folder, identity, show)
     if multirun:
-        _mark(folder)
+        _mark(folder, files)
         return Ended(objective=_objective(config, results))
     return Ended(lambda: _show(config, results, folder))
 
@@ -134,10 +149,10 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _mark(folder: Path) -> None:
+def _mark(folder: Path, files: Mapping[str, Path]) -> None:
     from sim.sweeps.resume import mark_finished
 
-    mark_finished(folder, [str(override) for override in HydraConfig.get().overrides.task])
+    mark_finished(folder, [str(one) for one in HydraConfig.get().overrides.task], files)
 
 
 def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:

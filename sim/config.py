@@ -25,6 +25,7 @@ PRECISE = ("run", "change")
 MENUS = ("powers_of_two", "all", None)
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
+REUSES = ("inputs", None)
 _NOT_RESULTS = ("progress",)
 
 
@@ -58,6 +59,7 @@ class Config:
     baseline: str | None = "easy"
     baseline_predictor: bool | None = None
     menu: str | None = None
+    reuse: str | None = None
     seed: int = 1
     replications: int = 1
     precision: float | None = None
@@ -141,6 +143,8 @@ def check_values(config: Mapping[str, Any]) -> None:
         _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
     if config["menu"] not in MENUS:
         _refuse("menu", config["menu"], "powers_of_two, all or null")
+    if config["reuse"] not in REUSES:
+        _refuse("reuse", config["reuse"], "inputs or null")
     _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
@@ -172,7 +176,7 @@ def digest(config: Mapping[str, Any]) -> str:
     str
         64 hexadecimal digits.
     """
-    settings = dict(config)
+    settings = {key: value for key, value in config.items() if key != "reuse"}
     settings["sim"] = {k: v for k, v in config["sim"].items() if k not in _NOT_RESULTS}
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()

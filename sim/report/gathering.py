@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +15,8 @@ from sim.results.artefacts import (
     read_failure,
     read_summary,
 )
-from sim.results.durable import SUMMARY, damage
+from sim.results.durable import MANIFEST, SUMMARY, damage, read_object
+from sim.results.provenance import CODE, INPUTS
 from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
@@ -28,6 +29,8 @@ from sim.sweeps.configurations import (
     with_names,
 )
 
+MARKED = 8
+"""Digits of a checksum that mark a row."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
 
@@ -84,6 +87,43 @@ def _configuration(run: Path, rows: list[dict[str, object]]) -> Configuration:
         return Configuration()
 
 
+Origin = tuple[str, dict[str, str]]
+"""Of a run: its code and its input files, as manifests have them."""
+
+
+def folder_origin(run: Path) -> Origin:
+    """Return what the code and the inputs of a run were; empty where its manifest does not say."""
+    try:
+        manifest = read_object(run / MANIFEST)
+    except ValueError:
+        return "", {}
+    inputs = manifest.get(INPUTS)
+    known = inputs.items() if isinstance(inputs, dict) else ()
+    return str(manifest.get(CODE) or ""), {str(key): str(value) for key, value in known}
+
+
+def with_origins(
+    settings: Sequence[Setting], runs: Sequence[Configuration], origins: Sequence[Origin]
+) -> list[Setting]:
+    """Return the settings, with ``code`` and ``input`` where runs differ in them unasked.
+
+    Runs of another code, or of another file under the same name, are no pairs; so they
+    differ in a key.
+    """
+    found = [dict(setting) for setting in settings]
+    if len({code for code, _ in origins}) > 1:
+        for setting, (code, _) in zip(found, origins, strict=True):
+            setting["code"] = code[:MARKED] or "unknown"
+    files: dict[tuple[str, object], set[str]] = {}
+    for run, (_, inputs) in zip(runs, origins, strict=True):
+        for key, checksum in inputs.items():
+            files.setdefault((key, run.value(key.partition("/")[0])), set()).add(checksum)
+    if any(len(checksums) > 1 for checksums in files.values()):
+        for setting, (_, inputs) in zip(found, origins, strict=True):
+            setting["input"] = " ".join(sums[:MARKED] for sums in inputs.values()) or "none"
+    return found
+
+
 def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     """Return one row for each run and baseline below a folder, and what tells them apart.
 
@@ -113,6 +153,7 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     found = [list(_rows(folder, run)) for run in runs]
     configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
     settings = distinguishing(configurations)
+    settings = with_origins(settings, configurations, [folder_origin(run) for run in runs])
     if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})

@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sim.results.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
-from sim.results.durable import MANIFEST, damage, read_object
 from sim.results.job_metrics import Figures
 from workloads.base import Trace
 
@@ -63,19 +62,6 @@ def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
         "versions": {package: _version(package) for package in PACKAGES},
         "wall_seconds": wall_seconds,
     }
-
-
-DIGEST = "config_sha256"
-"""Under this key the manifest has the digest of the configuration."""
-
-
-def is_finished_with(folder: Path, digest: str) -> bool:
-    """Return whether a run with this very configuration is finished and whole in the folder."""
-    try:
-        manifest = read_object(folder / MANIFEST)
-    except ValueError:
-        return False
-    return manifest.get(DIGEST) == digest and damage(folder) is None
 
 
 def summary_beside(run: Path, summary: Figures, name: str = BASELINE) -> Figures | None:

@@ -29,8 +29,9 @@ from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
 from sim.results.plots.schedule import schedule_figure
+from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
-from sim.results.run_folder import DIGEST, manifest
+from sim.results.run_folder import manifest
 from sim.results.steady_state import Trim
 from sim.simulation.build import with_menu
 from sim.simulation.growth import size_figures
@@ -175,7 +176,7 @@ def artefacts(
     played: Played,
     scene: Scene,
     seconds: float,
-    digest: str,
+    identity: Identity,
     title: str = "",
 ) -> Artefacts:
     """Return everything that is written of a finished simulation."""
@@ -198,7 +199,7 @@ def artefacts(
                 **size_figures(scene.sizes),
             },
         ),
-        manifest=manifest(outcome.trace, seconds) | {DIGEST: digest},
+        manifest=manifest(outcome.trace, seconds) | dict(identity),
         export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
         more_figures=scene.figures(outcome),
     )
@@ -216,7 +217,11 @@ def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
 
 
 def perform(
-    config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene, digest: str, show: Show
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    identity: Identity,
+    show: Show,
 ) -> Artefacts:
     """Simulate the run or its baseline, and return everything that is written of it."""
     began = time.perf_counter()
@@ -226,7 +231,7 @@ def perform(
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
     title = show.title(config, parts, played)
-    return artefacts(config, played, scene, time.perf_counter() - began, digest, title)
+    return artefacts(config, played, scene, time.perf_counter() - began, identity, title)
 
 
 MOST_STEP_JOBS = 100_000
@@ -266,14 +271,14 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
 
 
 def replicate(
-    config: Mapping[str, Any], replication: int, folder: Path, digest: str, show: Show
+    config: Mapping[str, Any], replication: int, folder: Path, identity: Identity, show: Show
 ) -> Results:
     """Run one replication, its baseline and the step between; write all, return the summaries."""
     scene = set_scene(config, replication)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
-    own = perform(config, config, scene, digest, show)
+    own = perform(config, config, scene, identity, show)
     base, step = (
-        None if parts is None else perform(config, parts, scene, digest, show) for parts in others
+        None if parts is None else perform(config, parts, scene, identity, show) for parts in others
     )
     write_run(folder, own, base, step)
     return own.summary, _summary(base), _summary(step)
@@ -283,7 +288,7 @@ def _summary(written: Artefacts | None) -> Figures | None:
     return None if written is None else written.summary
 
 
-def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Results:
+def run(config: Mapping[str, Any], folder: Path, identity: Identity, show: Show) -> Results:
     """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
@@ -293,8 +298,8 @@ def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Res
         and a predictor.
     folder : pathlib.Path
         Where the artefacts go.
-    digest : str
-        Identifies the configuration in the manifest.
+    identity : mapping
+        What the manifest says that the run was made of.
     show : Show
         What the terminal is told.
 
@@ -308,12 +313,12 @@ def run(config: Mapping[str, Any], folder: Path, digest: str, show: Show) -> Res
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
     if number == 1 and rule is None:
-        return replicate(config, 0, folder, digest, show)
+        return replicate(config, 0, folder, identity, show)
     every = replicated(
-        lambda k: replicate(config, k, replication_folder(folder, k), digest, show), number, rule
+        lambda k: replicate(config, k, replication_folder(folder, k), identity, show), number, rule
     )
     more = {} if rule is None else rule.figures(every)
-    means = write_means(folder, len(every), {DIGEST: digest}, more)
+    means = write_means(folder, len(every), identity, more)
     base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
     return means, base, step
 

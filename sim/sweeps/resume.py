@@ -14,11 +14,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from sim.config import CONFIG_FOLDER
-from sim.results.durable import write_whole
+from sim.results.durable import MANIFEST, damage, read_object, write_whole
+from sim.results.provenance import (
+    CODE,
+    INPUTS,
+    KEEP,
+    changed_code,
+    changed_inputs,
+    checked_inputs,
+)
 from sim.results.rows import duration
 from sim.sweeps.callback import folder_name
 
@@ -149,6 +157,8 @@ SLURM_ARRAY = 1000
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
 MARK = ".hydra/finished.json"
+UNLIKE = ("reuse", "sim.progress")
+"""Keys that may differ between a finished run and one that is asked for."""
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)
 
@@ -173,28 +183,49 @@ def fingerprint(overrides: Combination) -> str:
     Parameters
     ----------
     overrides : sequence of str
-        Of the run, ``hydra.*`` left out, in any order.
+        Of the run, ``hydra.*`` left out, in any order; those that change no result
+        are ignored.
     """
-    text = "\0".join([_configuration_hash(), *sorted(overrides)])
+    own = [o for o in overrides if re.split("[=@]", o.lstrip("+~"))[0] not in UNLIKE]
+    text = "\0".join([_configuration_hash(), *sorted(own)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def mark_finished(folder: Path, overrides: Combination) -> None:
-    """Note in a finished run's folder what it was, for `is_marked`."""
+def mark_finished(
+    folder: Path, overrides: Combination, files: Mapping[str, Path] = MappingProxyType({})
+) -> None:
+    """Note in a finished run's folder what it was, for `is_marked`.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    overrides : sequence of str
+    files : mapping of str to pathlib.Path
+        Its input files, by the names that the manifest has.
+    """
+    manifest = read_object(folder / MANIFEST)
+    known = manifest.get(INPUTS, {})
+    made = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, json.dumps({"fingerprint": fingerprint(overrides)}))
+    mark = {"fingerprint": fingerprint(overrides), CODE: manifest.get(CODE), **made}
+    write_whole(path, json.dumps(mark))
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
-    """Return whether this very run is finished in a folder, without composing it."""
-    from sim.results.durable import damage
-
+    """Return whether this very run is finished and whole in a folder, without composing it."""
     try:
-        content = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        mark = read_object(folder / MARK)
+    except ValueError:
         return False
-    return bool(content.get("fingerprint") == fingerprint(overrides)) and damage(folder) is None
+    if mark.get("fingerprint") != fingerprint(overrides):
+        return False
+    inputs = mark.get(INPUTS)
+    there = {name: Path(name) for name in inputs} if isinstance(inputs, dict) else {}
+    now = checked_inputs({name: path for name, path in there.items() if path.is_file()})
+    keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
+    code = changed_code(mark.get(CODE), keep_code=keep_code)
+    return not (code or changed_inputs(inputs, now) or damage(folder))
 
 
 def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:

@@ -1,8 +1,10 @@
+import json
 import re
 
 import pytest
 
 from sim.results.artefacts import FAILURE, SUMMARY, read_failure, write_failure
+from sim.results.provenance import code_checksum
 from sim.results.run_folder import clear_run
 from sim.sweeps.resume import (
     BATCH,
@@ -26,7 +28,7 @@ RUNS = [[f"seed={number}"] for number in range(1, 8)]
 def finish(folder, combination):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text("{}")
-    (folder / "manifest.json").write_text("{}")
+    (folder / "manifest.json").write_text(json.dumps({"code": code_checksum()}))
     mark_finished(folder, combination)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL
+from workloads.logs.cache import cache_folder
 from workloads.logs.fetching import BLOCK, Progress, fetch
 
 _log = logging.getLogger(__name__)
@@ -193,16 +194,3 @@ def _compare(target: Path, address: str) -> None:
             found.hexdigest(),
             known,
         )
-
-
-def cache_folder() -> Path:
-    """Return where fetched logs are kept: ``MOLDSIM_CACHE``, else the platform's place."""
-    if named := os.environ.get("MOLDSIM_CACHE"):
-        return Path(named).expanduser()
-    if os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif os.uname().sysname == "Darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "moldsim"

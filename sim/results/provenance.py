@@ -1,0 +1,183 @@
+"""What a run was made of: its configuration, the content of its input files, the code."""
+
+import ast
+import contextlib
+import functools
+import hashlib
+import io
+import json
+import os
+import tokenize
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sim.results.durable import MANIFEST, SUMMARY, damage, read_object, sha256, write_whole
+from workloads.errors import WorkloadError
+from workloads.logs.cache import cache_folder
+
+DIGEST = "config_sha256"
+"""Under this key the manifest has the digest of the configuration."""
+INPUTS, CODE = "inputs", "code"
+PACKAGES = ("sim", "predictors", "workloads")
+APART = (
+    *("sim/report/", "sim/sweeps/", "sim/oracle/", "predictors/cli/"),
+    *("sim/app.py", "sim/compare.py", "sim/console.py", "sim/dataset.py", "sim/study.py"),
+    *("sim/verify.py", "sim/__main__.py", "predictors/__main__.py", "workloads/__main__.py"),
+)
+"""What compares, sweeps and prints: no result depends on it."""
+KEEP = "inputs"
+"""What ``reuse`` says where runs of other code are kept."""
+
+Identity = Mapping[str, Any]
+"""`DIGEST`, `INPUTS` and `CODE` of a run."""
+
+
+def spoken(source: str) -> str:
+    """Return source without comments, free-standing texts, blank lines and ends of lines.
+
+    Examples
+    --------
+    >>> lines = ["def f():  # why", "    'What.'", "    return 1"]
+    >>> spoken(chr(10).join(lines)).split(chr(10))
+    ['def f():', '    return 1']
+    """
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(source)):
+        text = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.end_lineno:
+            rows = range(text.lineno - 1, text.end_lineno)
+            if not lines[rows[0]].encode()[: text.col_offset].strip():
+                for row in rows:
+                    lines[row] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _sources(root: Path) -> list[tuple[str, int, int]]:
+    """Return name, size and time of every source file that simulates."""
+    waiting, found = [f"{root}/{package}" for package in PACKAGES], []
+    skipped = len(str(root)) + 1
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                name = entry.path[skipped:]
+                if entry.is_dir():
+                    waiting.append(entry.path)
+                elif name.endswith(".py") and not name.startswith(APART):
+                    found.append((name, entry.stat().st_size, entry.stat().st_mtime_ns))
+    return sorted(found)
+
+
+@functools.cache
+def code_checksum() -> str:
+    """Return the SHA-256 of the code that simulates, whatever its comments say.
+
+    It is kept in the user's cache with the times of the files, as working it out takes a
+    second; where there is no cache it is worked out.
+    """
+    root = Path(__file__).resolve().parents[2]
+    sources = _sources(root)
+    key = hashlib.sha256(f"{root}\0{sources}".encode()).hexdigest()
+    kept = cache_folder() / "code.json"
+    try:
+        known = read_object(kept)
+    except ValueError:
+        known = {}
+    if isinstance(known.get(key), str):
+        return str(known[key])
+    found = hashlib.sha256()
+    for name, *_ in sources:
+        source = (root / name).read_text(encoding="utf-8")
+        found.update(f"{name}\0{spoken(source)}\0".encode())
+    recent = dict(list(known.items())[-20:])
+    with contextlib.suppress(OSError):  # without a cache the next process works it out again
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, json.dumps(recent | {key: found.hexdigest()}))
+    return found.hexdigest()
+
+
+def _leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(tree, Mapping):
+        for name, branch in tree.items():
+            yield from _leaves(branch, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, tree
+
+
+def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files that a configuration reads, those that are there, by its keys.
+
+    Parameters
+    ----------
+    config : mapping
+        What ``path`` keys name: a file, the CSV files of a folder, those of a pattern
+        (``KEY/NAME`` each). A log of the archive is the file in its cache, fetched
+        where it is not there.
+    """
+    from workloads.shapes.measured import find_files
+
+    found: dict[str, Path] = {}
+    for key, value in _leaves(config):
+        if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
+            whole = Path(value).expanduser()
+            if whole.is_file():
+                found[key] = whole
+            elif key.startswith("moldability."):
+                with contextlib.suppress(WorkloadError):
+                    found |= {f"{key}/{file.name}": file for file in find_files(value)}
+    workload = config["workload"]
+    if str(workload.get("_target_")).endswith(".ArchiveWorkload") and workload.get("name"):
+        from workloads.logs.archive import fetch_log
+        from workloads.logs.fetching import terminal_progress
+
+        name, cache, url = (workload.get(key) for key in ("name", "cache", "url"))
+        with terminal_progress(f"fetching {name}") as progress:
+            found["workload.name"] = fetch_log(name, cache, url, progress)
+    return found
+
+
+def checked_inputs(files: Mapping[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of input files."""
+    return {key: sha256(path) for key, path in files.items()}
+
+
+def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | None:
+    """Return why a run must be done, None if it is there as it would be.
+
+    Returns
+    -------
+    str or None
+        Empty where there is no finished run. An input that is not there any more has
+        not changed.
+    """
+    if not (folder / SUMMARY).exists():
+        return ""
+    try:
+        manifest = read_object(folder / MANIFEST)
+    except ValueError as error:
+        return str(error)
+    if manifest.get(DIGEST) != identity[DIGEST]:
+        return "its configuration has changed"
+    return (
+        damage(folder)
+        or changed_inputs(manifest.get(INPUTS), identity[INPUTS])
+        or changed_code(manifest.get(CODE), keep_code=keep_code)
+    )
+
+
+def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
+    """Return which input has changed, None if none has."""
+    known = before if isinstance(before, Mapping) else {}
+    other = [key for key, checksum in now.items() if known.get(key) != checksum]
+    return f"{', '.join(other)} is another file than it was" if other else None
+
+
+def changed_code(before: object, *, keep_code: bool) -> str | None:
+    """Return that the code has changed, None if not, or if that is accepted."""
+    if keep_code or before == code_checksum():
+        return None
+    return f"the code has changed; reuse={KEEP} keeps such runs"
