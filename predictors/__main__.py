@@ -21,6 +21,7 @@ from predictors.cli.size_answers import (
     AtInputs,
     answer_focal,
     answer_size,
+    conditions,
     fixed_inputs,
     input_names,
 )
@@ -35,7 +36,12 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
         input_names(arguments), arguments.form, arguments.split
     ),
     "focused": lambda arguments: predictors.FocusedRegression(
-        input_names(arguments), arguments.focal_time, arguments.tolerance, arguments.influence
+        input_names(arguments),
+        arguments.focal_time,
+        arguments.tolerance,
+        arguments.influence,
+        condition=conditions(arguments)[0],
+        band=conditions(arguments)[1],
     ),
     "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
@@ -53,6 +59,7 @@ READ_BY = {
     "focal_time": ("focused",),
     "tolerance": ("focused",),
     "influence": ("focused",),
+    "condition": ("focused",),
 }
 """Options that some methods alone read."""
 
@@ -160,6 +167,21 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
         help="which size takes this long on the --target counts",
     )
     group.add_argument(
+        "--solve", metavar="NAME", default="size", help="the input to solve for (size)"
+    )
+    group.add_argument(
+        "--sizes",
+        metavar="LOW-HIGH",
+        help="sizes that the application runs, for --size-for-time",
+    )
+    group.add_argument(
+        "--condition",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE[~BAND]",
+        help="fit to runs with this value of a column, or within a band of it in log2 units",
+    )
+    group.add_argument(
         "--focal-levels",
         metavar="COUNTS",
         help="smaller counts for a self-generated training set: names the runs to make, "
@@ -186,7 +208,9 @@ def _answer(options: argparse.Namespace) -> None:
     if options.size_for_time is not None:
         options.focal_time = options.focal_time or options.size_for_time
         model = METHODS[options.method](options).fit(_fitting_columns(frame, options))
-        answer_size(options, model, default_targets(observed) if targets is None else targets)
+        answer_size(
+            options, model, frame, default_targets(observed) if targets is None else targets
+        )
         return
     model, report = _reported(options, frame, inputs, targets)
     if options.plot:
@@ -287,7 +311,8 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
                 f"{options.measurements}: no column {', '.join(absent)} for --inputs; "
                 f"the columns are {', '.join(frame.columns)}"
             )
-        names += [name for name in wanted if name in frame]
+        wanted += tuple(conditions(options)[0] if options.method == "focused" else ())
+        names += [name for name in dict.fromkeys(wanted) if name in frame]
     return frame[names]
 
 

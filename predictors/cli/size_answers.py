@@ -103,8 +103,49 @@ def fixed_inputs(options: argparse.Namespace, frame: pd.DataFrame) -> tuple[dict
     return {**largest, **chosen}, note
 
 
-def answer_size(options: argparse.Namespace, model: Predictor, targets: FloatArray) -> None:
+def conditions(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the values that ``--condition`` names, and the bands around them, by column.
+
+    Raises
+    ------
+    PredictorError
+        If one is not NAME=VALUE or NAME=VALUE~BAND.
+    """
+    values, bands = {}, {}
+    for text in options.condition:
+        name, _, rest = text.partition("=")
+        value, _, band = rest.partition("~")
+        try:
+            values[name.strip().lower()] = float(value)
+            bands[name.strip().lower()] = float(band or 0.0)
+        except ValueError:
+            raise PredictorError(
+                f"--condition {text}: expected NAME=VALUE or NAME=VALUE~BAND, numbers both"
+            ) from None
+    return values, bands
+
+
+def _limits(options: argparse.Namespace) -> tuple[float, float]:
+    """Return the least and largest size that ``--sizes`` allows."""
+    if options.sizes is None:
+        return 0.0, np.inf
+    low, dash, high = options.sizes.partition("-")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = (np.nan, np.nan)
+    if not dash or not 0.0 < ends[0] <= ends[1]:
+        raise PredictorError(f"--sizes {options.sizes}: expected LOW-HIGH, such as 1000-64000")
+    return ends
+
+
+def answer_size(
+    options: argparse.Namespace, model: Predictor, frame: pd.DataFrame, targets: FloatArray
+) -> None:
     """Write the size for a wanted time at each target count, with its 80 % interval.
+
+    Beside it stands the size of weak scaling, in proportion to the count, from the run on
+    the largest count whose time is nearest to the wanted one.
 
     Raises
     ------
@@ -115,12 +156,28 @@ def answer_size(options: argparse.Namespace, model: Predictor, targets: FloatArr
     """
     if not isinstance(model, LogLogPredictor):
         raise PredictorError("--size-for-time needs --method regression or focused")
-    seconds = float(options.size_for_time)
-    sizes = model.solve_size(seconds, targets)
-    low, high = model.size_range(seconds, targets, options.level)
-    remarks = list(dict.fromkeys(model.size_reliability(seconds, targets)))
-    rows = pd.DataFrame({"nprocs": targets, "size": sizes, "low": low, "high": high})
-    title = f"size for {seconds:g} s ({options.level:.0%} interval)"
+    seconds, of, (least, most) = float(options.size_for_time), options.solve, _limits(options)
+    fixed, _ = fixed_inputs(options, frame)
+    others: dict[str, Any] = {name: value for name, value in fixed.items() if name != of}
+    solved = model.solve_size(seconds, targets, of=of, **others)
+    low, high = model.size_range(seconds, targets, options.level, of=of, **others)
+    remarks = list(dict.fromkeys(model.size_reliability(seconds, targets, of=of, **others)))
+    if others:
+        listed = ", ".join(f"{name} = {value:g}" for name, value in others.items())
+        remarks.insert(0, Remark("note", "at_inputs", f"solved at {listed}; --at chooses another"))
+    sizes = np.clip(solved, least, most)
+    if (sizes != solved).any():
+        text = f"{of} is held within {least:g} to {most:g}: the time is not kept there"
+        remarks.insert(0, Remark("warning", "size_limit", text))
+    low, high = np.clip(low, least, most), np.clip(high, least, most)
+    rows = pd.DataFrame({"nprocs": targets, of: sizes, "low": low, "high": high})
+    like = frame
+    for name, value in others.items():
+        like = like[like[name] == value] if (like[name] == value).any() else like
+    top = like[like["nprocs"] == like["nprocs"].max()]
+    nearest = top.loc[(np.log(top["runtime"] / seconds)).abs().idxmin()]
+    rows["weak scaling"] = nearest[of] * targets / nearest["nprocs"]
+    title = f"{of} for {seconds:g} s ({options.level:.0%} interval)"
     write_table(options.json, title, rows, remarks)
 
 

@@ -1,14 +1,12 @@
 """Log-log regression on processor count and inputs (Barnes et al. 2008)."""
 
 from collections.abc import Sequence
-from math import log2
 from typing import Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark, run_table
+from predictors.base import Remark, run_table
 from predictors.regression.inputs import checked_choice
 from predictors.regression.model_choice import (
     Choice,
@@ -26,12 +24,8 @@ from predictors.regression.training_runs import (
     runs_from_frame,
 )
 from predictors.regression.validation import (
-    Validation,
-    check_from,
     choice_remarks,
     fit_remarks,
-    validate_within,
-    validation_remark,
 )
 
 
@@ -127,7 +121,10 @@ class LogLogRegression(LogLogPredictor):
 
     def _set(self, choice: Choice, runs: TrainingRuns) -> None:
         self.choice_, self.runs_, self._given = choice, runs, runs
-        self._checks: dict[tuple[float, ...], Validation | None] = {}
+
+    @property
+    def _kind(self) -> tuple[Form, Split]:
+        return self.form, self.split
 
     @property
     def form_(self) -> tuple[str, ...]:
@@ -139,51 +136,7 @@ class LogLogRegression(LogLogPredictor):
         """``total``, ``max`` or ``cp``."""
         return self.choice_.split if self.model_ else ""
 
-    def validation(self, nprocs: float) -> Validation | None:
-        """Return what prediction within the training runs gave, over a target's factor.
-
-        The last training count towards the target is predicted from the runs that are
-        about as far from it as the target is beyond it. None where no fit can be made
-        of those, or the target lies among the training counts.
-        """
-        reach = self._reach(log2(nprocs))
-        return self._check(*reach) if reach else None
-
-    def _reach(self, log_q: float) -> tuple[FloatArray, float] | None:
-        """Return the training counts (log2) towards a target beyond them, and its distance."""
-        low, high = self.model_.ends[0]
-        if low <= log_q <= high:
-            return None
-        levels = self.runs_.levels
-        return (levels, log_q - high) if log_q > high else (levels[::-1], low - log_q)
-
-    def _check(self, levels: FloatArray, doublings: float) -> Validation | None:
-        end = float(levels[-1])
-        starts = check_from(levels, doublings)
-        key = (end, *starts)
-        if key not in self._checks:
-            self._checks[key] = validate_within(self.runs_, self.form, self.split, starts, end)
-        return self._checks[key]
-
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
         remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
         return remarks + self._superlinear()
-
-    def remarks_on_extrapolation(self, log_q: FloatArray) -> list[Remark]:
-        """Say what error to expect at counts (log2) beyond the training runs."""
-        remarks = []
-        for target in np.unique(log_q).tolist():
-            reach = self._reach(target)
-            if reach:
-                factor = 2.0 ** reach[1]
-                remarks.append(validation_remark(self._check(*reach), 2.0**target, factor))
-        return remarks
-
-    def grade_on_extrapolation(self, log_q: float) -> str:
-        """Return the grade of what is said of one count (log2) beyond the training runs."""
-        reach = self._reach(log_q)
-        if reach is None:
-            return ""
-        found = self._check(*reach)
-        return "note" if found is None else found.grade(2.0 ** reach[1])

@@ -208,9 +208,13 @@ def within_time(log_time: FloatArray, focal_time: float, half_width: float) -> n
 
 
 def within_bands(
-    columns: Mapping[str, FloatArray], condition: Mapping[str, float], band: float
+    columns: Mapping[str, FloatArray],
+    condition: Mapping[str, float],
+    band: float | Mapping[str, float],
 ) -> np.ndarray:
     """Return the rows with every conditioned column within ± band of its value, in log2.
+
+    A mapping gives each column a band of its own; one without is to be equal.
 
     With the ratio of two processor dimensions as the column and band 1 this is
     the thesis's region k ± 1 (GARREN section 3.4.3); with band 0, equality.
@@ -227,7 +231,8 @@ def within_bands(
         column = columns[name]
         if not (column > 0.0).all():
             raise PredictorError(f"condition on {name!r}: its values must be positive")
-        meets = np.abs(np.log2(column) - np.log2(value)) <= band + 1e-9
+        width = band.get(name, 0.0) if isinstance(band, Mapping) else band
+        meets = np.abs(np.log2(column) - np.log2(value)) <= width + 1e-9
         inside = meets if inside is None else inside & meets
     if inside is None:
         raise PredictorError("a condition needs at least one column")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.errors import PredictorError
+from predictors.observations import merge_repeats
 from predictors.regression.garren import FocusedRegression
 
 STEP = 0.10
@@ -226,12 +227,15 @@ def train_focal(
 def recorded(measurements: pd.DataFrame) -> Experiment:
     """Return an experiment that looks runs up in a table with nprocs, size and runtime.
 
-    Repeated runs are averaged. It raises `RunsNeededError` with the runs that the
+    Obvious outliers among repeated runs are dropped, the others averaged
+    (`predictors.observations.merge_repeats`). It raises `RunsNeededError` with the runs that the
     table lacks, so that they can be made and added.
     """
-    means = measurements.groupby(["nprocs", "size"])["runtime"].mean()
-    keys = zip(*(means.index.get_level_values(k) for k in (0, 1)), strict=True)
-    known = {(int(n), float(s)): float(t) for (n, s), t in zip(keys, means, strict=True)}
+    repeats: dict[tuple[int, float], list[float]] = {}
+    columns = (measurements[name].to_numpy(float) for name in ("nprocs", "size", "runtime"))
+    for n, size, seconds in zip(*columns, strict=True):
+        repeats.setdefault((int(n), float(size)), []).append(float(seconds))
+    known = {run: merge_repeats(seconds).mean for run, seconds in repeats.items()}
 
     def look_up(plan: Sequence[PlannedRun]) -> Sequence[float]:
         missing = [run for run in plan if (run.nprocs, run.size) not in known]

@@ -129,8 +129,9 @@ class FocusedRegression(LogLogPredictor):
         the distance of their log time from T0.
     condition : mapping of str to float, optional
         Columns and the values they must be near, such as ``{"pd_ratio": 1.0}``.
-    band : float
-        How near, in log2 units: 1 is the thesis's k ± 1; 0 is equality.
+    band : float or mapping of str to float
+        How near, in log2 units: 1 is the thesis's k ± 1; 0 is equality. By column, 0
+        for those not named: one condition fixed, another within a band.
 
     Attributes
     ----------
@@ -164,7 +165,7 @@ class FocusedRegression(LogLogPredictor):
         influence: Influence = "flag",
         focus: Focus = "region",
         condition: Mapping[str, float] | None = None,
-        band: float = 1.0,
+        band: float | Mapping[str, float] = 1.0,
     ) -> None:
         super().__init__(inputs)
         self.focal_time, self.tolerance = focal_time, tolerance
@@ -180,8 +181,16 @@ class FocusedRegression(LogLogPredictor):
             )
         if not 0.0 < self.tolerance < np.inf:
             raise PredictorError(f"tolerance must be positive (log2 units), got {self.tolerance}")
-        if not self.band >= 0.0:
+        bands = self.band.values() if isinstance(self.band, Mapping) else [self.band]
+        if not all(band >= 0.0 for band in bands):
             raise PredictorError(f"band must not be negative (log2 units), got {self.band}")
+        unknown = set(self.band if isinstance(self.band, Mapping) else ()) - set(
+            self.condition or {}
+        )
+        if unknown:
+            raise PredictorError(
+                f"band of {', '.join(sorted(unknown))}: there is no such condition"
+            )
         for name, value in (self.condition or {}).items():
             if not 0.0 < value < np.inf:
                 raise PredictorError(f"condition {name}={value}: the value must be positive")

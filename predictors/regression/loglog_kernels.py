@@ -188,13 +188,17 @@ def choose(known, runtime, splits, form, split):  # type: ignore[no-untyped-def]
     uppers, columns = np.zeros((2, 1, 1)), np.zeros(2, np.int64)
     if not determines(levels, runtime.size, known.shape[0] - 1, form):
         return TOO_FEW, best, why, share, done, gap, uppers, columns
-    some_usable = False
+    some_usable, apart = False, split == SEPARATE
+    for way in range(splits.shape[0]):
+        if split != TOTAL and not apart and usable(splits[way]):
+            reason, its_share, failed = should_separate(known, splits[way], levels)
+            apart = reason != 0 or failed != DETERMINED
     for way in range(splits.shape[0]):
         if split == TOTAL or not usable(splits[way]):
             continue
         some_usable = True
         reason, its_share, failed = should_separate(known, splits[way], levels)
-        if failed == DETERMINED and reason == 0 and split != SEPARATE:
+        if failed == DETERMINED and not apart:
             continue
         if failed == DETERMINED:
             failed, error, what, off, both, widths = fitted_parts(

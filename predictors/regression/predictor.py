@@ -1,6 +1,7 @@
 """What every fitted log-log regression answers: times, ranges and the size for a time."""
 
 from collections.abc import Mapping, Sequence
+from math import log2
 from typing import Self
 
 import numpy as np
@@ -13,13 +14,17 @@ from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.observations import observed_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import Choice, is_single
+from predictors.regression.model_choice import Choice, Form, Split, is_single
 from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.regression.validation import (
+    Validation,
+    check_from,
     constant_remarks,
     range_remarks,
     size_remarks,
     superlinear_remarks,
+    validate_within,
+    validation_remark,
 )
 from predictors.remarks import check_level, refuse_unusable, single_remarks, worst_grade
 
@@ -38,6 +43,7 @@ class LogLogPredictor(InputEstimator):
     choice_: Choice
     runs_: TrainingRuns
     _given: TrainingRuns
+    _checks: tuple[TrainingRuns, dict[tuple[float, ...], Validation | None]] | None = None
     _found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
     _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
@@ -48,6 +54,11 @@ class LogLogPredictor(InputEstimator):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
+
+    @property
+    def _kind(self) -> tuple[Form, Split]:
+        """Which form and split a check within the training runs takes."""
+        return "linear", "total"
 
     @property
     def model_(self) -> LogLogModel:
@@ -126,12 +137,51 @@ class LogLogPredictor(InputEstimator):
         return worst_grade(self.remarks_on_fit())
 
     def remarks_on_extrapolation(self, log_q: FloatArray) -> list[Remark]:
-        """Say what to expect at counts (log2) beyond the training runs; nothing by default."""
-        return []
+        """Say what error to expect at counts (log2) beyond the training runs."""
+        remarks = []
+        for target in np.unique(log_q).tolist():
+            reach = self._reach(target)
+            if reach:
+                factor = 2.0 ** reach[1]
+                remarks.append(validation_remark(self._check(*reach), 2.0**target, factor))
+        return remarks
 
     def grade_on_extrapolation(self, log_q: float) -> str:
-        """Return the worst grade of `remarks_on_extrapolation` about one count (log2)."""
-        return ""
+        """Return the grade of what is said of one count (log2) beyond the training runs."""
+        reach = self._reach(log_q)
+        if reach is None:
+            return ""
+        found = self._check(*reach)
+        return "note" if found is None else found.grade(2.0 ** reach[1])
+
+    def validation(self, nprocs: float) -> Validation | None:
+        """Return what prediction within the training runs gave, over a target's factor.
+
+        The last training count towards the target is predicted from the runs that are
+        about as far from it as the target is beyond it. None where no fit can be made
+        of those, or the target lies among the training counts.
+        """
+        reach = self._reach(log2(nprocs))
+        return self._check(*reach) if reach else None
+
+    def _reach(self, log_q: float) -> tuple[FloatArray, float] | None:
+        """Return the training counts (log2) towards a target beyond them, and its distance."""
+        low, high = self.model_.ends[0]
+        if low <= log_q <= high:
+            return None
+        levels = self.runs_.levels
+        return (levels, log_q - high) if log_q > high else (levels[::-1], low - log_q)
+
+    def _check(self, levels: FloatArray, doublings: float) -> Validation | None:
+        end = float(levels[-1])
+        starts = check_from(levels, doublings)
+        key = (end, *starts)
+        if self._checks is None or self._checks[0] is not self.runs_:
+            self._checks = self.runs_, {}
+        known = self._checks[1]
+        if key not in known:
+            known[key] = validate_within(self.runs_, *self._kind, starts, end)
+        return known[key]
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
@@ -154,23 +204,29 @@ class LogLogPredictor(InputEstimator):
         )
 
     def _size_rows(
-        self, seconds: ArrayLike, nprocs: ArrayLike, others: Mapping[str, ArrayLike]
+        self, seconds: ArrayLike, nprocs: ArrayLike, of: str, others: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[int, ...]]:
-        """Return log2 seconds, counts and inputs (the size's column is a filler)."""
-        if "size" not in self.model_.inputs:
-            constant = self.runs_.constants.get("size")
-            why = f"size was {constant:g} in every run" if constant else "no input named size"
-            raise UndeterminedError(f"no size can be solved for: {why}")
+        """Return log2 seconds, counts and inputs (the column of `of` is a filler)."""
+        if of not in self.model_.inputs:
+            constant = self.runs_.constants.get(of)
+            why = f"{of} was {constant:g} in every run" if constant else f"no input named {of}"
+            raise UndeterminedError(f"no {of} can be solved for: {why}")
         wanted = np.asarray(seconds, dtype=np.float64)
         if not ((wanted > 0.0) & (wanted < np.inf)).all():
             raise PredictorError(f"seconds must be positive and finite, got {wanted}")
         times, counts = np.broadcast_arrays(wanted, np.asarray(nprocs, dtype=np.float64))
-        filler = 2.0 ** self.model_.low[1 + self.model_.inputs.index("size")]
-        log_q, log_inputs, shape = self._rows(counts, {**others, "size": filler})
+        filler = 2.0 ** self.model_.low[1 + self.model_.inputs.index(of)]
+        log_q, log_inputs, shape = self._rows(counts, {**others, of: filler})
         return np.log2(times.ravel()), log_q, log_inputs, shape
 
     def solve_size(
-        self, seconds: ArrayLike, nprocs: ArrayLike, *, strict: bool = False, **others: ArrayLike
+        self,
+        seconds: ArrayLike,
+        nprocs: ArrayLike,
+        *,
+        strict: bool = False,
+        of: str = "size",
+        **others: ArrayLike,
     ) -> FloatArray:
         """Return the size at which a run on `nprocs` takes `seconds` (time-constrained scaling).
 
@@ -180,6 +236,8 @@ class LogLogPredictor(InputEstimator):
             Broadcast against each other.
         strict : bool
             Refuse what `size_reliability` grades unusable.
+        of : str
+            The input to solve for.
         **others : array_like
             The model's other inputs.
 
@@ -188,28 +246,41 @@ class LogLogPredictor(InputEstimator):
         UndeterminedError
             If size did not vary in training, or the time does not grow with it.
         """
-        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, of, others)
         if strict:
-            refuse_unusable(self.size_reliability(seconds, nprocs, **others))
-        column = self.model_.inputs.index("size")
+            refuse_unusable(self.size_reliability(seconds, nprocs, of=of, **others))
+        column = self.model_.inputs.index(of)
         return np.exp2(self.model_.solve(log_t, log_q, log_inputs, column)).reshape(shape)
 
     def size_range(
-        self, seconds: ArrayLike, nprocs: ArrayLike, level: float = 0.8, **others: ArrayLike
+        self,
+        seconds: ArrayLike,
+        nprocs: ArrayLike,
+        level: float = 0.8,
+        of: str = "size",
+        **others: ArrayLike,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the sizes whose prediction intervals contain `seconds`.
 
         An end is 0 or infinite where the training runs do not bound it.
         """
         check_level(level)
-        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, others)
-        column = self.model_.inputs.index("size")
+        log_t, log_q, log_inputs, shape = self._size_rows(seconds, nprocs, of, others)
+        column = self.model_.inputs.index(of)
         low, high = self.model_.solve_interval(log_t, log_q, log_inputs, column, level)
         return np.exp2(low).reshape(shape), np.exp2(high).reshape(shape)
 
     def size_reliability(
-        self, seconds: ArrayLike, nprocs: ArrayLike, **others: ArrayLike
+        self, seconds: ArrayLike, nprocs: ArrayLike, of: str = "size", **others: ArrayLike
     ) -> list[Remark]:
-        """Say how far to trust `solve_size` there, and what to measure."""
-        log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, others)
-        return size_remarks(self.model_, log_t, log_q, log_inputs)
+        """Say how far to trust `solve_size` there: of the fit, of the counts, and of the size."""
+        log_q = self._size_rows(seconds, nprocs, of, others)[1]
+        remarks = self.remarks_on_fit() + self.remarks_on_extrapolation(np.unique(log_q))
+        return remarks + self.remarks_on_size(seconds, nprocs, of, **others)
+
+    def remarks_on_size(
+        self, seconds: ArrayLike, nprocs: ArrayLike, of: str = "size", **others: ArrayLike
+    ) -> list[Remark]:
+        """Say whether time grows with the size, and how far from the runs the solved size is."""
+        log_t, log_q, log_inputs, _ = self._size_rows(seconds, nprocs, of, others)
+        return size_remarks(self.model_, log_t, log_q, log_inputs, of)

@@ -1,7 +1,7 @@
 """Observations as a regression takes them: checked arrays in log2, and the split times."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
+from predictors.observations import merge_repeats
 
 OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
 SPLITS = {
@@ -41,6 +42,8 @@ class TrainingRuns:
         (critical path).
     ignored : tuple of str
         Columns that no regression reads, and splits that were incomplete.
+    dropped : tuple of (float, float)
+        Count and seconds of runs left out, obvious outliers among three or more alike.
     """
 
     log_q: FloatArray
@@ -50,6 +53,7 @@ class TrainingRuns:
     constants: Mapping[str, float] = field(default_factory=dict)
     splits: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    dropped: tuple[tuple[float, float], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -105,6 +109,7 @@ class TrainingRuns:
             constants=self.constants,
             splits={key: (a[rows], b[rows]) for key, (a, b) in self.splits.items()},
             ignored=self.ignored,
+            dropped=self.dropped,
         )
 
 
@@ -266,10 +271,12 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
     present = tuple(name for name in inputs if name in observations)
     if inputs == OPTIONAL_INPUT and present and observations["size"].isna().all():
         present = ()
-    runtime = checked("runtime", observations["runtime"].to_numpy(dtype=np.float64))
+    checked("runtime", observations["runtime"].to_numpy(dtype=np.float64))
+    observations, dropped = _without_errant(observations, ["nprocs", *present])
+    runtime = observations["runtime"].to_numpy(dtype=np.float64)
     splits, incomplete = _frame_splits(observations, runtime)
     unread = [str(n) for n in observations.columns if n not in (*KNOWN_COLUMNS, *inputs)]
-    return runs_from_arrays(
+    runs = runs_from_arrays(
         present,
         observations["nprocs"].to_numpy(dtype=np.float64),
         runtime,
@@ -277,6 +284,23 @@ def runs_from_frame(observations: pd.DataFrame, inputs: tuple[str, ...]) -> Trai
         splits,
         tuple(unread + incomplete),
     )
+    return replace(runs, dropped=dropped) if dropped else runs
+
+
+def _without_errant(
+    frame: pd.DataFrame, alike: list[str]
+) -> tuple[pd.DataFrame, tuple[tuple[float, float], ...]]:
+    """Leave out obvious outliers among three or more runs alike (GARREN section 4.1)."""
+    if not frame.duplicated(alike).any():
+        return frame, ()
+    kept, dropped = np.ones(len(frame), dtype=bool), []
+    seconds, counts = frame["runtime"].to_numpy(float), frame["nprocs"].to_numpy(float)
+    for places in frame.groupby(alike, sort=False).indices.values():
+        errant = set(merge_repeats(seconds[places].tolist()).dropped)
+        for place in (int(one) for one in places if seconds[one] in errant):
+            kept[place] = False
+            dropped.append((float(counts[place]), float(seconds[place])))
+    return frame[kept], tuple(dropped)
 
 
 def without_constants(runs: TrainingRuns) -> TrainingRuns:
@@ -296,4 +320,5 @@ def without_constants(runs: TrainingRuns) -> TrainingRuns:
         constants=constants,
         splits=runs.splits,
         ignored=runs.ignored,
+        dropped=runs.dropped,
     )

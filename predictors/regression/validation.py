@@ -195,6 +195,9 @@ def fit_remarks(runs: TrainingRuns, model: LogLogModel, rmse: float) -> list[Rem
     if runs.levels.size < 3:
         text = "fewer than three processor counts: curvature cannot be seen"
         remarks.append(Remark("warning", "few_levels", text, round(2 ** (1 + runs.log_q.max()))))
+    if runs.dropped:
+        listed = ", ".join(f"{seconds:.4g} s on {count:g}" for count, seconds in runs.dropped)
+        remarks.append(Remark("note", "outlier_runs", f"left out among repeats: {listed}"))
     if runs.ignored:
         text = f"columns not read: {', '.join(runs.ignored)}"
         remarks.append(Remark("note", "ignored_columns", text))
@@ -275,21 +278,25 @@ def range_remarks(
 
 
 def size_remarks(
-    model: LogLogModel, log_seconds: FloatArray, log_q: FloatArray, log_inputs: FloatArray
+    model: LogLogModel,
+    log_seconds: FloatArray,
+    log_q: FloatArray,
+    log_inputs: FloatArray,
+    of: str = "size",
 ) -> list[Remark]:
     """Say how far a solved size can be trusted.
 
     It is unusable where the exponent of size is less than two standard errors from
     zero: then the data do not say that time grows with size.
     """
-    column = model.inputs.index("size")
+    column = model.inputs.index(of)
     remarks = []
     main = max(model.parts, key=lambda part: float(part.fit.coefficients[2 + column]))
     exponent = float(main.fit.coefficients[2 + column])
     error = float(np.sqrt(main.fit.covariance[2 + column, 2 + column]))
     if exponent < SIGNIFICANT * error:
         text = (
-            f"the exponent of size, {exponent:.3g}, is within two standard errors ({error:.2g}) "
+            f"the exponent of {of}, {exponent:.3g}, is within two standard errors ({error:.2g}) "
             "of zero or below: these runs do not support a size for a wanted time"
         )
         remarks.append(Remark("unusable", "size_effect", text))

@@ -206,7 +206,7 @@ class _History:
                 size = float(model.solve_size(seconds, nprocs))
                 ends = model.size_range(seconds, nprocs, level)
                 times = model.predict_range(nprocs, level, size=size)
-                grade = worst_grade(model.size_reliability(seconds, nprocs))
+                grade = worst_grade(model.remarks_on_size(seconds, nprocs))
             except PredictorError:
                 continue
             found = (size, *(float(end) for end in (*ends, *times))), grade

@@ -174,3 +174,8 @@ def test_bad_experiments_and_clients() -> None:
         train_focal(lambda plan: [float("nan")] * len(plan), first, second, LEVELS)
     with pytest.raises(PredictorError, match="two processor counts"):
         client_runs(pd.DataFrame([first]))
+
+
+def test_errant_runs_among_repeats_are_dropped() -> None:
+    runs = pd.DataFrame({"nprocs": 4, "size": 10.0, "runtime": [100.0, 101.0, 700.0]})
+    assert recorded(runs)([PlannedRun(4, 10.0, "")]) == [100.5]

@@ -180,3 +180,26 @@ def test_plain_one_works_without_size_but_cannot_solve_for_it() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(PredictorError, match=message):
         FocusedRegression(**arguments).check_parameters()  # type: ignore[arg-type]
+
+
+def test_one_condition_fixed_and_another_within_a_band() -> None:
+    frame = complete_set()
+    frame["shape"] = np.resize([1.0, 2.0, 4.0], len(frame))
+    frame["code"] = np.resize([1.0, 1.0, 1.0, 3.0], len(frame))
+    both = {"shape": 2.0, "code": 1.0}
+    model = FocusedRegression(condition=both, band={"shape": 1.0}).fit(frame)
+    assert model.runs_.rows == int((frame["code"] == 1.0).sum())
+    narrow = FocusedRegression(condition=both, band={}).fit(frame)
+    assert narrow.runs_.rows == int(((frame["code"] == 1.0) & (frame["shape"] == 2.0)).sum())
+    with pytest.raises(PredictorError, match="band of colour: there is no such condition"):
+        FocusedRegression(condition=both, band={"colour": 1.0}).fit(frame)
+
+
+def test_it_checks_itself_within_its_runs_and_sizes_carry_all_remarks() -> None:
+    frame = complete_set()
+    frame["runtime"] *= np.where(frame["nprocs"] == frame["nprocs"].max(), 2.0, 1.0)
+    model = FocusedRegression().fit(frame)
+    target = 4.0 * frame["nprocs"].max()
+    assert model.validation(target).error > 0.1
+    codes = {remark.code for remark in model.size_reliability(100.0, target)}
+    assert {"expected_error", "poor_fit"} <= codes

@@ -374,3 +374,21 @@ def test_errors_beyond_any_float_are_large_and_finite():
     predicted = LogLogRegression().fit(runs).predict([1, 1e6, 3e8])
     assert np.isfinite(predicted).all()
     assert (predicted > 0).all()
+
+
+def test_a_clean_split_is_considered_where_the_other_asks_for_one() -> None:
+    """By the slowest process computation is 80 %, along the critical path 95 %."""
+    counts = np.repeat([2.0, 4.0, 8.0, 16.0, 32.0], 2)
+    rng = np.random.default_rng(2)
+    runtime = 100.0 / counts
+    share = 0.8 * rng.lognormal(0.0, 0.05, counts.size)
+    frame = pd.DataFrame({"nprocs": counts, "runtime": runtime})
+    frame["computation"], frame["communication"] = share * runtime, (1.0 - share) * runtime
+    noisy = LogLogRegression().fit(frame)
+    assert noisy.split_ == "max"
+    frame["computation_cp"], frame["communication_cp"] = 0.95 * runtime, 0.05 * runtime
+    clean = LogLogRegression().fit(frame)
+    assert clean.split_ == "cp"
+    assert clean.rmse_ < noisy.rmse_
+    only = frame.drop(columns=["computation", "communication"])
+    assert LogLogRegression().fit(only).split_ == "total"

@@ -109,3 +109,47 @@ def test_wrong_words_are_one_clear_error(
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+@pytest.fixture
+def stepped(tmp_path: Path) -> Path:
+    runs = [(n, s, k, 1e-3 * s * k / n) for n in (4, 8, 16) for s in (1e4, 2e4) for k in (10, 20)]
+    runs += [(16, 4e4, 10, t) for t in (25.0, 24.9, 25.1, 70.0)]
+    path = tmp_path / "stepped.csv"
+    frame = pd.DataFrame(runs, columns=["nprocs", "size", "steps", "runtime"])
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_any_input_is_solved_for_beside_the_others(
+    stepped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--method", "regression", "--inputs", "size,steps", "--size-for-time", "12.5"]
+    found = answer(capsys, stepped, *words, "--target", "32", "--at", "steps=10")
+    (row,) = found["rows"]
+    assert row["size"] == pytest.approx(4e4, rel=0.01)
+    assert row["weak scaling"] == pytest.approx(4e4)
+    texts = {remark["code"]: remark["text"] for remark in found["remarks"]}
+    assert texts["at_inputs"] == "solved at steps = 10; --at chooses another"
+    assert texts["outlier_runs"] == "left out among repeats: 70 s on 16"
+    assert "expected_error" in texts
+    found = answer(
+        capsys, stepped, *words, "--target", "32", "--solve", "steps", "--at", "size=2e4"
+    )
+    assert found["rows"][0]["steps"] == pytest.approx(20.0, rel=0.01)
+    found = answer(capsys, stepped, *words, "--sizes", "1e4-3e4")
+    assert found["rows"][0]["size"] <= 3e4
+    assert main([str(stepped), *words, "--sizes", "9"]) == 2
+    assert "--sizes 9: expected LOW-HIGH" in capsys.readouterr().err
+
+
+def test_conditions_choose_the_runs_of_a_focused_regression(
+    stepped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--method", "focused", "--size-for-time", "12.5", "--target", "32"]
+    (row,) = answer(capsys, stepped, *words, "--condition", "steps=20")["rows"]
+    assert row["size"] == pytest.approx(2e4)
+    (near,) = answer(capsys, stepped, *words, "--condition", "steps=15~0.6")["rows"]
+    assert near["size"] > row["size"]
+    assert main([str(stepped), *words, "--condition", "steps"]) == 2
+    assert "--condition steps: expected NAME=VALUE" in capsys.readouterr().err

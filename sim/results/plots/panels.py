@@ -325,7 +325,7 @@ def _gantt(axes: "Axes", panel: Panel, scale: Scale) -> None:
         _draw_means(axes, panel, scale)
 
 
-def _curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, colour: str) -> None:
+def curve(axes: "Axes", times: FloatArray, values: FloatArray, panel: Panel, colour: str) -> None:
     """Draw a step function; with too many steps, its mean and its range."""
     first = max(int(np.searchsorted(times, panel.begin, side="right")) - 1, 0)
     inside = slice(first, int(np.searchsorted(times, panel.end, side="right")))
@@ -368,11 +368,11 @@ def column(
         legend.remove()
     times = timeline["time"].to_numpy()
     used = 100.0 * timeline["busy_processors"].to_numpy() / panel.processors
-    _curve(busy, times, used, panel, BUSY)
+    curve(busy, times, used, panel, BUSY)
     busy.set_ylim(0.0, 105.0)
     busy.set_yticks([0, 50, 100])
     waiting = timeline["queued_jobs"].to_numpy(dtype=np.float64)
-    _curve(queue, times, waiting, panel, QUEUE)
+    curve(queue, times, waiting, panel, QUEUE)
     queue.set_ylim(0.0, max(float(waiting.max(initial=0.0)) * 1.08, 1.0))
     _finish(gantt, "processor", panel, last=False)
     _finish(busy, "busy (%)", panel, last=False)
