@@ -125,7 +125,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
             _mark(folder, files)
             return Ended(objective=_objective(config, read_results(folder)))
         if why:
-            logger.warning("%s is done again: %s", folder.name, why)
+            logger.warning("done again: %s", why)
     _clear(folder)
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
