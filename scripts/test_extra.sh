@@ -14,8 +14,8 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     chromium chromium-driver slurmctld slurmd slurm-client munge) >"$scratch/apt.log" 2>&1 ||
     echo "skipped: Chromium and Slurm could not be installed"
 fi
-"$python" -m pip install -q hydra-submitit-launcher mkdocs selenium ||
-  echo "skipped: some of hydra-submitit-launcher, mkdocs, selenium could not be installed"
+"$python" -m pip install -q hydra-submitit-launcher mkdocs selenium axe-core-python ||
+  echo "skipped: some of hydra-submitit-launcher, mkdocs, selenium, axe-core-python could not be installed"
 python3 -m venv "$scratch/evalys" && "$scratch/evalys/bin/pip" install -q evalys ||
   echo "skipped: evalys could not be installed"
 

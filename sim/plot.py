@@ -31,7 +31,7 @@ WIDTHS = {1: 3.5, 2: 7.2}
 """Inches of one and two columns of a paper."""
 HEIGHT = 0.68
 """Of a picture, as a share of its width; a tenth more where it is in one column."""
-MOST_RESIZED = 12
+MOST_RESIZED = 8
 HISTORY = (0, 1, 2, 3, 5, 10, 20, 50, 100)
 """Observations behind a belief: lower ends of the bins."""
 LEAST = 5

@@ -1,19 +1,21 @@
 """Runs that need no Python: compiled steps go from instant to instant under SimPy's clock."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
 
-from predictors.base import RuntimePredictor
+from predictors.base import FloatArray, IntArray, RuntimePredictor
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Clock, Occurrence
 from sim.engine.logbook import explained
 from sim.engine.resizing import Resizer
 from sim.engine.work import Work
 from sim.machine.base import Machine
+from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, Plan, make_pass
+from sim.policies.base import Allocation, QueueKeeper
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
@@ -126,6 +128,38 @@ class Begun(Protocol):
     def watchers(self) -> Sequence[Hears]: ...  # noqa: D102
 
 
+class Choices(NamedTuple):
+    """What jobs choose from at submit: `first_choice`, `counts` and `choices` of a `Plan`."""
+
+    first: IntArray
+    counts: IntArray
+    seconds: FloatArray
+
+
+def _choices(
+    allocation: Allocation, view: View, work: Work
+) -> tuple[IntArray, FloatArray, Choices]:
+    """Return the counts of jobs that have one, their beliefs, and what the others choose from."""
+    wanted = np.array(view.requested_processors)
+    first, seconds = np.zeros(wanted.size + 1, np.int64), np.zeros((2, 0))
+    if not isinstance(allocation, SmallestTurnaround):
+        return wanted, view.beliefs(wanted), Choices(first, first[:0], seconds)
+    beliefs, several, runtimes = np.zeros(wanted.size), [], []
+    for job in range(wanted.size):
+        counts, believed = allocation.offers(job, view)
+        if believed is None:
+            wanted[job] = counts.item()
+            beliefs[job] = view.belief(job, counts.item())
+        else:
+            first[job + 1] = counts.size
+            several.append(counts)
+            runtimes.append(believed)
+    counts = np.concatenate([first[:0], *several])
+    jobs = np.repeat(np.arange(wanted.size), first[1:])
+    seconds = np.stack([np.concatenate([beliefs[:0], *runtimes]), work.runtimes_at(jobs, counts)])
+    return wanted, beliefs, Choices(np.cumsum(first), counts, seconds)
+
+
 class CompiledRun:
     """A run of an engine whose every decision and event is compiled.
 
@@ -133,24 +167,25 @@ class CompiledRun:
     ----------
     engine : Begun
         About to begin; its jobs are taken, its predictor asked for all beliefs at once.
-    rule : int
-        One of `sim.policies.backfill.passes`.
+    scheduler : QueueKeeper
+        The engine's, of compiled passes.
     """
 
-    def __init__(self, engine: Begun, rule: int) -> None:
-        self._engine = engine
-        self._rule = rule
+    def __init__(self, engine: Begun, scheduler: QueueKeeper) -> None:
+        rule = scheduler.compiled
+        assert rule is not None
+        self._engine, self._rule = engine, rule
         jobs, view, machine = len(engine.submit), engine.view, engine.machine
-        wanted = np.array(view.requested_processors)
         seconds = np.zeros((8, jobs))
         seconds[SUBMIT] = engine.submit
-        seconds[RUNTIME] = engine.work.runtimes_at_request
-        seconds[BELIEF] = view.beliefs(wanted)
+        wanted, seconds[BELIEF], choices = _choices(scheduler.allocation, view, engine.work)
+        seconds[RUNTIME] = engine.work.runtimes_at(np.arange(jobs), wanted)
         seconds[LIMIT] = view.requested_time if engine.kills else np.inf
         numbers = np.zeros((6, jobs), np.int64)
         numbers[PROCESSORS] = wanted
         running = min(jobs, machine.processors)
-        room = min(machine.processors, int(wanted.sum()))
+        room = machine.processors if choices.counts.size else int(wanted.sum())
+        room = min(machine.processors, room)
         self.tables = Tables(
             seconds=seconds,
             numbers=numbers,
@@ -166,16 +201,16 @@ class CompiledRun:
         self.tables.counters[ROOM] = room
         self.tables.counters[FREE_RANGES] = 1
         self.tables.free[HIGH, 0] = machine.processors - 1
-        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE else 1
+        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE or choices.counts.size else 1
         self.plan = Plan(
             shortest=np.zeros((blocks, SIZES)),
             summarised=np.zeros(blocks, np.bool_),
             times=np.zeros(holes),
             free=np.full(holes, machine.processors),
             span=np.array([0, 1]),
-            first_choice=np.zeros(jobs + 1, np.int64),
-            counts=np.zeros(0, np.int64),
-            choices=np.zeros((2, 0)),
+            first_choice=choices.first,
+            counts=choices.counts,
+            choices=choices.seconds,
         )
 
     def run(self) -> Records:
@@ -239,7 +274,7 @@ class CompiledRun:
                 nprocs=processors,
                 predicted=times[BELIEF],
                 **explained([only] * jobs),
-                decided=np.ones(jobs, np.bool_),
+                decided=~np.isin(job, list(engine.view.preferences.undecided)),
                 final=np.ones(jobs, np.bool_),
             ),
             counters={

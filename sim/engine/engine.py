@@ -34,6 +34,7 @@ from sim.engine.runs_under_load import RunsUnderLoad
 from sim.engine.work import Work, followers
 from sim.errors import PolicyError, SimError
 from sim.machine.base import Dedicated, Machine
+from sim.policies.allocation.rigid import Request
 from sim.policies.base import Policy, QueueKeeper
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
@@ -119,8 +120,8 @@ def simulate(setup: Setup) -> Records:
     """
     with collection_deferred():
         engine = Engine(setup)
-        rule = engine.compiled_rule()
-        records = engine.run() if rule is None else CompiledRun(engine, rule).run()
+        scheduler = engine.compiled_scheduler()
+        records = engine.run() if scheduler is None else CompiledRun(engine, scheduler).run()
         del engine
     collect_after(len(setup.trace.jobs))
     return records
@@ -216,10 +217,11 @@ class Engine:
                 f"the machine has {self.machine.processors}"
             )
 
-    def compiled_rule(self) -> int | None:
-        """Return the rule whose passes are compiled, if nothing in the run needs Python."""
+    def compiled_scheduler(self) -> QueueKeeper | None:
+        """Return the scheduler if its passes are compiled and nothing in the run needs Python."""
         scheduler = self.scheduler
-        rule = scheduler.compiled if isinstance(scheduler, QueueKeeper) else None
+        if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+            return None
         needs_python = (
             type(self.machine) is not Dedicated
             or self._learns
@@ -227,7 +229,9 @@ class Engine:
             or self.view.preferences.past_errors is not None
             or any(watcher.checks for watcher in self.watchers)
         )
-        return None if needs_python else rule
+        if needs_python or (self.kills and type(scheduler.allocation) is not Request):
+            return None
+        return scheduler
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""

@@ -4,6 +4,7 @@ from math import isnan
 
 import numpy as np
 
+from predictors.base import FloatArray, IntArray
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
@@ -38,10 +39,14 @@ class Work:
             jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
             self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
 
-    @property
-    def runtimes_at_request(self) -> list[float]:
-        """True runtimes of all jobs at the counts that they ask for, at full speed, in seconds."""
-        return self._reference_runtime
+    def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return `runtime` of each of these jobs at its count, to the bit."""
+        asked = np.array(self._reference)[jobs] == processors
+        runtimes = np.array(self._reference_runtime)[jobs]
+        if not asked.all():
+            other = ~asked
+            runtimes[other] = self._truth.runtimes_at(jobs[other], processors[other])
+        return runtimes
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""

@@ -64,35 +64,50 @@ def earliest(
 
 
 @njit(cache=True)
-def _breakpoint(times: FloatArray, free: IntArray, span: IntArray, instant: float) -> int:
-    """Return the entry that begins at an instant, made if need be."""
-    i = segment(times, span, instant)
-    if times[i] == instant:
-        return i
-    if span[LAST] == times.size:
-        first, last = span[FIRST], span[LAST]
-        for k in range(first, last):
-            times[k - first] = times[k]
-            free[k - first] = free[k]
-        span[FIRST] = 0
-        span[LAST] = last - first
-        i -= first
-    for k in range(span[LAST], i + 1, -1):
-        times[k] = times[k - 1]
-        free[k] = free[k - 1]
-    times[i + 1] = instant
-    free[i + 1] = free[i]
-    span[LAST] += 1
-    return i + 1
+def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
+    """Move the profile to the begin of its arrays."""
+    first, number = span[FIRST], span[LAST] - span[FIRST]
+    for k in range(number):
+        times[k] = times[k + first]
+        free[k] = free[k + first]
+    span[FIRST], span[LAST] = 0, number
 
 
 @njit(cache=True)
-def _merge(times: FloatArray, free: IntArray, span: IntArray, instant: float) -> None:
-    """Drop the entry at an instant if nothing changes there."""
-    i = segment(times, span, instant)
+def _breakpoint(
+    times: FloatArray, free: IntArray, span: IntArray, instant: float, after: int
+) -> int:
+    """Return the entry that begins at an instant, made if need be; there is room for it.
+
+    The entry that holds then is not before `after`.
+    """
+    low, high = after, span[LAST]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    if times[low] == instant:
+        return int(low)
+    # One array after the other: so both loops become block moves.
+    for k in range(span[LAST], low + 1, -1):
+        times[k] = times[k - 1]
+    for k in range(span[LAST], low + 1, -1):
+        free[k] = free[k - 1]
+    times[low + 1] = instant
+    free[low + 1] = free[low]
+    span[LAST] += 1
+    return int(low + 1)
+
+
+@njit(cache=True)
+def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
+    """Drop an entry if nothing changes where it begins."""
     if i > span[FIRST] and free[i] == free[i - 1]:
         for k in range(i, span[LAST] - 1):
             times[k] = times[k + 1]
+        for k in range(i, span[LAST] - 1):
             free[k] = free[k + 1]
         span[LAST] -= 1
 
@@ -104,13 +119,14 @@ def occupy(
     """Take processors in [start, end); a negative number gives them back."""
     if end <= start:
         return
-    _breakpoint(times, free, span, start)
-    j = _breakpoint(times, free, span, end)
-    i = segment(times, span, start)
+    if span[LAST] + 2 > times.size:
+        _close_up(times, free, span)
+    i = _breakpoint(times, free, span, start, span[FIRST])
+    j = _breakpoint(times, free, span, end, i)
     for k in range(i, j):
         free[k] -= processors
-    _merge(times, free, span, end)
-    _merge(times, free, span, start)
+    _merge(times, free, span, j)
+    _merge(times, free, span, i)
 
 
 @njit(cache=True)

@@ -163,7 +163,9 @@ def _move_belief(tables: Tables, job: int, before: int, after: int) -> None:
     time, jobs = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
     step = 1 if after > before else -1
     for k in range(before, after, step):
-        time[k], jobs[k] = time[k + step], jobs[k + step]
+        time[k] = time[k + step]
+    for k in range(before, after, step):
+        jobs[k] = jobs[k + step]
     time[after], jobs[after] = tables.seconds[BELIEVED_END, job], job
 
 

@@ -1,13 +1,16 @@
 """What happens around a multirun: names of its folders, and its failures at the end."""
 
 import hashlib
+import logging
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from sim.errors import SimError
@@ -188,24 +191,86 @@ class TellChangedDefaults(Callback):
             sys.stderr.write(f"note: {line(found)}\n")
 
 
-class ReportFailures(Callback):
-    """Report a multirun's failed runs at its end, whichever process they ran in.
+WARNED = re.compile(r"\[WARNING\] - (.*)")
+"""A warning in the log of a run."""
+MOST_WARNINGS = 10
+"""Warnings that are listed at the end of a multirun."""
 
-    A failed run leaves a file in its folder and ends normally, so that the
-    others go on under every launcher. At the end the files that are new since
-    the beginning give a line each, and the multirun ends with exit status 1.
+
+def _logs(folder: Path, name: str) -> dict[Path, int]:
+    """Return the sizes of the logs of a multirun's runs."""
+    return {path: path.stat().st_size for path in folder.glob(f"*/{name}.log")}
+
+
+def warned(folder: Path, name: str, before: Mapping[Path, int]) -> Counter[str]:
+    """Return what the runs of a multirun were warned of, each with the number of runs.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    name : str
+        Of the runs' logs.
+    before : mapping of pathlib.Path to int
+        Sizes of the logs when it began; what they held then is not read.
+    """
+    found: Counter[str] = Counter()
+    for path in sorted(_logs(folder, name)):
+        text = path.read_bytes()[before.get(path, 0) :].decode(errors="replace")
+        found.update(list(dict.fromkeys(WARNED.findall(text))))
+    return found
+
+
+class _Once(logging.Filter):
+    """Lets a warning pass once, or not at all where it is told at the end."""
+
+    def __init__(self, at_the_end: bool) -> None:
+        super().__init__()
+        self.at_the_end = at_the_end
+        self.seen: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record passes."""
+        if record.levelno != logging.WARNING:
+            return True
+        text = record.getMessage()
+        told = self.at_the_end or text in self.seen
+        self.seen.add(text)
+        return not told
+
+
+class ReportFailures(Callback):
+    """Report a multirun's warnings and failed runs at its end, whichever process they ran in.
+
+    A warning stands in the log of each of its runs, and in the terminal once: at the end of a
+    multirun, with how many runs had it. A failed run leaves a file in its folder and ends
+    normally, so that the others go on under every launcher. At the end the files that are
+    new since the beginning give a line each, and the multirun ends with exit status 1.
     """
 
     def __init__(self) -> None:
         self._before: dict[Path, Stamp] = {}
+        self._logs: dict[Path, int] = {}
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Keep repeated warnings off the terminal."""
+        once = _Once(config.hydra.mode == RunMode.MULTIRUN)
+        for handler in logging.getLogger().handlers:
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(once)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Note the failures of earlier multiruns into the same folder."""
-        self._before = _failures(Path(config.hydra.sweep.dir))
+        """Note the failures and logs of earlier multiruns into the same folder."""
+        folder = Path(config.hydra.sweep.dir)
+        self._before, self._logs = _failures(folder), _logs(folder, config.hydra.job.name)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Print one line for each run that failed, and leave with status 1."""
+        """Print each warning, and a line for each run that failed; then leave with status 1."""
         folder = Path(config.hydra.sweep.dir)
+        found = warned(folder, config.hydra.job.name, self._logs)
+        for text, runs in found.most_common(MOST_WARNINGS):
+            sys.stderr.write(f"WARNING ({runs} run{'s' if runs > 1 else ''}): {text}\n")
+        if len(found) > MOST_WARNINGS:
+            sys.stderr.write(f"WARNING: {len(found) - MOST_WARNINGS} more in the runs' logs\n")
         failed = [run for run, stamp in _failures(folder).items() if self._before.get(run) != stamp]
         for run in failed:
             sys.stderr.write(f"failed: {run.relative_to(folder)}: {_message(run)}\n")

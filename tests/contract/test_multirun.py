@@ -2,6 +2,8 @@
 
 import json
 
+from swf_samples import job_line, write_log
+
 from sim.results.artefacts import FAILURE, FILES
 
 TINY = ("-m", "workload.jobs=40", "hydra.sweep.dir=sweep")
@@ -46,6 +48,25 @@ def test_a_failed_run_is_marked_and_the_others_go_on(command, tmp_path):
     message = json.loads((folder / failed[0] / FAILURE).read_text())["message"]
     assert message == "seed=-1: must be a whole number, at least 0"
     assert len(list(folder.rglob("summary.json"))) == 2
+
+
+def test_a_warning_is_told_once_with_how_many_runs_had_it(command, tmp_path):
+    path = write_log(tmp_path, *(job_line(job_number=k, submit_time=60 * k) for k in range(1, 7)))
+    log = ("workload=swf", f"workload.path={path}", "policy=fcfs", "baseline=null")
+    asked = ("-m", *log, "seed=1,2,3", "workload.jobs=3,9", "hydra.sweep.dir=sweep")
+    ended = command(*asked)
+    assert ended.status == 0
+    few = "workload.jobs=9, but only 6 jobs can run; all are taken"
+    told = [line for line in ended.err.splitlines() if few in line]
+    assert told == [f"WARNING (3 runs): {path.name}: {few}"]
+    size = [line for line in ended.err.splitlines() if "it says no size of its machine" in line]
+    assert len(size) == 1
+    assert size[0].startswith("WARNING (6 runs): ")
+    logs = [one.read_text() for one in (tmp_path / "sweep").glob("*/moldsim.log")]
+    assert sum(few in text for text in logs) == 3
+    assert few not in command(*asked).err  # nothing is done again
+    single = command(*log, "workload.jobs=2", "replications=3", "hydra.run.dir=one")
+    assert single.err.count("it says no size of its machine") == 1
 
 
 def test_a_bug_in_one_run_stops_no_other(command, tmp_path, monkeypatch):

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
-from toys import replay, rigid
+from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 
+from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.machine.base import Dedicated
+from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.base import Policy
+from sim.policies.order import FirstComeFirstServed
 
 RULES = ["none", "easy", "conservative"]
 
@@ -57,3 +62,34 @@ def crowd(seed, jobs, processors):
 def test_long_queues_leave_the_same_records(rule, seed):
     compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
     assert compiled == python
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.6])
+@pytest.mark.parametrize("backfill", RULES)
+@settings(max_examples=150, deadline=None)
+@given(rows=traces())
+def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows):
+    trace = trace_of(rows)
+    reference = trace.jobs["requested_processors"].to_numpy()
+    runtime = trace.jobs["reference_runtime"].to_numpy()
+    largest = np.where(np.arange(len(rows)) % 4 == 3, 1, MACHINE)
+    truth = ToyTruth(
+        lambda job, n: runtime[job] if n == reference[job] else runtime[job] * reference[job] / n,
+        reference,
+        np.maximum(largest, reference),
+    )
+    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
+    draws = np.random.default_rng(3).random(len(rows))
+
+    def run(watchers):
+        predictor = ToyOracle(truth, factor)
+        machine = Dedicated(MACHINE)
+        return plain(
+            simulate(
+                Setup(
+                    trace, truth, policy, predictor, machine, adopter_draws=draws, watchers=watchers
+                )
+            )
+        )
+
+    assert run(()) == run((Checker(),))

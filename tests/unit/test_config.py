@@ -15,6 +15,7 @@ GOOD = {
     "most_replications": 100,
     "sensor_noise": 0.05,
     "overrun": "extend",
+    "reuse": None,
     "menu": None,
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},

@@ -115,7 +115,7 @@ class ShareLimit(Candidates):
     def __init__(self, view: View, rule: FairShare) -> None:
         super().__init__(view, rule.advice, rule.counts)
         self.slack = rule.slack if rule.lazy else -1.0
-        self.passes_ahead = rule.lazy or rule.when == "submit"
+        self.looks_ahead = rule.lazy or rule.when == "submit"
         self._rule = rule
         self._keeps = rule.when == "submit"
         self._scale = float(rule.factor * view.processors)

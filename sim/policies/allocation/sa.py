@@ -4,9 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.base import Outlook
+from sim.policies.allocation.rigid import Request
+from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
 
@@ -62,13 +63,29 @@ class SmallestTurnaround:
         self.adopters = adopters
         self.advice = advice or Advice()
 
+    def _tried(self, job: int, view: View) -> IntArray:
+        """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
+        if view.adopter_draws[job] >= self.adopters:
+            view.preferences.undecided.add(job)
+            return np.array([view.requested_processors[job]])
+        return tried(job, view, self.counts)
+
+    def offers(self, job: int, view: View) -> tuple[IntArray, FloatArray | None]:
+        """Return the counts from which a job may choose, and the believed runtimes, seconds.
+
+        One count alone comes without a runtime. Predictors that learn have no such offers:
+        what they say hangs on when they are asked.
+        """
+        counts = self._tried(job, view)
+        reading = None if counts.size == 1 else self.advice.read(job, view, counts)
+        if reading is not None:
+            return reading.counts, reading.runtimes
+        return counts[:1] if counts.size == 1 else np.array([view.requested_processors[job]]), None
+
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
         request = view.requested_processors[job]
-        if view.adopter_draws[job] >= self.adopters:
-            view.preferences.undecided.add(job)
-            return request
-        counts = tried(job, view, self.counts)
+        counts = self._tried(job, view)
         if counts.size == 1:
             return int(counts[0])
         reading = self.advice.read(job, view, counts)
@@ -84,6 +101,12 @@ class SmallestTurnaround:
         count = int(reading.counts[best])
         view.believe(job, count, float(reading.runtimes[best]))
         return count
+
+
+def has_table(allocation: Allocation, view: View) -> bool:
+    """Say whether counts hang on nothing but starts and on what is believed of a job at submit."""
+    known = (Request, SmallestTurnaround, UsualTurnaround)
+    return type(allocation) in known and not view.fitted and view.load is None
 
 
 def at_once_or_as_requested(job: int, view: View, counts: IntArray, outlook: Outlook) -> Reading:

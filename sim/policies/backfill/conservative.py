@@ -5,7 +5,7 @@ from bisect import bisect_left
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
@@ -160,9 +160,9 @@ class ConservativeScheduler(ReservationKeeper):
 
     @property
     def compiled(self) -> int | None:
-        """`CONSERVATIVE` where jobs keep their requests and the order of arrival."""
+        """`CONSERVATIVE` where jobs choose by a table, if at all, and keep the order of arrival."""
         plain = type(self) is ConservativeScheduler and self._keyless
-        return CONSERVATIVE if plain and type(self.allocation) is Request else None
+        return CONSERVATIVE if plain and has_table(self.allocation, self.view) else None
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)

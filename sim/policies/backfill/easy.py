@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from sim.errors import PolicyError
-from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import BLOCK, EASY, SIZES, fill
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
@@ -104,9 +104,10 @@ class EasyScheduler(QueueKeeper):
 
     @property
     def compiled(self) -> int | None:
-        """`EASY` where jobs keep their requests and the order of arrival."""
-        plain = type(self) is EasyScheduler and self._keyless
-        return EASY if plain and type(self.allocation) is Request else None
+        """`EASY` where jobs choose by a table, if at all, and keep the order of arrival."""
+        plain = type(self) is EasyScheduler and self._keyless and self.anew is None
+        plain &= isinstance(self._outlook, DryRun)
+        return EASY if plain and has_table(self.allocation, self.view) else None
 
     @property
     def put_off(self) -> float:

@@ -1,6 +1,6 @@
 """No backfilling: a strict head, or first fit."""
 
-from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import DryRun
 from sim.policies.backfill.passes import STRICT
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
@@ -42,8 +42,8 @@ class StrictScheduler(QueueKeeper):
 
     @property
     def compiled(self) -> int | None:
-        """`STRICT` where jobs keep their requests and the order of arrival."""
-        return STRICT if self._keyless and type(self.allocation) is Request else None
+        """`STRICT` where jobs choose by a table, if at all, and keep the order of arrival."""
+        return STRICT if self._keyless and has_table(self.allocation, self.view) else None
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""
