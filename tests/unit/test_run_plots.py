@@ -32,7 +32,7 @@ def run(tmp_path):
     summary = summarise(made)
     folder = fabricate(
         tmp_path / "run", [], summary=summary, baseline=summary,
-        config={"baseline": {"name": "easy"}},
+        config={"baseline": "easy"},
         choices={"policy": "sa", "predictor": "adept", "workload": "lublin"},
     )  # fmt: skip
     for place in (folder, folder / "baseline"):
