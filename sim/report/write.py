@@ -19,6 +19,7 @@ from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
+from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
     plain = distinct(table)
     mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
     plain = plain.assign(**{c: plain[c].map(_text) for c in mixed})
-    partial = folder / f".{PARQUET}.partial"
-    write_table(plain, partial)
-    partial.replace(folder / PARQUET)
+    with replaced(folder / PARQUET) as made:
+        write_table(plain, made)
     return folder / PARQUET
 
 
@@ -119,7 +119,7 @@ def write_report(
         ("markdown", "comparison.md", wanted.markdown),
     ):
         if asked:
-            (folder / name).write_text(text_table(groups, form, said), encoding="utf-8")  # type: ignore[arg-type]
+            write_whole(folder / name, text_table(groups, form, said))  # type: ignore[arg-type]
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
     who = None if best is None else winners(best, wanted.detail)
@@ -131,15 +131,13 @@ def write_report(
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
-    plots.mkdir(exist_ok=True)
+    real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
     name = folder.resolve().name
     title = f"Comparison of {name}"
     text = page(report, title, groups, drawn, found, table, common, wanted.gantt)
-    partial = folder / f".{PAGE}.partial"
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(folder / PAGE)
+    write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report
 
@@ -150,5 +148,5 @@ def _write_differences(found: Answers, folder: Path) -> list[Path]:
     path.unlink(missing_ok=True)
     if not found.differences:
         return []
-    difference_figures(found.differences).to_csv(path, index=False, lineterminator="\n")
+    write_csv(difference_figures(found.differences), path)
     return [path]
