@@ -88,7 +88,7 @@ def _title(folder: Path, summary: Figures) -> str:
     above = folder.parent if role else folder
     run = above if (above / ".hydra").is_dir() else above.parent
     chosen = read_configuration(run)
-    policy = chosen.values.get("baseline.name") if role else chosen.value("policy")
+    policy = chosen.value("baseline" if role else "policy")
     predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
     of = ", ".join(f"{one}" for one in (f"{policy} by {predictor}", chosen.value("workload")))
     return f"{of}: {summary['jobs']:,} jobs on {summary['processors']:,} processors"

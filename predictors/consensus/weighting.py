@@ -24,6 +24,9 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
     values, weights : numpy.ndarray, shape (k, m)
         Weights are not negative, some in each column positive.
     """
+    if (weights == weights[:1]).all():
+        ranked = np.sort(values, axis=0)
+        return np.asarray(0.5 * (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]), float)
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     below = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)

@@ -51,6 +51,8 @@ class Report:
         What is compared, in words.
     winners : Winners or None
         Who gains and who loses by the best.
+    explorer : str
+        Where the page to look into the best and its reference lies, if there is one.
     """
 
     written: list[Path]
@@ -59,6 +61,7 @@ class Report:
     verdict: Verdict
     figure: str
     winners: Winners | None = None
+    explorer: str = ""
 
 
 def page(
@@ -106,7 +109,7 @@ def page(
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         maps=_maps(report, order),
         foresight=_foresight(report, plots, order, found),
-        gantt=_gantt(order, gantt),
+        gantt=_explorer(report.explorer) + _gantt(order, gantt),
         winners=_winners(report.winners),
         beliefs=_figures(plots, OF_BELIEFS, order, found) or "<p>Nobody was asked.</p>",
         figures="".join(_figure(plot, svg, order, found) for plot, svg in shown),
@@ -324,6 +327,13 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     )
     pick = f'<p class="pick"><label>Run <select id="pick">{options}</select></label></p>'
     return pick + figures
+
+
+def _explorer(place: str) -> str:
+    if not place:
+        return ""
+    told = "Look into the best and its reference on one time axis"
+    return f'<p><a href="{escape(place)}">{told}</a>: zoom, brush, hover over a job.</p>'
 
 
 def _runs(listed: pd.DataFrame) -> str:

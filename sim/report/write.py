@@ -1,15 +1,16 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.errors import SimError
 from sim.report.answer_tables import Answers, answers, difference_figures
-from sim.report.answers import FIGURE
+from sim.report.answers import FIGURE, Difference, identified
 from sim.report.details import details
 from sim.report.figures import answer_plots, plots_of, save
 from sim.report.gathering import distinct
@@ -20,6 +21,8 @@ from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
+from sim.results.frames import Tables
+from sim.results.plots.explorer import Explored, explorer_page
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
+EXPLORER = "explorer.html"
+MOST_EXPLORED = 2000
+"""Jobs up to which the best and its reference are laid side by side to look into."""
+TABLES = ("jobs", "allocations", "timeline", "predictions")
 DIFFERENCES = "differences.csv"
 ALL = "All have the {} {}."
 UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
@@ -134,12 +141,39 @@ def write_report(
     real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
+    explorer = plots / EXPLORER
+    explorer.unlink(missing_ok=True)
+    if best is not None and (text := _explored(best)):
+        write_whole(explorer, text)
+        report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
     name = folder.resolve().name
     title = f"Comparison of {name}"
     text = page(report, title, groups, drawn, found, table, common, wanted.gantt)
     write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report
+
+
+def _explored(best: Difference) -> str:
+    """Return a page to look into the best and its reference; nothing of large or bare runs."""
+    own, base = identified(best.group), identified(best.reference)
+    pair = next(((own[key], base[key]) for key in own if key in base), None)
+    if pair is None:
+        return ""
+    runs = []
+    for sample, group in zip(pair, (best.group, best.reference), strict=True):
+        paths = [sample.folder / f"{name}.parquet" for name in TABLES]
+        jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
+        if not (all(path.is_file() for path in paths) and jobs and processors):
+            return ""
+        if float(jobs) > MOST_EXPLORED:
+            return ""
+        tables = Tables(*map(pd.read_parquet, paths))
+        runs.append(Explored(group.label, tables, int(processors)))
+    try:
+        return explorer_page(runs)
+    except (SimError, KeyError):
+        return ""  # no Plotly, or tables of other columns
 
 
 def _write_differences(found: Answers, folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ import pytest
 from random_schedules import random_run
 from test_compare import fabricate
 
+from sim.compare import main as compare
 from sim.plot import KINDS, WIDTHS, figure_of, main, read_run
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
@@ -32,7 +33,7 @@ def run(tmp_path):
     summary = summarise(made)
     folder = fabricate(
         tmp_path / "run", [], summary=summary, baseline=summary,
-        config={"baseline": {"name": "easy"}},
+        config={"baseline": "easy"},
         choices={"policy": "sa", "predictor": "adept", "workload": "lublin"},
     )  # fmt: skip
     for place in (folder, folder / "baseline"):
@@ -152,3 +153,26 @@ def test_what_the_explorer_needs_is_said(run, monkeypatch, capsys):
     assert "pip install 'moldsim[explorer]'" in capsys.readouterr().err
     assert main([str(run), "load", "--beside", str(run)]) == 2
     assert "only explorer shows two runs" in capsys.readouterr().err
+
+
+def test_a_comparison_links_a_page_of_the_best_and_its_reference(plotly, tmp_path):
+    trace, truth, records = random_run(4, 20, 8)
+    made = outcome(trace, truth, records)
+    for policy, factor in (("easy", 2.0), ("sa", 1.0)):
+        summary = summarise(made)
+        summary["mean_response_time"] *= factor
+        folder = fabricate(
+            tmp_path / f"policy={policy}", [f"policy={policy}"], summary=summary,
+            choices={"policy": policy, "predictor": "adept"},
+        )  # fmt: skip
+        write_tables(folder, made.tables)
+    assert compare([str(tmp_path)]) == 0
+    page = (tmp_path / "comparison.html").read_text()
+    assert '<a href="plots/explorer.html">' in page
+    packed = (tmp_path / "plots/explorer.html").read_text().split("const RUNS = ")[1]
+    titles = [one["title"] for one in json.loads(packed.split(";\n")[0])]
+    assert titles == ["sa", "easy"]
+    sys.modules["plotly.offline"] = None
+    assert compare([str(tmp_path)]) == 0
+    assert "explorer.html" not in (tmp_path / "comparison.html").read_text()
+    assert not (tmp_path / "plots/explorer.html").exists()
