@@ -7,7 +7,9 @@ import pytest
 
 from predictors import compiling
 from predictors.compiling import ROOT, KernelLocator, compiled_from, folder_of, folders_of
+from sim.config import CONFIG_FOLDER
 from sim.policies.ties import first_least
+from sim.warm import main, toys
 
 pytestmark = pytest.mark.fast
 
@@ -72,3 +74,17 @@ def test_a_folder_of_ones_own_is_taken_first(tmp_path, monkeypatch, forgetful):
 def test_the_project_s_functions_are_kept_by_it():
     assert first_least(np.array([2.0, 1.0])) == 1
     assert isinstance(first_least._cache._impl.locator, KernelLocator)
+
+
+def test_the_command_compiles_and_says_where(capsys):
+    assert main(["policy=fcfs"]) == 0
+    assert "compiled; kept in" in capsys.readouterr().out
+    assert main(["policy=nothing"]) == 2
+    assert "policy=nothing: must be parts such as" in capsys.readouterr().err
+
+
+def test_small_runs_reach_every_rule_and_every_predictor():
+    reached = {override for overrides in toys() for override in overrides}
+    for group in ("policy", "predictor"):
+        names = {path.stem for path in (CONFIG_FOLDER / group).glob("*.yaml")}
+        assert {f"{group}={name}" for name in names} <= reached
