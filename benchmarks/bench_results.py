@@ -96,6 +96,9 @@ def lane_schedule(jobs, seed=1, load=0.9):
         ["adept"] * jobs,
         ["ok"] * jobs,
         rng.integers(0, 9, jobs),
+        zero,
+        np.full(jobs, np.nan),
+        np.ones(jobs, np.bool_),
         np.ones(jobs, np.bool_),
     )
     records = Records(

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "usl": lambda arguments: predictors.UniversalScalability(),
     "levenberg": lambda arguments: predictors.LevenbergMarquardt(),
     "regression": lambda arguments: predictors.LogLogRegression(
-        input_names(arguments), arguments.form, arguments.split
+        input_names(arguments), arguments.form, arguments.split, _smallest(arguments.smallest)
     ),
     "focused": lambda arguments: predictors.FocusedRegression(
         input_names(arguments),
@@ -42,6 +42,7 @@ METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
         arguments.influence,
         condition=conditions(arguments)[0],
         band=conditions(arguments)[1],
+        smallest=_smallest(arguments.smallest),
     ),
     "consensus": lambda arguments: predictors.Consensus(input_names(arguments)),
 }
@@ -60,6 +61,7 @@ READ_BY = {
     "tolerance": ("focused",),
     "influence": ("focused",),
     "condition": ("focused",),
+    "smallest": ("regression", "focused"),
 }
 """Options that some methods alone read."""
 
@@ -148,6 +150,9 @@ def _add_regression_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--form", choices=("auto", "linear", "quadratic"), default="auto")
     group.add_argument("--split", choices=("auto", "total", "separate"), default="auto")
+    group.add_argument(
+        "--smallest", metavar="N", help="train on this many processors or more; auto chooses"
+    )
     group.add_argument(
         "--focal-time", type=float, metavar="SECONDS", help="look at runs near this time"
     )
@@ -335,6 +340,18 @@ def _targets(words: Sequence[str]) -> FloatArray:
     if not counts:
         raise PredictorError("--target needs at least one processor count")
     return np.array(counts)
+
+
+def _smallest(text: str | None) -> float | Literal["auto"]:
+    """Return the count, or the choice, that ``--smallest`` names."""
+    if text is None:
+        return 1.0
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise PredictorError(f"--smallest {text}: a processor count or auto is needed") from None
 
 
 def _allowed(text: str | None) -> list[int] | str | None:

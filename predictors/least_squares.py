@@ -168,8 +168,8 @@ class RelativeFit:
     Attributes
     ----------
     coefficients : numpy.ndarray of float, shape (p,)
-    covariance : numpy.ndarray of float, shape (p, p)
-        Of the coefficients, for relative errors of standard deviation 1.
+    rows : numpy.ndarray of float, shape (m, p)
+        The design over the runtimes.
     error : float
         Relative standard deviation of an observation about the curve.
     degrees_of_freedom : float
@@ -179,10 +179,21 @@ class RelativeFit:
     """
 
     coefficients: FloatArray
-    covariance: FloatArray
+    rows: FloatArray
     error: float
     degrees_of_freedom: float
     residuals: FloatArray
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the coefficients for relative errors of standard deviation 1, (p, p)."""
+        scaled, lengths = unit_columns(self.rows)
+        active = self.coefficients > 0.0
+        covariance = np.zeros((len(self.coefficients),) * 2)
+        used = scaled[:, active]
+        inverse = np.linalg.pinv(used.T @ used, hermitian=True)
+        covariance[np.ix_(active, active)] = inverse / np.outer(lengths[active], lengths[active])
+        return covariance
 
 
 def fit_nonnegative(design: FloatArray, runtime: FloatArray) -> RelativeFit:
@@ -197,13 +208,8 @@ def fit_nonnegative(design: FloatArray, runtime: FloatArray) -> RelativeFit:
     scaled, lengths = unit_columns(rows)
     coefficients = nnls(scaled, np.ones(len(runtime)))[0] / lengths
     residuals = rows @ coefficients - 1.0
-    active = coefficients > 0.0
-    covariance = np.zeros((len(coefficients),) * 2)
-    used = scaled[:, active]
-    inverse = np.linalg.pinv(used.T @ used, hermitian=True)
-    covariance[np.ix_(active, active)] = inverse / np.outer(lengths[active], lengths[active])
-    error, degrees_of_freedom = pooled_error(residuals, int(active.sum()))
-    return RelativeFit(coefficients, covariance, error, degrees_of_freedom, residuals)
+    error, degrees_of_freedom = pooled_error(residuals, int((coefficients > 0.0).sum()))
+    return RelativeFit(coefficients, rows, error, degrees_of_freedom, residuals)
 
 
 def pooled_error(residuals: FloatArray, parameters: int) -> tuple[float, float]:

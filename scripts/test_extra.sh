@@ -14,8 +14,8 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     chromium chromium-driver slurmctld slurmd slurm-client munge) >"$scratch/apt.log" 2>&1 ||
     echo "skipped: Chromium and Slurm could not be installed"
 fi
-"$python" -m pip install -q hydra-submitit-launcher mkdocs selenium ||
-  echo "skipped: some of hydra-submitit-launcher, mkdocs, selenium could not be installed"
+"$python" -m pip install -q hydra-submitit-launcher mkdocs plotly selenium axe-core-python ||
+  echo "skipped: some of hydra-submitit-launcher, mkdocs, plotly, selenium, axe-core-python could not be installed"
 python3 -m venv "$scratch/evalys" && "$scratch/evalys/bin/pip" install -q evalys ||
   echo "skipped: evalys could not be installed"
 
@@ -37,6 +37,9 @@ echo "== the page of a comparison, in a browser"
   hydra.sweep.dir="$scratch/sweep" >"$scratch/sweep.out"
 "$python" -m sim.compare "$scratch/sweep" >"$scratch/compare.out"
 "$python" scripts/check_page.py "$scratch/sweep/comparison.html"
+
+echo "== a schedule of 200,000 jobs to look into, in a browser"
+"$python" -m pytest -q -rs tests/contract/test_explorer.py
 
 echo "== a schedule in evalys"
 "$python" -m sim workload.jobs=60 baseline=null "export=[csv]" hydra.run.dir="$scratch/run" >/dev/null

@@ -126,7 +126,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
             _mark(folder, files)
             return Ended(objective=_objective(config, read_results(folder)))
         if why:
-            logger.warning("%s is done again: %s", folder.name, why)
+            logger.warning("done again: %s", why)
     _clear(folder)
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
@@ -253,10 +253,37 @@ def one_line(error: BaseException) -> str:
 
 
 def _task(composed: DictConfig) -> float | None:
-    """Carry out a run; return its objective in a multirun, None if it failed."""
+    """Carry out a run; return its objective in a multirun, None if it failed.
+
+    A run that another process is at is left to it: a multirun comes back for what is
+    not finished then (`sim.sweeps.resume.Sweep`), a single run is refused.
+    """
+    from sim.sweeps.locks import BusyError, locked
+
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
+    try:
+        with locked(folder, wait=multirun and not _comes_back(hydra_config)):
+            return _carried_out(composed, folder, multirun)
+    except BusyError as error:
+        if not multirun:
+            _refuse(folder, one_line(error), multirun)
+        logger.info("%s", error)
+        return None
+
+
+def _comes_back(hydra_config: Any) -> bool:
+    """Return whether the sweeper of a multirun comes back for runs that others were at."""
+    from sim.sweeps.resume import SUBDIR
+
+    plain: Any = OmegaConf.to_container(hydra_config, resolve=False)
+    own = str(plain["sweeper"]["_target_"]).endswith(".MoldsimSweeper")
+    return own and plain["sweep"]["subdir"] == SUBDIR
+
+
+def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
+    """Carry out a run in a folder of which no other process makes use."""
     try:
         ended = _run(composed, folder, multirun)
     except BaseException as error:

@@ -15,7 +15,7 @@ from rich.table import Table
 from sim.console import fitting_table, left_out
 from sim.errors import SimError
 from sim.report.gathering import FIXED, distinct, gather
-from sim.results.durable import SUMMARY
+from sim.results.durable import SUMMARY, write_csv
 from sim.results.rows import Row, texts
 from sim.sweeps.configurations import (
     read_configuration,
@@ -48,9 +48,7 @@ UNFOLDED = 400
 def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
     """Write the comparison as CSV, whole or not at all, and return its path."""
     path = folder / COMPARISON
-    partial = folder / f".{COMPARISON}.partial"
-    distinct(table).to_csv(partial, index=False, lineterminator="\n")
-    partial.replace(path)
+    write_csv(distinct(table), path)
     return path
 
 

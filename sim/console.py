@@ -54,10 +54,7 @@ def fitting_table(
     shown = len(head)
     while shown > words + 1 and sum(needed[:shown]) + shown > width:
         shown -= 1
-    table = Table(
-        title=title or None, title_justify="left", show_edge=False, pad_edge=False, box=None,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for k, name in enumerate(head[:shown]):
         if k < words:
             table.add_column(escape(name), overflow="fold", min_width=min(needed[k], width))
@@ -363,8 +360,19 @@ def given_notes(sides: Sequence[Side]) -> list[str]:
     return lines
 
 
+def _first(sides: Sequence[Side]) -> list[str]:
+    """Return in a sentence how a run does against its baseline, where there is one."""
+    run, base = sides[0], sides[-1]
+    own, other = (side.figures.get("mean_response_time") for side in (run, base))
+    part = difference(own, other)
+    if len(sides) < 2 or part is None:
+        return []
+    told = texts([own, other], SECONDS)
+    return [f"{run.name}: mean response {told[0]}, {100 * part:+.1f} % against {base.name}."]
+
+
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
-    """Print the final table, the reasons for its dashes, warnings, and where artefacts lie.
+    """Print the verdict, the final table, reasons for its dashes, warnings, where artefacts lie.
 
     Parameters
     ----------
@@ -375,6 +383,8 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     run = sides[0].figures
+    for line in _first(sides):
+        console.print(line, style="bold", markup=False, highlight=False)
     console.print(result_table(sides))
     bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]

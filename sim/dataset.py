@@ -17,6 +17,7 @@ from sim.errors import SimError
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.results.artefacts import TABLES
+from sim.results.durable import new_partial, write_csv
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""
@@ -120,15 +121,18 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     if unknown:
         raise SimError(f"{unknown[0]}: does not differ between runs; {', '.join(keys)} do")
     groups = groups_of(source, table, keys)
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for name in TABLES:
-        _write_one(groups, name, chosen, partial / name)
-    partial.mkdir(exist_ok=True)
-    pd.DataFrame(
-        [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
-    ).astype(str).to_csv(partial / "simulations.csv", index=False, lineterminator="\n")
-    partial.replace(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = new_partial(target.parent)
+    made = partial / "dataset"
+    made.mkdir()
+    try:
+        for name in TABLES:
+            _write_one(groups, name, chosen, made / name)
+        rows = [{"run": s.name, "role": g.role, **g.setting} for g in groups for s in g.samples]
+        write_csv(pd.DataFrame(rows).astype(str), made / "simulations.csv")
+        made.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     return sum(len(group.samples) for group in groups)
 
 

@@ -18,6 +18,7 @@ from sim.report.answers import count_bin, job_class
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary
 from sim.results.frames import Tables, read_tables
 from sim.results.job_metrics import Figures
+from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.panels import BUSY, QUEUE, Panel, curve, rectangles
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import INK, clock, legend, line, tidy
@@ -85,7 +86,7 @@ def _title(folder: Path, summary: Figures) -> str:
     above = folder.parent if role else folder
     run = above if (above / ".hydra").is_dir() else above.parent
     chosen = read_configuration(run)
-    policy = chosen.values.get("baseline.name") if role else chosen.value("policy")
+    policy = chosen.value("baseline" if role else "policy")
     predictor = BASELINE_PREDICTOR if role == BASELINE else chosen.value("predictor")
     of = ", ".join(f"{one}" for one in (f"{policy} by {predictor}", chosen.value("workload")))
     return f"{of}: {summary['jobs']:,} jobs on {summary['processors']:,} processors"
@@ -232,6 +233,8 @@ KINDS = {
 }
 SCHEDULE = "schedule"
 """The kind that has a size of its own."""
+EXPLORER = "explorer"
+"""The kind that is a page to look into."""
 
 
 def figure_of(run: RunFolder, kind: str, columns: int = 1, title: bool = True) -> "Figure":
@@ -260,7 +263,7 @@ def figure_of(run: RunFolder, kind: str, columns: int = 1, title: bool = True) -
     if kind == SCHEDULE:
         return schedule_figure(run.tables, run.processors, name)
     if kind not in KINDS:
-        raise SimError(f"KIND {kind}: must be one of {', '.join([SCHEDULE, *KINDS])}")
+        raise SimError(f"KIND {kind}: must be one of {', '.join([SCHEDULE, EXPLORER, *KINDS])}")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"font.size": 8, "svg.hashsalt": kind})
@@ -274,6 +277,13 @@ def figure_of(run: RunFolder, kind: str, columns: int = 1, title: bool = True) -
     return figure
 
 
+def write_explorer(runs: Sequence[RunFolder], path: Path) -> list[Path]:
+    """Write the page to look into one run, or two on one time axis; return the file."""
+    page = explorer_page([Explored(run.title, run.tables, run.processors) for run in runs])
+    path.write_text(page, encoding="utf-8")
+    return [path]
+
+
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:
     """Write a picture as SVG and PNG, the same bytes each time; return the files."""
     import matplotlib
@@ -284,9 +294,25 @@ def write_figure(figure: "Figure", stem: Path) -> list[Path]:
     return [stem.with_suffix(".svg"), stem.with_suffix(".png")]
 
 
+def _written(asked: argparse.Namespace) -> list[Path]:
+    """Draw what is asked for; return the files."""
+    if asked.beside is not None and asked.kind != EXPLORER:
+        raise SimError(f"--beside {asked.beside}: only {EXPLORER} shows two runs")
+    folder: Path = asked.out or asked.run / "plots"
+    if asked.kind == EXPLORER:
+        places = [asked.run, *([] if asked.beside is None else [asked.beside])]
+        runs = list(map(read_run, places))
+        folder.mkdir(parents=True, exist_ok=True)
+        return write_explorer(runs, folder / f"{EXPLORER}.html")
+    figure = figure_of(read_run(asked.run), asked.kind, asked.columns, not asked.no_title)
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_figure(figure, folder / asked.kind)
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Draw a picture of a run; return the exit status."""
     kinds = [f"{SCHEDULE}: the whole and its busiest week"]
+    kinds += [f"{EXPLORER}: a page to zoom into, hover over jobs and lay two runs side by side"]
     kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m sim.plot",
@@ -300,12 +326,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-title", action="store_true", help="without policy and workload")
     parser.add_argument("--out", type=Path, metavar="FOLDER",
                         help="where to write KIND.svg and KIND.png (RUN/plots)")  # fmt: skip
+    parser.add_argument("--beside", type=Path, metavar="RUN",
+                        help="explorer: another run, on the same time axis")  # fmt: skip
     asked = parser.parse_args(given)
     try:
-        figure = figure_of(read_run(asked.run), asked.kind, asked.columns, not asked.no_title)
-        folder: Path = asked.out or asked.run / "plots"
-        folder.mkdir(parents=True, exist_ok=True)
-        written = write_figure(figure, folder / asked.kind)
+        written = _written(asked)
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2

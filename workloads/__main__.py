@@ -41,6 +41,8 @@ def _describe(asked: argparse.Namespace) -> None:
     for section, figures in found.sections.items():
         sys.stdout.write(f"\n{section}\n")
         for name, value in figures.items():
+            if name == "first_submit" and figures.get("first_submit_date") is not None:
+                continue
             unit = "s" if section == "runtimes" and name in _SPREAD else UNITS.get(name, "")
             words = name.replace("_", " ")
             sys.stdout.write(f"  {words:<58} {_shown(value)} {unit}".rstrip() + "\n")

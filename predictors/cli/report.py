@@ -12,6 +12,8 @@ from predictors.observations import observed_curve
 from predictors.remarks import GRADES, SEVERITY
 
 EFFICIENCIES = (0.8, 0.5)
+WIDE = ((2.0, "warning"), (1.5, "note"))
+"""Half-widths of ranges, as factors either way, beyond which a prediction is trusted less."""
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -208,7 +210,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
-    grades = _grades(remarks, targets)
+    grades = _grades(remarks, targets, np.sqrt(high / low))
     return tuple(
         Row(
             float(n), float(t), float(a), float(b), one / t, one / t / n, grade, bool(n in observed)
@@ -217,16 +219,20 @@ def _rows(
     )
 
 
-def _grades(remarks: tuple[Remark, ...], targets: FloatArray) -> list[str]:
-    """Return the worst grade that concerns each target."""
+def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArray) -> list[str]:
+    """Return the worst grade that concerns each target, by its remarks and its range.
+
+    A note on the curve as a whole is none on a target.
+    """
     grades: list[str] = []
-    for target in targets:
-        worst = [
-            SEVERITY[remark.grade]
-            for remark in remarks
-            if remark.target is None or isclose(remark.target, target)
-        ]
-        grades.append(GRADES[max(worst)] if worst and max(worst) > 1 else "good")
+    for target, factor in zip(targets.tolist(), factors.tolist(), strict=True):
+        wide = next((grade for least, grade in WIDE if factor > least), "")
+        worst = [SEVERITY[wide]]
+        for remark in remarks:
+            if remark.target is None or isclose(remark.target, target):
+                severity = SEVERITY[remark.grade]
+                worst.append(severity if severity > 1 or remark.target is not None else 0)
+        grades.append(GRADES[max(worst)] or "good")
     return grades
 
 

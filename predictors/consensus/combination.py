@@ -6,16 +6,11 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
-from predictors.base import FloatArray, Remark, run_table
-from predictors.consensus.members import LINE, Members, fit_members
-from predictors.consensus.weighting import (
-    ConsensusRule,
-    ErrorMemory,
-    RangeModel,
-    damped_growth,
-    weighted_median,
-)
+from predictors.base import FloatArray, Grade, Remark, run_table
+from predictors.consensus.members import Members, fit_members
+from predictors.consensus.weighting import ErrorMemory, weighted_median
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
 from predictors.regression.inputs import InputEstimator, target_rows
@@ -29,90 +24,34 @@ from predictors.remarks import (
     single_remarks,
 )
 
-RULE = ConsensusRule(
-    weights={
-        "adept": 1.907,
-        "linear": 3.073,
-        "quadratic": 3.533,
-        "amdahl": 1.787,
-        "usl": 1.535,
-        "focused": 3.073,
-        "between": 2,
-    },
-    grades={"warning": 0.572, "unusable": 0.262},
-    line_rate=0.102,
-    mean_share=0.302,
-    steepest=-1.227,
-    flattest=0.265,
-    typical_exponent=-0.664,
-    typical_information=0.01229,
-)
+ENOUGH = 3
+"""With fewer counts ranges are wider, as the square root of how many are missing."""
+BASE, REACH, APART, ABOVE = 0.15, 0.14, 0.2, 2.2
+"""80 % of runs take at most exp(ABOVE·s) times and at least exp(-s) of what is said.
 
-RANGES = RangeModel(
-    base=(0.2402, 0.2068, 0.1811, 0.1639),
-    reach=(0.03042, 0.2599, 0.1219, 0.08066),
-    disagreement=0.9216,
-    levels=(
-        0.005,
-        0.025,
-        0.05,
-        0.1,
-        0.15,
-        0.2,
-        0.25,
-        0.3,
-        0.4,
-        0.5,
-        0.6,
-        0.7,
-        0.75,
-        0.8,
-        0.85,
-        0.9,
-        0.95,
-        0.975,
-        0.995,
-    ),
-    quantiles=(
-        -2.045,
-        -1.363,
-        -1.103,
-        -0.7739,
-        -0.5751,
-        -0.4376,
-        -0.3273,
-        -0.247,
-        -0.1134,
-        0.008924,
-        0.1415,
-        0.3489,
-        0.4724,
-        0.6513,
-        0.9068,
-        1.189,
-        1.742,
-        2.693,
-        4.348,
-    ),
-)
+s is BASE + REACH·ln(target / nearest measured end) + APART·(mean distance of the methods
+from their median, in ln T, at most 1). Pinball loss on measured curves found them.
+"""
+TAILS = 2.0
+"""Degrees of freedom of the t distribution that carries ranges to other levels."""
+DIFFER: tuple[tuple[float, Grade], ...] = ((0.4, "unusable"), (0.2, "warning"), (0.08, "note"))
+"""Mean distance of the methods from their median, a doubling beyond the runs, and its grade.
 
-
-BETWEEN = "between"
-WIDE = 2.0  # a range whose ends differ by more than this factor, squared, is wide
+Beyond one doubling a difference said less of the error on measured curves: a warning at most.
+"""
+ONE_DOUBLING = 1.1
 
 
 class Consensus(InputEstimator):
-    """One prediction from ADEPT, two log-log regressions, Amdahl and universal scalability.
+    """The median of a law, a straight and a curved log-log line.
 
-    Every method that the runs allow is fitted, and the answer is their weighted median,
-    beyond the measured counts in part their mean, so that one going astray moves it
-    little; a method weighs less where it grades itself unusable and where it has been off
-    before, on this application or on others. Beyond the measured counts each method's
-    exponent is kept within what is seen in practice, the straight log-log line decides
-    more of the growth the farther the target is, and where the counts say little the
-    answer leans to the growth that is typical. The range is as
-    wide as errors on measured curves have been with as many counts, at that distance
-    and with that disagreement among the methods.
+    Each is wrong in a way of its own: Amdahl's law levels off or never does, the line
+    keeps its slope, the quadratic bends with every scatter; the middle one is none of
+    these, and it has no constants. Universal scalability takes the place of Amdahl's
+    law where the runtime rises at the end. Past errors may weigh the methods.
+
+    Ranges are as wide as errors on measured curves have been at that distance and with
+    that disagreement, wider upwards, where most errors lie.
 
     Where no input varies, an answer at a measured count keeps to its runs; a declining
     end is left out of the fits and believed at its own counts alone.
@@ -127,8 +66,6 @@ class Consensus(InputEstimator):
         Past errors, kept by the caller.
     application : hashable
         Whose errors in the memory count as this application's.
-    rule, ranges : ConsensusRule, RangeModel, optional
-        Other constants than `RULE` and `RANGES`, which are calibrated on measured curves.
 
     Attributes
     ----------
@@ -152,12 +89,9 @@ class Consensus(InputEstimator):
         inputs: Sequence[str] = OPTIONAL_INPUT,
         memory: ErrorMemory | None = None,
         application: Hashable = None,
-        rule: ConsensusRule | None = None,
-        ranges: RangeModel | None = None,
     ) -> None:
         self.inputs = inputs
         self.memory, self.application = memory, application
-        self.rule, self.ranges = rule, ranges
 
     def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit every method to a table with columns ``nprocs``, ``runtime`` and inputs.
@@ -191,9 +125,9 @@ class Consensus(InputEstimator):
     def _model_range(
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        middle, scale = self._consensus(log_q, log_inputs)
-        low, high = (self.ranges or RANGES).ends(level)
-        return _seconds(middle + low * scale), _seconds(middle + high * scale)
+        middle, scale, _ = self._consensus(log_q, log_inputs)
+        scale = scale * stdtrit(TAILS, 0.5 + 0.5 * level) / stdtrit(TAILS, 0.9)
+        return _seconds(middle - scale), _seconds(middle + ABOVE * scale)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
         """Return each method's own prediction, by name."""
@@ -228,59 +162,28 @@ class Consensus(InputEstimator):
     def _evidence(self) -> Evidence | None:
         return self._fitted().evidence
 
-    def _factors(self) -> dict[str, float]:
-        """Return what past errors say of each method's weight; empty without a memory."""
-        return {} if self.memory is None else self.memory.multipliers(self.application)
-
-    def _weights(self, log_q: FloatArray) -> FloatArray:
-        """Return each method's weight at each target, shape (methods, m).
-
-        The rule's, times what its past errors say, times what ADEPT's grades say.
-        """
-        factors = self._factors()
-        names = list(self.members_.methods)
-        own = np.array(
-            [(self.rule or RULE).weights[name] * factors.get(name, 1.0) for name in names]
-        )
-        weights = np.repeat(own[:, None], log_q.size, axis=1)
-        grades = self.members_.adept_grades(log_q)
-        weights[names.index("adept")] *= [
-            (self.rule or RULE).grades.get(grade, 1.0) for grade in grades
-        ]
-        return weights
+    def _weights(self) -> FloatArray:
+        """Return each method's weight by its past errors, shape (methods, 1); 1 without any."""
+        factors = {} if self.memory is None else self.memory.multipliers(self.application)
+        return np.array([[factors.get(name, 1.0)] for name in self.members_.methods])
 
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return ln seconds and the scale of their error at each target."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ln seconds, how far below them 80 % ranges end, and how far methods differ."""
         members = self.members_
-        counts = np.log2(members.curve.nprocs)
-        end = np.clip(log_q, counts[0], counts[-1])
-        both = members.log_seconds(
-            np.concatenate([log_q, end]), np.concatenate([log_inputs, log_inputs])
-        )
-        voices, at_end = both[:, : log_q.size], both[:, log_q.size :]
-        weights = self._weights(log_q)
-        between = np.full((1, log_q.size), (self.rule or RULE).weights[BETWEEN])
-        middle = weighted_median(
-            np.vstack([at_end, members.between(end, log_inputs)]), np.vstack([weights, between])
-        )
-        distance = (log_q - end) * np.log(2.0)
-        out = distance != 0.0
-        if out.any():
-            names = list(members.methods)
-            middle[out] += damped_growth(
-                self.rule or RULE,
-                voices[:, out] - middle[out],
-                distance[out],
-                weights[:, out],
-                names.index(LINE) if LINE in names else None,
-                float(np.log(2.0) ** 2 * np.sum((counts - counts.mean()) ** 2)),
-                min(self._factors().get(LINE, 1.0), 1.0),
-            )
+        voices = members.log_seconds(log_q, log_inputs)
+        weights = np.repeat(self._weights(), log_q.size, axis=1)
+        middle = weighted_median(voices, weights)
         apart = (weights * np.abs(voices - middle)).sum(axis=0) / weights.sum(axis=0)
-        scale = (self.ranges or RANGES).scale(counts.size, np.abs(distance), apart)
-        return middle, np.hypot(scale, members.scaling.scatter)
+        scale = BASE + REACH * np.log(2.0) * self._doublings(log_q) + APART * np.minimum(apart, 1.0)
+        scale = scale * max(ENOUGH / len(members.curve.nprocs), 1.0) ** 0.5
+        return middle, np.hypot(scale, members.scaling.scatter), apart
+
+    def _doublings(self, log_q: FloatArray) -> FloatArray:
+        """Return how many doublings each target lies outside the measured counts."""
+        counts = np.log2(self.members_.curve.nprocs)
+        return np.abs(log_q - np.clip(log_q, counts[0], counts[-1]))
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
@@ -302,23 +205,27 @@ class Consensus(InputEstimator):
             ordinary = ~members.evidence.declining(targets)
             remarks += members.evidence.remarks(np.unique(targets))
             log_q, log_inputs = log_q[ordinary], log_inputs[ordinary]
-        return remarks + self._range_remarks(log_q, log_inputs)
+        return remarks + self._remarks_on_differences(log_q, log_inputs)
 
-    def _range_remarks(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
-        """Warn of targets whose 80 % range is wide, with where to measure."""
-        _, scale = self._consensus(log_q, log_inputs)
-        low, high = (self.ranges or RANGES).ends(0.8)
-        factors = np.exp(np.minimum(0.5 * (high - low) * scale, 300.0))
+    def _remarks_on_differences(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
+        """Say where the methods differ, by how much a doubling, and where to measure."""
+        _, scale, apart = self._consensus(log_q, log_inputs)
+        each = apart / np.maximum(self._doublings(log_q), 1.0)
         last = float(self.members_.curve.nprocs[-1])
         found = []
-        for target, factor in dict(zip(counts_of(log_q).tolist(), factors, strict=True)).items():
-            if factor > WIDE:
+        rows = zip(counts_of(log_q).tolist(), each.tolist(), apart, scale, strict=True)
+        for target, differ, whole, below in dict.fromkeys(rows):
+            grade = next((grade for least, grade in DIFFER if differ > least), None)
+            if grade == "unusable" and target > last * 2.0**ONE_DOUBLING:
+                grade = "warning"
+            if grade is not None:
+                ends = np.exp(np.minimum([-below, ABOVE * below], 300.0))
                 text = (
-                    f"the methods and past errors leave a factor of {factor:.2g} either way "
-                    f"at {target:g} processors (80 % range)"
+                    f"the methods differ by {np.expm1(min(whole, 50.0)):.0%} at {target:g} "
+                    f"processors; 80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times that"
                 )
                 measure = measure_between(last, target) if target > last else round(target)
-                found.append(Remark("warning", "wide_range", text, measure, float(target)))
+                found.append(Remark(grade, "methods_differ", text, measure, float(target)))
         return found
 
 

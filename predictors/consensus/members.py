@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.adept.model import Adept
 from predictors.base import FloatArray
 from predictors.curves.laws import Amdahl, UniversalScalability
 from predictors.curves.measured import Evidence
@@ -71,8 +70,6 @@ class Members:
     runs : TrainingRuns
         What was fitted, with the inputs that varied and those that did not.
     scaling : InputScaling
-    adept : Adept
-        For its grades: the one method whose grades have been shown to go with errors.
     evidence : Evidence or None
         What answers keep to; None where inputs vary, and no count was measured as such.
     """
@@ -81,33 +78,18 @@ class Members:
     curve: ObservedCurve
     runs: TrainingRuns
     scaling: InputScaling
-    adept: Adept
     evidence: Evidence | None
 
     def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
         return np.array([method(log_q, log_inputs) for method in self.methods.values()])
 
-    def adept_grades(self, log_q: FloatArray) -> list[str]:
-        """Return the worst grade of ADEPT's remarks on each target, empty without any.
-
-        It costs little where the targets are among those predicted last.
-        """
-        known, place = np.unique(log_q, return_inverse=True)
-        grades = self.adept.grades(counts_of(known))
-        return [grades[k] for k in place.tolist()]
-
-    def between(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        """Return ln seconds on the straight lines (in logs) between measured counts."""
-        known = np.interp(log_q, np.log2(self.curve.nprocs), np.log(self.curve.runtime))
-        return known + self.scaling.shift(log_inputs)
-
 
 @dataclass(frozen=True)
 class OnCurve:
     """A model of counts alone, brought to the inputs asked about."""
 
-    model: Amdahl | UniversalScalability | Adept
+    model: Amdahl | UniversalScalability
     scaling: InputScaling
 
     def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
@@ -205,17 +187,19 @@ def _assemble(
     scaling: InputScaling,
     evidence: Evidence | None = None,
 ) -> Members:
-    """Fit the curve's methods to the curve and the regressions to the runs."""
-    adept = Adept().fit_arrays(curve.nprocs, curve.runtime)
-    methods: dict[str, LogSeconds] = {
-        "adept": OnCurve(adept, scaling),
-        "amdahl": OnCurve(Amdahl().fit_arrays(curve.nprocs, curve.runtime), scaling),
-        "usl": OnCurve(UniversalScalability().fit_arrays(curve.nprocs, curve.runtime), scaling),
-    }
+    """Fit the law to the curve and the regressions to the runs.
+
+    Amdahl's law cannot rise: where the runtime rises at the end universal scalability
+    takes its place, which sees a rise in noise elsewhere.
+    """
+    rises = len(curve.runtime) > 1 and curve.runtime[-1] > curve.runtime[-2]
+    name, law = ("usl", UniversalScalability()) if rises else ("amdahl", Amdahl())
+    law.fit_arrays(curve.nprocs, curve.runtime)
+    methods: dict[str, LogSeconds] = {name: OnCurve(law, scaling)}
     for form in (LINE, "quadratic"):
         complete = _complete(regressed, form)
         if complete is not None:
             methods[form] = OnRuns(complete)
             if form == LINE and runs.inputs:
                 methods["focused"] = InFocus(runs, complete)
-    return Members(methods, curve, runs, scaling, adept, evidence)
+    return Members(methods, curve, runs, scaling, evidence)

@@ -1,11 +1,6 @@
-"""How several predictions become one: a damped weighted median and mean, and its range.
-
-The rule works on logarithms of seconds and knows no method; past errors, here and
-elsewhere, say how much each method weighs.
-"""
+"""How several predictions become one: their median, weighed by what each got right before."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,81 +16,6 @@ STRONGEST = 4.0
 LARGEST_ERROR = 2.0
 
 
-@dataclass(frozen=True)
-class ConsensusRule:
-    """The few constants of the combination.
-
-    Attributes
-    ----------
-    weights : mapping of str to float
-        Weight of each method in the median.
-    grades : mapping of str to float
-        Factor on the weight of a method where it grades itself so.
-    line_rate : float
-        The straight log-log line decides a share 1 − exp(−line_rate·ln(n / end)) of
-        the growth beyond the measurements on its own, the weighted median the rest:
-        far out, bends seen in a few measurements say little.
-    mean_share : float
-        Share of the weighted mean in that of the methods' exponents, the weighted
-        median has the rest: exponents are limited, so the mean is robust as well.
-    steepest, flattest : float
-        Limits of the exponent d ln T / d ln n of any method beyond the measurements.
-    typical_exponent, typical_information : float
-        Exponent to lean on where measurements say little, and how much they must
-        say (the squared deviations of ln n from their mean) to weigh as much.
-    """
-
-    weights: Mapping[str, float]
-    grades: Mapping[str, float]
-    line_rate: float
-    mean_share: float
-    steepest: float
-    flattest: float
-    typical_exponent: float
-    typical_information: float
-
-
-@dataclass(frozen=True)
-class RangeModel:
-    """How large errors in ln T are, by what is known beforehand.
-
-    The scale of an error is base + reach·|ln(n / nearest measured end)| +
-    disagreement·(weighted mean distance of the methods from the consensus), with
-    base and reach by the number of distinct counts measured (1, 2, 3, 4 and more).
-
-    Attributes
-    ----------
-    base, reach : tuple of float, length 4
-    disagreement : float
-    levels, quantiles : tuple of float
-        Quantiles of ln(measured / consensus) / scale.
-    """
-
-    base: tuple[float, ...]
-    reach: tuple[float, ...]
-    disagreement: float
-    levels: tuple[float, ...]
-    quantiles: tuple[float, ...]
-
-    def scale(self, counts: int, distance: FloatArray, disagreement: FloatArray) -> FloatArray:
-        """Return the scale of the error in ln T at each target."""
-        place = min(counts, len(self.base)) - 1
-        apart = np.minimum(disagreement, MOST_DISAGREEMENT)
-        scale: FloatArray = (
-            self.base[place] + self.reach[place] * distance + self.disagreement * apart
-        )
-        return scale
-
-    def ends(self, level: float) -> tuple[float, float]:
-        """Return the ends of a range of that level, in units of the scale: low <= 0 <= high."""
-        wanted = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-        low, high = np.interp(wanted, self.levels, self.quantiles)
-        return min(float(low), 0.0), max(float(high), 0.0)
-
-
-MOST_DISAGREEMENT = 1.5
-
-
 def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the weighted median of each column, the middle of a tie.
 
@@ -104,6 +24,9 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
     values, weights : numpy.ndarray, shape (k, m)
         Weights are not negative, some in each column positive.
     """
+    if (weights == weights[:1]).all():
+        ranked = np.sort(values, axis=0)
+        return np.asarray(0.5 * (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]), float)
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     below = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
@@ -114,44 +37,6 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
     ends = np.take_along_axis(ordered, first, axis=0), np.take_along_axis(ordered, last, axis=0)
     middle: FloatArray = 0.5 * (ends[0] + ends[1]).ravel()
     return middle
-
-
-def damped_growth(
-    rule: ConsensusRule,
-    growth: FloatArray,
-    distance: FloatArray,
-    weights: FloatArray,
-    line: int | None,
-    information: float | FloatArray,
-    line_factor: float = 1.0,
-) -> FloatArray:
-    """Return the consensus' change of ln T from the nearest measured end.
-
-    Parameters
-    ----------
-    growth : numpy.ndarray, shape (k, m)
-        Each method's ln T minus the consensus at that end.
-    distance : numpy.ndarray, shape (m,)
-        ln(n / end): positive above the measurements, negative below, never 0.
-    weights : numpy.ndarray, shape (k, m)
-    line : int or None
-        Which method is the straight line, if it could be fitted.
-    information : float
-        Squared deviations of the measured ln n from their mean.
-    line_factor : float
-        Factor on the line's rate: below 1 where it has been off before.
-    """
-    exponents = np.clip(growth / distance, rule.steepest, rule.flattest)
-    mean = (weights * exponents).sum(axis=0) / weights.sum(axis=0)
-    exponent = weighted_median(exponents, weights)
-    exponent = exponent + rule.mean_share * (mean - exponent)
-    if line is not None:
-        share = 1.0 - np.exp(-rule.line_rate * line_factor * np.abs(distance))
-        exponent = exponent + share * (exponents[line] - exponent)
-    trust = information / (information + rule.typical_information)
-    exponent = rule.typical_exponent + trust * (exponent - rule.typical_exponent)
-    change: FloatArray = exponent * distance
-    return change
 
 
 class Sums(NamedTuple):

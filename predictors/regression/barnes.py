@@ -1,7 +1,7 @@
 """Log-log regression on processor count and inputs (Barnes et al. 2008)."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -46,6 +46,9 @@ class LogLogRegression(LogLogPredictor):
     split : {"auto", "total", "separate"}
         Whether to fit computation and communication apart. Automatic: where
         computation is under 90 % at some count, or communication grows.
+    smallest : float or "auto"
+        Runs on fewer processors are left out. Automatic: the count from which the largest
+        training count is foretold best (`fit` and `fit_arrays`).
 
     Attributes
     ----------
@@ -68,8 +71,9 @@ class LogLogRegression(LogLogPredictor):
         inputs: Sequence[str] = OPTIONAL_INPUT,
         form: Form = "auto",
         split: Split = "auto",
+        smallest: float | Literal["auto"] = 1.0,
     ) -> None:
-        super().__init__(inputs)
+        super().__init__(inputs, smallest)
         self.form, self.split = form, split
 
     def check_parameters(self) -> None:
@@ -114,9 +118,11 @@ class LogLogRegression(LogLogPredictor):
         return self
 
     def _fit_given(self, runs: TrainingRuns) -> Self:
-        if not is_single(runs):
-            return self.fit_runs(runs)
-        self._set(ideal_model(runs), runs)
+        if is_single(runs):
+            self._set(ideal_model(runs), runs)
+            return self
+        self.fit_runs(self._large_enough(runs))
+        self._given = runs
         return self
 
     def _set(self, choice: Choice, runs: TrainingRuns) -> None:

@@ -132,6 +132,9 @@ class FocusedRegression(LogLogPredictor):
     band : float or mapping of str to float
         How near, in log2 units: 1 is the thesis's k ± 1; 0 is equality. By column, 0
         for those not named: one condition fixed, another within a band.
+    smallest : float or "auto"
+        Runs on fewer processors are left out. Automatic: the count from which the largest
+        training count is foretold best (`fit` and `fit_arrays`).
 
     Attributes
     ----------
@@ -166,8 +169,9 @@ class FocusedRegression(LogLogPredictor):
         focus: Focus = "region",
         condition: Mapping[str, float] | None = None,
         band: float | Mapping[str, float] = 1.0,
+        smallest: float | Literal["auto"] = 1.0,
     ) -> None:
-        super().__init__(inputs)
+        super().__init__(inputs, smallest)
         self.focal_time, self.tolerance = focal_time, tolerance
         self.influence, self.focus = influence, focus
         self.condition, self.band = condition, band
@@ -241,7 +245,9 @@ class FocusedRegression(LogLogPredictor):
 
     def _fit_given(self, runs: TrainingRuns) -> Self:
         if not is_single(runs):
-            return self.fit_runs(runs)
+            self.fit_runs(self._large_enough(runs))
+            self._given = runs
+            return self
         self._given, self.runs_, self.choice_ = runs, runs, ideal_model(runs)
         self.region_ = FocalRegion(np.ones(runs.rows, dtype=bool), np.inf)
         self._in_focus, none = (runs, None), np.zeros(runs.rows, dtype=bool)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import log2
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,14 @@ from predictors.observations import observed_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.model_choice import Choice, Form, Split, is_single
-from predictors.regression.training_runs import TrainingRuns, counts_of
+from predictors.regression.training_runs import TrainingRuns, counts_of, without_constants
 from predictors.regression.validation import (
     Validation,
     check_from,
     constant_remarks,
     range_remarks,
     size_remarks,
+    smallest_count,
     superlinear_remarks,
     validate_within,
     validation_remark,
@@ -47,8 +48,40 @@ class LogLogPredictor(InputEstimator):
     _found_superlinear: tuple[TrainingRuns, list[Remark]] | None = None
     _found_evidence: tuple[LogLogModel, Evidence | None] | None = None
 
-    def __init__(self, inputs: Sequence[str] = ("size",)) -> None:
-        self.inputs = inputs
+    def __init__(
+        self, inputs: Sequence[str] = ("size",), smallest: float | Literal["auto"] = 1.0
+    ) -> None:
+        self.inputs, self.smallest = inputs, smallest
+
+    def check_parameters(self) -> None:
+        """Refuse arguments out of range; see `Estimator`."""
+        super().check_parameters()
+        if self.smallest != "auto" and not (
+            isinstance(self.smallest, int | float) and 1.0 <= self.smallest < np.inf
+        ):
+            raise PredictorError(f"smallest must be a count or 'auto', got {self.smallest!r}")
+
+    def _large_enough(self, runs: TrainingRuns) -> TrainingRuns:
+        """Return the runs on `smallest` processors or more.
+
+        Raises
+        ------
+        PredictorError
+            If there is none.
+        """
+        if self.smallest == 1.0 or is_single(runs):
+            return runs
+        if self.smallest == "auto":
+            least = smallest_count(runs, *self._kind)
+        else:
+            least = log2(float(self.smallest))
+        kept = runs.log_q >= least - 1e-9
+        if not kept.any():
+            raise PredictorError(
+                f"smallest={self.smallest}: the largest training count is "
+                f"{2.0 ** runs.levels[-1]:g}"
+            )
+        return runs if kept.all() else without_constants(runs.take(kept))
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))

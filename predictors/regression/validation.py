@@ -132,6 +132,23 @@ def validate_within(
     return None
 
 
+def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:
+    """Return the count from which training foretells the largest training count best, in log2.
+
+    At least three counts stay below the largest; all of them, where there are fewer.
+    """
+    known, runtime, _ = runs.arrays
+    levels, errors = runs.levels, {}
+    for start in levels[: max(levels.size - 3, 0)].tolist():
+        kept = (known[0] >= start) & (known[0] < levels[-1])
+        near, times, parts = (table.compress(kept, axis=-1) for table in runs.arrays)
+        failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
+        if failed == DETERMINED:
+            coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
+            errors[start] = error_at(coefficients, known, runtime, levels[-1])
+    return float(min(errors, key=errors.__getitem__) if errors else levels[0])
+
+
 def validation_remark(validation: Validation | None, target: float, factor: float) -> Remark:
     """Return the error to expect at a target count beyond the runs as a graded remark."""
     if validation is None:

@@ -17,6 +17,8 @@ IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
 SHOWN = 15
 """Rows that the terminal shows of a table; the page and the file have all."""
 REGRET = "Who bears the regret against the oracle"
+STOPS = "where it stops"
+"""Column that says where a load curve stops."""
 ON_PAGE = (REGRET,)
 """Tables that the page alone shows."""
 
@@ -117,7 +119,7 @@ def curve_rows(curves: Sequence[Curve]) -> pd.DataFrame:
     rows = []
     for one in curves:
         cells = {f"load {load:g}": _cell(one.points.get(load)) for load in loads}
-        rows.append({"runs": one.label, **cells, "": one.says()})
+        rows.append({"runs": one.label, **cells, STOPS: one.says()})
     return pd.DataFrame(rows)
 
 

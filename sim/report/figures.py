@@ -10,6 +10,7 @@ import numpy as np
 from sim.report.answers import Curve, Difference
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
+from sim.results.durable import replaced
 from sim.results.plots.style import COLOURS, LINE_COLOURS, legend, line, tidy
 from sim.statistics.intervals import Interval
 
@@ -359,6 +360,7 @@ def save(plot: Plot, folder: Path) -> str:
         figure = Figure(figsize=(7.4, 4.4), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         plot.draw(figure)
-        figure.savefig(folder / f"{plot.name}.png", metadata={"Software": None})
-        figure.savefig(folder / f"{plot.name}.svg", metadata={"Date": None})
+        for ending, metadata in ((".png", "Software"), (".svg", "Date")):
+            with replaced(folder / f"{plot.name}{ending}") as made:
+                figure.savefig(made, metadata={metadata: None})
     return (folder / f"{plot.name}.svg").read_text(encoding="utf-8")

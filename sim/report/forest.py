@@ -75,7 +75,8 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
             continue
         told = changed(one, one.change)
         text, _, span = told.partition(" [")
-        mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
+        alike = "identical" if one.comparison.identical else ""
+        mark = (f"[{span}" if span else alike) + (" *" if one.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.change, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:

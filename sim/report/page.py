@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from sim.report.answer_tables import Answers, curve_rows, difference_rows, regret_rows
+from sim.report.answer_tables import STOPS, Answers, curve_rows, difference_rows, regret_rows
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
@@ -27,7 +27,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
 MOST_RUNS = 2000
 """So many runs are listed on the page; comparison.csv has all."""
-NAMING = ("runs", "against", "jobs", "")
+NAMING = ("runs", "against", "jobs", STOPS)
 """Columns of answers that hold words, not numbers."""
 ON_TOP = "change"
 """The plot whose place the forest plot takes."""
@@ -54,6 +54,8 @@ class Report:
         What is compared, in words.
     winners : Winners or None
         Who gains and who loses by the best.
+    explorer : str
+        Where the page to look into the best and its reference lies, if there is one.
     """
 
     written: list[Path]
@@ -62,6 +64,7 @@ class Report:
     verdict: Verdict
     figure: str
     winners: Winners | None = None
+    explorer: str = ""
 
 
 def page(
@@ -109,7 +112,7 @@ def page(
         said="".join(f"<p>{escape(sentence)}</p>" for sentence in report.said),
         maps=_maps(report, order),
         foresight=_foresight(report, plots, order, found),
-        gantt=_gantt(order, gantt),
+        gantt=_explorer(report.explorer) + _gantt(order, gantt),
         winners=_winners(report.winners),
         beliefs=_figures(plots, OF_BELIEFS, order, found) or "<p>Nobody was asked.</p>",
         figures="".join(_figure(plot, svg, order, found) for plot, svg in shown),
@@ -267,7 +270,9 @@ def _numbers(plot: Plot, groups: Sequence[Group], found: Mapping[str, Details]) 
     if plot.name in ("error_by_count", "error_by_history"):
         column = plot.name.removeprefix("error_")
         series = {label: 100 * getattr(details, column) for label, details in drawn}
-        return _plain_table(pd.DataFrame(series).T, "median error (%) from this many on")
+        return _plain_table(
+            pd.DataFrame(series).T, f"{plot.title}: median error (%) from this many on"
+        )
     if plot.name == "slowdown":
         rows: dict[str, Any] = {
             label: d.slowdown[[50, 100, 150, 180, 190, 200]] for label, d in drawn
@@ -285,7 +290,7 @@ def _numbers(plot: Plot, groups: Sequence[Group], found: Mapping[str, Details]) 
     if plot.name == "load":
         rows = {label: [100 * d.busy.mean(), d.queued.mean(), d.queued.max()] for label, d in drawn}
         columns = ["mean busy (%)", "mean waiting jobs", "most waiting jobs"]
-        return _plain_table(pd.DataFrame(rows, index=columns).T, "runs")
+        return _plain_table(pd.DataFrame(rows, index=columns).T, plot.title)
     return ""
 
 
@@ -341,6 +346,13 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     return pick + figures
 
 
+def _explorer(place: str) -> str:
+    if not place:
+        return ""
+    told = "Look into the best and its reference on one time axis"
+    return f'<p><a href="{escape(place)}">{told}</a>: zoom, brush, hover over a job.</p>'
+
+
 def _runs(listed: pd.DataFrame) -> str:
     names = ["run", "role", "status", "message"]
     shown = listed.iloc[:MOST_RUNS][names].astype(str)
@@ -353,4 +365,4 @@ def _runs(listed: pd.DataFrame) -> str:
 
 def _configuration(common: Mapping[str, object]) -> str:
     text = yaml.safe_dump(dict(common), sort_keys=True, allow_unicode=True, width=100)
-    return f"<pre>{escape(text)}</pre>"
+    return f'<pre tabindex="0">{escape(text)}</pre>'

@@ -1,6 +1,7 @@
 """The key table of a comparison: for the page, for LaTeX and for Markdown."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -167,17 +168,30 @@ def text_table(
     ]  # fmt: skip
     if form == "markdown":
         rule = ["---"] * 2 + ["---:"] * (len(head) - 2)
-        lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-        below = ["", *(line for sentence in said for line in (sentence, ""))][:-1]
-        return "\n".join(line.replace("_", r"\_") for line in [*lines, *below]) + "\n"
+        plain = [[_markdown(one) for one in row] for row in (head, *rows)]
+        lines = [f"| {' | '.join(row)} |" for row in (plain[0], rule, *plain[1:])]
+        below = ["", *(line for sentence in said for line in (_markdown(sentence), ""))][:-1]
+        return "\n".join([*lines, *below]) + "\n"
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
     lines = [r"\begin{tabular}{ll" + "r" * (len(head) - 2) + "}", r"\toprule", body[0], r"\midrule"]
     end = [r"\bottomrule", r"\end{tabular}", *(rf"\par {_latex(one)}" for one in said)]
     return "\n".join([*lines, *body[1:], *end]) + "\n"
 
 
+def _markdown(text: str) -> str:
+    """Return text that Markdown shows as it is: no markup, no HTML, no end of a cell."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+LATEX = {plain: f"\\{plain}" for plain in "%_&#${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "–": "--",
+}
+
+
 def _latex(text: str) -> str:
-    for plain in "%_&#${}":
-        text = text.replace(plain, f"\\{plain}")
-    text = text.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
-    return text.replace("±", r"$\pm$").replace("–", "--")
+    """Return text that LaTeX sets as it is: no commands."""
+    return "".join(LATEX.get(one, one) for one in " ".join(text.split()))

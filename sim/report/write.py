@@ -1,15 +1,16 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.errors import SimError
 from sim.report.answer_tables import Answers, answers, difference_figures
-from sim.report.answers import FIGURE
+from sim.report.answers import FIGURE, Difference, identified
 from sim.report.details import details
 from sim.report.figures import answer_plots, plots_of, save
 from sim.report.gathering import distinct
@@ -19,6 +20,9 @@ from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
+from sim.results.durable import real_folder, replaced, write_csv, write_whole
+from sim.results.frames import Tables
+from sim.results.plots.explorer import Explored, explorer_page
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 
 
 PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
+EXPLORER = "explorer.html"
+MOST_EXPLORED = 2000
+"""Jobs up to which the best and its reference are laid side by side to look into."""
+TABLES = ("jobs", "allocations", "timeline", "predictions")
 DIFFERENCES = "differences.csv"
 ALL = "All have the {} {}."
 UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
@@ -77,9 +85,8 @@ def write_parquet(table: pd.DataFrame, folder: Path) -> Path:
     plain = distinct(table)
     mixed = [c for c in plain.columns if plain[c].map(type).nunique() > 1 and plain[c].dtype == "O"]
     plain = plain.assign(**{c: plain[c].map(_text) for c in mixed})
-    partial = folder / f".{PARQUET}.partial"
-    write_table(plain, partial)
-    partial.replace(folder / PARQUET)
+    with replaced(folder / PARQUET) as made:
+        write_table(plain, made)
     return folder / PARQUET
 
 
@@ -119,7 +126,7 @@ def write_report(
         ("markdown", "comparison.md", wanted.markdown),
     ):
         if asked:
-            (folder / name).write_text(text_table(groups, form, said), encoding="utf-8")  # type: ignore[arg-type]
+            write_whole(folder / name, text_table(groups, form, said))  # type: ignore[arg-type]
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
     who = None if best is None else winners(best, wanted.detail)
@@ -131,17 +138,42 @@ def write_report(
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}
     plots = folder / PLOTS
-    plots.mkdir(exist_ok=True)
+    real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
     drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
+    explorer = plots / EXPLORER
+    explorer.unlink(missing_ok=True)
+    if best is not None and (text := _explored(best)):
+        write_whole(explorer, text)
+        report = replace(report, explorer=f"{PLOTS}/{EXPLORER}")
     name = folder.resolve().name
     title = f"Comparison of {name}"
     text = page(report, title, groups, drawn, found, table, common, wanted.gantt)
-    partial = folder / f".{PAGE}.partial"
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(folder / PAGE)
+    write_whole(folder / PAGE, text)
     written += [folder / PAGE, plots]
     return report
+
+
+def _explored(best: Difference) -> str:
+    """Return a page to look into the best and its reference; nothing of large or bare runs."""
+    own, base = identified(best.group), identified(best.reference)
+    pair = next(((own[key], base[key]) for key in own if key in base), None)
+    if pair is None:
+        return ""
+    runs = []
+    for sample, group in zip(pair, (best.group, best.reference), strict=True):
+        paths = [sample.folder / f"{name}.parquet" for name in TABLES]
+        jobs, processors = (sample.summary.get(key) for key in ("jobs", "processors"))
+        if not (all(path.is_file() for path in paths) and jobs and processors):
+            return ""
+        if float(jobs) > MOST_EXPLORED:
+            return ""
+        tables = Tables(*map(pd.read_parquet, paths))
+        runs.append(Explored(group.label, tables, int(processors)))
+    try:
+        return explorer_page(runs)
+    except (SimError, KeyError):
+        return ""  # no Plotly, or tables of other columns
 
 
 def _write_differences(found: Answers, folder: Path) -> list[Path]:
@@ -150,5 +182,5 @@ def _write_differences(found: Answers, folder: Path) -> list[Path]:
     path.unlink(missing_ok=True)
     if not found.differences:
         return []
-    difference_figures(found.differences).to_csv(path, index=False, lineterminator="\n")
+    write_csv(difference_figures(found.differences), path)
     return [path]

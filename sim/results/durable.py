@@ -4,11 +4,15 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
@@ -36,20 +40,62 @@ def sync(path: Path) -> None:
             os.close(handle)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; a link in its place is replaced, not followed."""
-    handle, name = tempfile.mkstemp(prefix=PARTIAL, dir=path.parent)
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give the name of a new file that takes a path's place, whole or not at all.
+
+    A link in its place is replaced, not followed; nobody can guess the name.
+    """
+    handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    made = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(handle)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        yield made
+        with made.open("rb") as stream:
+            os.fsync(stream.fileno())
+        made.chmod(0o666 & ~_umask())
+        made.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file as `replaced` says."""
+    with replaced(path) as made:
+        made.write_text(text, encoding="utf-8", newline="\n")
+
+
+FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")
+"""Begins a cell that a spreadsheet would work out."""
+
+
+def plain_cell(value: object) -> object:
+    """Return a cell of a table in text, which no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> plain_cell("=1+1"), plain_cell("-1.5"), plain_cell(-2), plain_cell("a=b")
+    ("'=1+1", '-1.5', -2, 'a=b')
+    """
+    if not isinstance(value, str) or not FORMULA.match(value):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def write_csv(table: "pd.DataFrame", path: Path) -> None:
+    """Write a table as CSV, as `replaced` says; its texts are no formulas."""
+    texts = [place for place, kind in enumerate(table.dtypes) if kind.kind not in "biuf"]
+    plain = table.set_axis([plain_cell(str(name)) for name in table.columns], axis="columns")
+    for place in texts:
+        plain.isetitem(place, plain.iloc[:, place].map(plain_cell).to_numpy())
+    with replaced(path) as made:
+        plain.to_csv(made, index=False, lineterminator="\n")
 
 
 def _umask() -> int:

@@ -29,12 +29,15 @@ from sim.results.provenance import (
 )
 from sim.results.rows import duration
 from sim.sweeps.callback import folder_name
+from sim.sweeps.locks import PAUSE, holder
 
 SECONDS = 5.0
 """Between two looks at the folders, at least."""
 SHARE = 0.02
 """Of the time may be spent on looking, at most."""
 LOG = "sweep.log"
+TRIES = 3
+"""How often a run is done anew that ends without a word."""
 
 
 class State(NamedTuple):
@@ -328,6 +331,29 @@ class Sweep:
         with SweepProgress(self.folder, places, done):
             for begin in range(0, len(left), size):
                 self._carry_out(left[begin : begin + size])
+            if self.known:
+                self._come_back(left)
+
+    def _come_back(self, left: Sequence[Combination]) -> None:
+        """Wait for runs that other processes are at, and do those that these have given up."""
+        tries = dict.fromkeys(range(len(left)), TRIES)
+        while tries:
+            for number in list(tries):
+                place = self.place(left[number])
+                if holder(place) is not None:
+                    continue
+                if self.ended(left[number]) or not tries[number]:
+                    del tries[number]
+                    continue
+                tries[number] -= 1
+                self._carry_out([left[number]])
+            time.sleep(PAUSE if tries else 0.0)
+
+    def ended(self, combination: Combination) -> bool:
+        """Return whether a run is finished or has failed."""
+        from sim.results.artefacts import FAILURE
+
+        return (self.place(combination) / FAILURE).exists() or self.finished(combination)
 
     def finished(self, combination: Combination) -> bool:
         """Return whether a run is finished with this configuration."""
@@ -345,10 +371,10 @@ class Sweep:
             self.next += len(batch)
 
     def _go_on(self, batch: Sequence[Combination], error: Exception) -> None:
-        from sim.results.artefacts import FAILURE, write_failure
+        from sim.results.artefacts import write_failure
 
         logger.info("a part of the sweep broke", exc_info=True)
-        left = [c for c in batch if not self.finished(c) and not (self.place(c) / FAILURE).exists()]
+        left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
         if len(left) == 1 and len(batch) == 1:
             words = " ".join(str(error).split())
             write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])

@@ -24,8 +24,6 @@ from predictors import (
     UniversalScalability,
 )
 
-pytestmark = pytest.mark.fast
-
 COUNTS = np.array([1.0, 2.0, 4.0, 8.0, 8.0, 16.0])
 RUNS = pd.DataFrame({"nprocs": COUNTS, "runtime": 100.0 / COUNTS + 4.0 + 0.1 * np.sin(COUNTS)})
 OF_COUNTS = (

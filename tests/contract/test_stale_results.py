@@ -47,9 +47,7 @@ def test_another_log_of_the_same_name_is_read(command, swept, tmp_path):
     log(tmp_path, 61)
     again = command(*TINY, "seed=1,2")
     assert again.status == 0
-    lines = [line for line in again.err.splitlines() if "is done again" in line]
-    assert len(lines) == 2
-    assert lines[0].endswith("is done again: workload.path is another file than it was")
+    assert "WARNING (2 runs): done again: workload.path is another file than it was\n" in again.err
     after = summaries(swept)
     assert all(before[name] != after[name] for name in before)
     shutil.rmtree(swept)
@@ -71,9 +69,10 @@ def test_other_code_is_run_unless_that_is_accepted(command, swept, monkeypatch, 
     assert compare([str(swept), "--table"]) == 0
     assert "00000000" in capsys.readouterr().out
     again = command(*TINY, "seed=1,2,3")
-    lines = [line for line in again.err.splitlines() if "is done again" in line]
-    assert len(lines) == 2
-    assert "the code has changed; reuse=inputs keeps such runs" in lines[0]
+    assert (
+        "WARNING (2 runs): done again: the code has changed; reuse=inputs keeps such runs\n"
+        in again.err
+    )
     assert "code" not in gather(swept)[1]
 
 

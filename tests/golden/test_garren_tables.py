@@ -203,3 +203,28 @@ def test_tables_are_fitted_without_removing_influential_runs(bt: FocusedRegressi
     assert bt.runs_.rows == 21
     assert dropped.runs_.rows == 20
     assert dropped.coefficients_ != pytest.approx(bt.coefficients_, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error"),
+    [
+        ({"form": "linear"}, 7.61),
+        ({"form": "quadratic"}, 0.98),
+        ({"form": "linear", "smallest": 256}, 0.76),
+        ({"form": "linear", "smallest": "auto"}, 4.22),
+    ],
+)
+def test_bt_with_a_bend_or_from_a_larger_count_on(
+    keywords: dict[str, object], error: float
+) -> None:
+    """The thesis finds polynomials "invariably worse"; on its BT runs the quadratic is better."""
+    size, nprocs, seconds = BT.T
+    model = LogLogRegression(("size",), **keywords).fit_arrays(nprocs, seconds, [size])
+    predicted = model.predict(np.full(3, 1936.0), size=BT_FORECAST[:, 0])
+    assert 100.0 * median_error(BT_FORECAST[:, 2], predicted) == pytest.approx(error, abs=0.01)
+
+
+def test_cg_sizes_carry_warnings(cg: FocusedRegression) -> None:
+    found = {remark.code: remark.grade for remark in cg.size_reliability(100.0, 2048)}
+    assert found["expected_error"] == "warning"
+    assert found["poor_fit"] == "warning"

@@ -2,14 +2,13 @@
 
 import inspect
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.consensus.combination import RANGES, RULE, Consensus
-from predictors.consensus.weighting import ErrorMemory, damped_growth, weighted_median
+from predictors.consensus.combination import ABOVE, BASE, REACH, Consensus
+from predictors.consensus.weighting import ErrorMemory, weighted_median
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 
 pytestmark = pytest.mark.fast
@@ -33,52 +32,28 @@ def test_weighted_median_is_the_middle_of_the_weight() -> None:
     assert weighted_median(np.array([[1.0], [3.0]]), weights(1, 1)).tolist() == [2.0]
 
 
-def test_one_method_going_astray_moves_it_little() -> None:
-    growth = np.log(np.array([[0.5], [0.52], [0.55], [0.5], [0.51]]))
-    distance = np.log(np.array([2.0]))
-    usual = damped_growth(RULE, growth, distance, weights(1, 1, 1, 1, 1), None, 9.0)
-    growth[1] = 50.0
-    astray = damped_growth(RULE, growth, distance, weights(1, 1, 1, 1, 1), None, 9.0)
-    assert abs(astray[0] - usual[0]) < 0.06
+def test_one_method_going_astray_does_not_move_it() -> None:
+    model = Consensus().fit(CURVE)
+    members = sorted(row.item() for row in model.member_predictions([256]).values())
+    assert len(members) == 3
+    assert model.predict([256]).item() == pytest.approx(members[1])
 
 
-def test_exponents_are_kept_within_what_is_seen() -> None:
-    growth, distance = np.array([[5.0], [5.0]]), np.log(np.array([4.0]))
-    rule = replace(RULE, typical_information=0.0)
-    found = damped_growth(rule, growth, distance, weights(1, 1), None, 1.0)
-    assert found / distance == pytest.approx([RULE.flattest])
-    found = damped_growth(rule, -growth, distance, weights(1, 1), None, 1.0)
-    assert found / distance == pytest.approx([RULE.steepest])
-    below = damped_growth(rule, growth, -distance, weights(1, 1), None, 1.0)
-    assert below / -distance == pytest.approx([RULE.steepest])
+def test_a_law_that_can_rise_answers_where_the_runtime_rises() -> None:
+    falls, rises = Consensus().fit(CURVE), Consensus().fit_arrays([2, 4, 8], [10.0, 7.0, 7.2])
+    assert set(falls.members_.methods) == {"amdahl", "linear", "quadratic"}
+    assert set(rises.members_.methods) == {"usl", "linear", "quadratic"}
+    assert rises.predict([16]).item() > 6.0
 
 
-@pytest.mark.parametrize(("share", "exponent"), [(0.0, -0.9), (1.0, -0.7), (0.25, -0.85)])
-def test_the_mean_has_its_share_of_limited_exponents(share: float, exponent: float) -> None:
-    rule = replace(RULE, typical_information=0.0, mean_share=share, steepest=-1.0, flattest=0.0)
-    distance = np.log(np.array([2.0]))
-    growth = np.array([-0.9, -5.0, 3.0])[:, None] * distance
-    found = damped_growth(rule, growth, distance, weights(2, 1, 1), None, 1.0)
-    assert found / distance == pytest.approx([exponent])
-
-
-def test_the_line_decides_more_the_farther_the_target() -> None:
-    rule = replace(RULE, typical_information=0.0, mean_share=0.0)
-    distance = np.log(np.array([2.0, 8.0]))
-    growth = np.array([-1.0, -0.2, -0.2])[:, None] * distance
-    found = damped_growth(rule, growth, distance, weights(1, 1, 1, targets=2), 0, 1.0)
-    share = (found / distance + 0.2) / -0.8
-    assert share == pytest.approx(1 - np.exp(-RULE.line_rate * distance))
-
-
-def test_from_one_observation_it_leans_to_the_typical_growth() -> None:
+def test_from_one_observation_scaling_is_ideal_and_not_to_be_trusted() -> None:
     model = Consensus().fit_arrays([16], [100.0])
     assert model.predict([16]) == pytest.approx([100.0])
-    assert model.predict([64]) == pytest.approx([100.0 * 4.0**RULE.typical_exponent])
+    assert model.predict([64]) == pytest.approx([25.0])
     low, high = model.predict_range([64])
     assert low < model.predict([64]) < high
     found = model.reliability([64])
-    assert "few_points" in {r.code for r in found}
+    assert {"few_points", "single_observation"} <= {r.code for r in found}
     assert any(r.measure_at for r in found)
 
 
@@ -114,14 +89,15 @@ def test_ranges_hold_the_prediction_and_widen_with_level_and_distance() -> None:
     assert width[0] < width[1] < width[2]
 
 
-def test_range_model_follows_its_table() -> None:
-    low, high = RANGES.ends(0.8)
-    place = RANGES.levels.index(0.1)
-    assert low == pytest.approx(RANGES.quantiles[place])
-    assert high == pytest.approx(RANGES.quantiles[RANGES.levels.index(0.9)])
-    scale = RANGES.scale(3, np.array([0.0, 1.0]), np.array([0.0, 0.2]))
-    assert scale[0] == pytest.approx(RANGES.base[2])
-    assert scale[1] == pytest.approx(RANGES.base[2] + RANGES.reach[2] + 0.2 * RANGES.disagreement)
+def test_ranges_reach_farther_up_than_down_and_farther_with_fewer_counts() -> None:
+    exact = Consensus().fit_arrays([1, 2, 4, 8], [80.0, 40.0, 20.0, 10.0])
+    low, high = (end.item() for end in exact.predict_range([16]))
+    scale = BASE + REACH * np.log(2.0)
+    assert (low, high) == pytest.approx(
+        (5.0 * np.exp(-scale), 5.0 * np.exp(ABOVE * scale)), rel=1e-6
+    )
+    two = Consensus().fit_arrays([4, 8], [20.0, 10.0])
+    assert np.log(5.0 / two.predict_range([16])[0].item()) == pytest.approx(scale * np.sqrt(1.5))
 
 
 def test_where_sizes_vary_focused_regression_joins_and_all_agree_on_a_power_law() -> None:
@@ -205,13 +181,17 @@ def test_member_errors_are_log_ratios() -> None:
         model.member_errors(64, 0.0)
 
 
-def test_wide_ranges_say_where_to_measure() -> None:
-    steep = Consensus().fit_arrays([1, 2, 4], [100.0, 52.0, 49.0])
-    wide = [r for r in steep.reliability([64]) if r.code == "wide_range"]
-    assert wide
-    assert wide[0].target == 64.0
-    assert wide[0].measure_at == 16
-    assert "wide_range" not in {r.code for r in Consensus().fit(CURVE).reliability([16])}
+def test_methods_that_differ_are_graded_by_how_far_and_say_where_to_measure() -> None:
+    assert not Consensus().fit_arrays([1, 2, 4], [80.0, 40.0, 20.0]).reliability([8])
+    grades = {}
+    for middle, last in ((51.0, 33.0), (51.0, 40.0), (80.0, 20.0)):
+        model = Consensus().fit_arrays([1, 2, 4], [100.0, middle, last])
+        (found,) = (r for r in model.reliability([8]) if r.code == "methods_differ")
+        assert (found.target, found.measure_at) == (8.0, 6)
+        grades[middle, last] = found.grade
+    assert list(grades.values()) == ["note", "warning", "unusable"]
+    bent = Consensus().fit_arrays([1, 2, 4], [100.0, 51.0, 50.0])
+    assert {r.grade for r in bent.reliability([16]) if r.code == "methods_differ"} == {"warning"}
 
 
 def test_units_of_time_only_rescale_and_rows_may_come_in_any_order() -> None:

@@ -34,6 +34,12 @@ def test_run_and_baseline_stand_side_by_side_with_difference_and_bound():
     assert re.search(r"sa\s+baseline easy\s+difference\s+lower bound", text)
 
 
+def test_the_verdict_comes_first():
+    text = printed(RUN, STEP, BASE).splitlines()
+    assert text[0] == "sa by adept: mean response 60.0 s, -62.5 % against easy by user_estimate."
+    assert printed(RUN).splitlines()[0].split()[0] == "sa"
+
+
 def test_shares_and_errors_differ_by_percentage_points():
     run = {"prediction_within_20": 0.75, "utilization": 0.5, "prediction_median_error": 0.09}
     base = {"prediction_within_20": 0.08, "utilization": 0.625, "prediction_median_error": 2.5}

@@ -122,6 +122,17 @@ def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, ca
     assert answer(capsys, runs, "--most", "12")["rows"][-1]["nprocs"] == 16
 
 
+def test_a_wide_range_is_not_good(runs, capsys):
+    rows = answer(capsys, runs, "--target", "8", "32", "64", "--level", "0.8")["rows"]
+    factors = [(row["high"] / row["low"]) ** 0.5 for row in rows]
+    assert factors[0] < 1.5 < factors[2]
+    assert rows[0]["grade"] == "good"
+    assert rows[2]["grade"] in ("note", "warning")
+    assert (
+        answer(capsys, runs, "--target", "64", "--level", "0.99")["rows"][0]["grade"] == "warning"
+    )
+
+
 def test_costs_make_the_next_run_a_cheaper_one(runs, capsys):
     advised = [
         answer(capsys, runs, "--target", "1024", "--most", "512", *more)["advice"]

@@ -1,10 +1,17 @@
 """Pictures of one run, drawn from its artefacts."""
 
+import base64
+import gzip
+import json
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from random_schedules import random_run
 from test_compare import fabricate
 
+from sim.compare import main as compare
 from sim.plot import KINDS, WIDTHS, figure_of, main, read_run
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
@@ -26,7 +33,7 @@ def run(tmp_path):
     summary = summarise(made)
     folder = fabricate(
         tmp_path / "run", [], summary=summary, baseline=summary,
-        config={"baseline": {"name": "easy"}},
+        config={"baseline": "easy"},
         choices={"policy": "sa", "predictor": "adept", "workload": "lublin"},
     )  # fmt: skip
     for place in (folder, folder / "baseline"):
@@ -72,7 +79,7 @@ def test_pictures_show_what_the_tables_hold(run):
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        (["run", "wait"], "KIND wait: must be one of schedule, load, processors"),
+        (["run", "wait"], "KIND wait: must be one of schedule, explorer, load, processors"),
         (["nowhere", "load"], "nowhere: there is no finished run with its tables"),
     ],
 )
@@ -98,3 +105,74 @@ def test_of_replications_the_first_is_drawn(run):
     write_tables(run / "replication=0", made.tables)
     (run / "replication=0/summary.json").write_text((run / "summary.json").read_text())
     assert len(read_run(run).jobs) == 10
+
+
+@pytest.fixture
+def plotly(monkeypatch):
+    offline = ModuleType("plotly.offline")
+    offline.get_plotlyjs = lambda: "/* the script of the package: $1 */"
+    monkeypatch.setitem(sys.modules, "plotly.offline", offline)
+    monkeypatch.setitem(sys.modules, "plotly", ModuleType("plotly"))
+
+
+def columns_of(packed):
+    """The columns of a packed schedule, as the page's script reads them."""
+    data = gzip.decompress(base64.b64decode(packed["data"]))
+    place, found = 0, {}
+    for name, count in packed["columns"].items():
+        found[name] = np.frombuffer(data, "<f4", count, 4 * place)
+        place += count
+    assert 4 * place == len(data)
+    return found
+
+
+def test_the_explorer_holds_every_job_and_two_runs_share_a_time_axis(run, plotly, tmp_path):
+    assert main([str(run), "explorer", "--beside", str(run / "baseline")]) == 0
+    page = (run / "plots/explorer.html").read_text()
+    assert "/* the script of the package: $1 */" in page
+    assert "http://" not in page
+    packed = json.loads(page.split("const RUNS = ")[1].split(";\n")[0])
+    assert [one["title"].split(",")[0] for one in packed] == [
+        "sa by adept", "easy by user_estimate"
+    ]  # fmt: skip
+    found, tables = columns_of(packed[0]), read_run(run).tables
+    jobs, held = tables.jobs, tables.allocations
+    assert found["job.job_id"].tolist() == jobs["job_id"].tolist()
+    waits = found["job.start_time"] - found["job.submit_time"]
+    assert waits == pytest.approx(jobs["wait_time"].to_numpy(), rel=1e-4, abs=0.1)
+    area = ((found["end"] - found["begin"]) * (found["high"] - found["low"])).sum()
+    exact = ((held["end_time"] - held["start_time"]) * held["processors"]).sum()
+    assert area == pytest.approx(exact, rel=1e-4)
+    assert (np.diff(found["begin"]) >= 0).all()
+    assert found["held"].sum() >= held["processors"].sum()
+
+
+def test_what_the_explorer_needs_is_said(run, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    assert main([str(run), "explorer"]) == 2
+    assert "pip install 'moldsim[explorer]'" in capsys.readouterr().err
+    assert main([str(run), "load", "--beside", str(run)]) == 2
+    assert "only explorer shows two runs" in capsys.readouterr().err
+
+
+def test_a_comparison_links_a_page_of_the_best_and_its_reference(plotly, tmp_path):
+    trace, truth, records = random_run(4, 20, 8)
+    made = outcome(trace, truth, records)
+    for policy, factor in (("easy", 2.0), ("sa", 1.0)):
+        summary = summarise(made)
+        summary["mean_response_time"] *= factor
+        folder = fabricate(
+            tmp_path / f"policy={policy}", [f"policy={policy}"], summary=summary,
+            choices={"policy": policy, "predictor": "adept"},
+        )  # fmt: skip
+        write_tables(folder, made.tables)
+    assert compare([str(tmp_path)]) == 0
+    page = (tmp_path / "comparison.html").read_text()
+    assert '<a href="plots/explorer.html">' in page
+    packed = (tmp_path / "plots/explorer.html").read_text().split("const RUNS = ")[1]
+    titles = [one["title"] for one in json.loads(packed.split(";\n")[0])]
+    assert titles == ["sa", "easy"]
+    sys.modules["plotly.offline"] = None
+    assert compare([str(tmp_path)]) == 0
+    assert "explorer.html" not in (tmp_path / "comparison.html").read_text()
+    assert not (tmp_path / "plots/explorer.html").exists()

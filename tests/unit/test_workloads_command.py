@@ -2,10 +2,12 @@ import json
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from swf_samples import job_line, write_log
 
 from workloads.__main__ import main
 from workloads.logs.batsim import read_batsim
-from workloads.logs.description import describe, draw_pictures
+from workloads.logs.description import PICTURES, describe, draw_pictures
 from workloads.logs.formats import guess_format
 from workloads.logs.swf import Comment, SwfLog, read_swf
 from workloads.logs.swf_text import FIELDS
@@ -91,6 +93,22 @@ def test_floods_and_overfull_instants_are_found():
     assert found["days that one user floods"] == 1
     assert found["jobs of floods"] == 40
     assert found["instants with more processors held than there are"] == 45  # 38 starts, 7 ends
+
+
+def test_a_short_log_is_drawn_by_the_hour_and_dated(tmp_path, capsys):
+    lines = [job_line(job_number=k, submit_time=1800 * k, run_time=600) for k in range(1, 41)]
+    path = write_log(tmp_path, "; UnixStartTime: 1613080800", "; MaxProcs: 4", *lines)
+    found = describe(read_swf(path), 4)
+    axes = Figure().add_subplot()
+    PICTURES["load"][1](axes, found)
+    assert axes.get_xlabel() == "hour since the first submit"
+    assert len(axes.lines[0].get_xdata()) == 21
+    assert axes.lines[0].get_ydata()[0] == pytest.approx(2 * 600 / 3600)
+    assert main(["describe", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "2021-02-11 22:30 UTC" in shown
+    assert "first submit " in shown
+    assert "first submit  " not in shown.replace("first submit date", "")
 
 
 def test_formats_are_guessed(tmp_path):

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-DAY_SECONDS = 86400.0
+DAY_SECONDS, HOUR_SECONDS = 86400.0, 3600.0
+FEW_DAYS = 3
+"""Up to so many days load is drawn by the hour."""
 BURST_SHARE, BURST_TIMES = 0.5, 10.0
 """A user's burst: at least so much of a day's jobs, and so many times the mean day's."""
 
@@ -99,6 +101,7 @@ def _whole(log: SwfLog, jobs: pd.DataFrame, machine: int) -> dict[str, Figure]:
         "jobs": len(jobs),
         "processors": machine,
         "first_submit": float(submit.iloc[0]),
+        "first_submit_date": log.date(float(submit.iloc[0])),
         "days": float(submit.iloc[-1] - submit.iloc[0]) / DAY_SECONDS,
     }
 
@@ -141,14 +144,16 @@ def _median(values: FloatArray) -> Figure:
     return float(np.median(values)) if len(values) else None
 
 
-def daily_load(jobs: pd.DataFrame, machine: int) -> tuple[FloatArray, FloatArray]:
-    """Return the jobs submitted and the offered load of each day since the first submit."""
+def daily_load(
+    jobs: pd.DataFrame, machine: int, step: float = DAY_SECONDS
+) -> tuple[FloatArray, FloatArray]:
+    """Return jobs submitted and load offered in each step since the first submit."""
     submit = jobs["submit_time"].to_numpy(float)
-    day = ((submit - submit[0]) // DAY_SECONDS).astype(np.int64)
+    day = ((submit - submit[0]) // step).astype(np.int64)
     area = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(float)
     return (
         np.bincount(day).astype(float),
-        np.bincount(day, area) / (machine * DAY_SECONDS),
+        np.bincount(day, area) / (machine * step),
     )
 
 
@@ -294,12 +299,16 @@ def _draw_runtimes(axes: "Axes", of: Description) -> None:
 
 def _draw_load(axes: "Axes", of: Description) -> None:
     _, load = daily_load(of.jobs, of.processors)
-    axes.plot(np.arange(len(load)), load, color=BLUE, linewidth=0.7, label="day")
-    if len(load) >= 14:
+    unit = "day"
+    if len(load) <= FEW_DAYS:
+        unit, (_, load) = "hour", daily_load(of.jobs, of.processors, HOUR_SECONDS)
+    axes.step(np.arange(len(load) + 1), [*load, load[-1]], where="post", color=BLUE,
+              linewidth=0.7, label=unit)  # fmt: skip
+    if unit == "day" and len(load) >= 14:
         week = np.convolve(load, np.ones(7) / 7, mode="valid")
-        axes.plot(np.arange(3, 3 + len(week)), week, color=ORANGE, label="week around it")
+        axes.plot(np.arange(3, 3 + len(week)) + 0.5, week, color=ORANGE, label="week around it")
     axes.axhline(1.0, color="#777777", linewidth=0.8, linestyle="--")
-    axes.set(xlabel="day since the first submit", ylabel="offered load")
+    axes.set(xlabel=f"{unit} since the first submit", ylabel="offered load")
     axes.set_ylim(0.0, max(float(np.percentile(load, 98)) * 1.3, 1.1))
     axes.legend(frameon=False)
 

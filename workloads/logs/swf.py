@@ -9,6 +9,8 @@ Chapin et al., "Benchmarks and standards for the evaluation of parallel job
 schedulers", JSSPP 1999.
 """
 
+import contextlib
+import datetime
 import hashlib
 import os
 import re
@@ -137,6 +139,16 @@ class SwfLog:
                 zero = float(value.split()[0])
                 known = zero > 0 or self.jobs["submit_time"].max() > UNIX_YEAR
                 return zero if known else None
+        return None
+
+    def date(self, seconds: float) -> str | None:
+        """Return an instant of the log's clock as a date (UTC), None where that is unknown."""
+        zero = self.epoch()
+        if zero is None:
+            return None
+        with contextlib.suppress(OverflowError, ValueError):
+            found = datetime.datetime.fromtimestamp(zero + seconds, datetime.UTC)
+            return f"{found:%Y-%m-%d %H:%M} UTC"
         return None
 
 
