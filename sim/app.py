@@ -5,10 +5,12 @@ Heavy imports wait until a run really begins, so that ``--help`` answers at once
 
 import contextlib
 import logging
+import os
 import re
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 BAD_STATUS = 2
 INTERRUPTED = 130
 logger = logging.getLogger(__name__)
+FULL_ERROR = "HYDRA_FULL_ERROR"
 _interrupts: list[int] = []
+_begun: list[bool] = []
 
 
 def _page() -> str:
@@ -260,6 +264,7 @@ def _task(composed: DictConfig) -> float | None:
     """
     from sim.sweeps.locks import BusyError, locked
 
+    _begun.append(True)
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
@@ -320,6 +325,8 @@ def main() -> None:
     command = hydra.main(
         version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
     )(_task)
+    os.environ.setdefault(FULL_ERROR, "1")  # Hydra then leaves its errors to us
+    _begun.clear()
     try:
         with _noting_interrupts():
             command()
@@ -329,6 +336,14 @@ def main() -> None:
         # status is asked for; the next such code, which is this, lets it be forgotten.
         exec("")
         raise SystemExit(INTERRUPTED) from None
+    except Exception as error:
+        if _begun:
+            traceback.print_exc()
+            raise SystemExit(1) from None
+        is_file = isinstance(error, OSError) and not isinstance(error, HydraException)
+        said = one_line(error) if is_file else schema.refusal(error, sys.argv[1:])
+        sys.stderr.write(f"error: {said}\n")
+        raise SystemExit(BAD_STATUS) from None
 
 
 prepare()

@@ -4,17 +4,19 @@ Workload, moldability, cluster, policy and predictor stay open: their YAML files
 list every argument of the class they name, and its constructor is the schema.
 """
 
+import difflib
 import hashlib
 import json
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import MISSING
 
 from sim.errors import ConfigError
@@ -138,6 +140,8 @@ def check_values(config: Mapping[str, Any]) -> None:
     """
     from sim.machine.base import MOST_PROCESSORS  # late: --help must not wait for arrays
 
+    for name in config.keys() - {one.name for one in fields(Config)}:
+        raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
     for key, least in (("seed", 0), ("replications", 1)):
         if config[key] < least:
             _refuse(key, config[key], f"a whole number, at least {least}")
@@ -337,3 +341,54 @@ def page(root: Path = CONFIG_FOLDER) -> str:
     keys = key_lines("", [read_option(root / "config.yaml")])
     parts.append("\n".join(["RUN", *(columns(*line) for line in keys)]))
     return around.replace(PLACE, "\n\n".join(parts))
+
+
+def known_keys() -> list[str]:
+    """Return every group and key that a command line may set."""
+    groups = [path for path in sorted(CONFIG_FOLDER.iterdir()) if path.is_dir()]
+    found = [one for folder in groups for one in group_lines(folder, CONFIG_FOLDER)]
+    found += key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
+    return [label.partition("=")[0] for label, _ in found if not label.startswith(" ")]
+
+
+def _meant(name: str, among: Sequence[str], otherwise: str) -> str:
+    near = difflib.get_close_matches(name, among, 3, 0.65)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def no_such_key(override: str, key: str) -> str:
+    """Return the message about an override of a key that there is not."""
+    hint = _meant(key, known_keys(), "python -m sim --help lists all")
+    return f"{override}: there is no such key; {hint}"
+
+
+def refusal(error: BaseException, given: Sequence[str]) -> str:
+    """Return in one line what Hydra refuses, with what was probably meant.
+
+    Parameters
+    ----------
+    error : BaseException
+        What Hydra or OmegaConf raised.
+    given : sequence of str
+        The overrides of the command line.
+    """
+    first, *_ = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        options = [str(option) for option in error.options]
+        hint = _meant(name, options, f"there are {', '.join(options)}")
+        return f"{group}={name}: there is no such option; {hint}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: cannot be read as KEY=VALUE ({first})"
+    if unknown := re.match(r"Could not override '([^']+)'", first):
+        key = unknown[1]
+        mine = (one for one in given if one.lstrip("+~").partition("=")[0] == key)
+        return no_such_key(next(mine, key), key)
+    if merged := re.match(r"Error merging override (.*)", first):
+        cause = str(error.__cause__ or "it has another type").splitlines()[0]
+        return f"{merged[1]}: {cause}"
+    if first.startswith("Config group override must be a string"):
+        empty = (one for one in given if one.partition("=")[2] in ("null", ""))
+        mine = (one for one in empty if (CONFIG_FOLDER / one.partition("=")[0]).is_dir())
+        return f"{next(mine, 'a group')}: must be the name of an option"
+    return first or type(error).__name__

@@ -157,8 +157,8 @@ class NoisyOracle(Oracle):
     """
 
     def __init__(self, bias: float = 1.0, spread: float = 0.2) -> None:
-        if not (bias > 0 and np.isfinite(bias)):
-            raise PredictorError(f"bias must be positive and finite, got {bias}")
+        if not 1e-6 <= bias <= 1e6:
+            raise PredictorError(f"bias must lie between 1e-06 and 1e+06, got {bias}")
         if not 0 <= spread <= 10:
             raise PredictorError(f"spread must lie between 0 and 10, got {spread}")
         self.bias = bias

@@ -14,6 +14,9 @@ from sim.errors import ConfigError
 
 BATCH = 64
 
+SHORTEST = 0.01
+"""Seconds that load stays as it is, at least: shorter ones are too many to draw."""
+
 
 def _counts(at_once: Sequence[int | None]) -> bool:
     """Return whether these are the fewest and the most places loaded at once."""
@@ -60,7 +63,7 @@ class RoundLoad:
 
     def __post_init__(self) -> None:
         check_interval("available", self.available, 0.0, 1.0)
-        check_interval("duration", self.duration, 0.0, np.inf)
+        check_interval("duration", self.duration, SHORTEST, np.inf)
         if not _counts(self.at_once):
             raise ConfigError(
                 "at_once must be a pair of whole numbers with 0 <= fewest <= most and most >= 1, "
@@ -147,8 +150,8 @@ class BurstyLoad:
 
     def __post_init__(self) -> None:
         check_interval("available", self.available, 0.0, 1.0)
-        check_interval("loaded", self.loaded, 0.0, np.inf)
-        check_interval("free", self.free, 0.0, np.inf)
+        check_interval("loaded", self.loaded, SHORTEST, np.inf)
+        check_interval("free", self.free, SHORTEST, np.inf)
         if self.tail is not None and not 0 < self.tail < np.inf:
             raise ConfigError(f"tail must be positive and finite, or null, got {self.tail}")
         if self.loaders < 1:
@@ -235,10 +238,10 @@ class PeriodicLoad:
 
     def __post_init__(self) -> None:
         check_interval("depth", self.depth, 0.0, 0.999)
-        if not 0 < self.period < np.inf:
-            raise ConfigError(f"period must be a positive number of seconds, got {self.period}")
-        if not 0 < self.step <= self.period:
-            raise ConfigError(f"step must lie in (0, {self.period:g}], got {self.step}")
+        if not SHORTEST <= self.period < np.inf:
+            raise ConfigError(f"period must be at least {SHORTEST} seconds, got {self.period}")
+        if not SHORTEST <= self.step <= self.period:
+            raise ConfigError(f"step must lie in [{SHORTEST}, {self.period:g}], got {self.step}")
         if not 0 <= self.spread <= 1:
             raise ConfigError(f"spread must lie in [0, 1], got {self.spread}")
         if self.pairs < 1:

@@ -19,6 +19,8 @@ from sim.state.records import Ranges
 from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
+SHORTEST, LEAST_SHAPE, MOST_FACTOR = 1.0, 0.05, 1e6
+"""Bounds of mean time between failures (s), of Weibull's shape, of the slow-down by others."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,10 @@ class Failing(Dedicated):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < inf:
                 self._refuse(name, "positive and finite")
+        if self.mtbf is not None and self.mtbf < SHORTEST:
+            self._refuse("mtbf", f"at least {SHORTEST:g} s, as no job would ever end")
+        if not LEAST_SHAPE <= self.shape <= 1 / LEAST_SHAPE:
+            self._refuse("shape", f"between {LEAST_SHAPE} and {1 / LEAST_SHAPE:g}")
         for name in ("repair", "shrink_seconds"):
             if not 0.0 <= getattr(self, name) < inf:
                 self._refuse(name, "at least 0 and finite")
@@ -153,8 +159,8 @@ class Failing(Dedicated):
             self._refuse("repair_median", f"below the mean, repair={self.repair}")
         if not 0.0 <= self.interference <= 1.0:
             self._refuse("interference", "between 0 and 1")
-        if not 1.0 < self.factor < inf:
-            self._refuse("factor", "above 1")
+        if not 1.0 < self.factor <= MOST_FACTOR:
+            self._refuse("factor", f"above 1 and at most {MOST_FACTOR:,.0f}")
 
     def _refuse(self, name: str, allowed: str) -> NoReturn:
         raise ConfigError(f"cluster.{name} must be {allowed}, got {getattr(self, name)}")

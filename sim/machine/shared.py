@@ -28,6 +28,9 @@ from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
 
+MOST_SAMPLES = 1_000_000
+"""Of the monitor before the first submit."""
+
 
 class Shared:
     """A machine with background load on its processors and on the links between its nodes.
@@ -98,12 +101,15 @@ class Shared:
         streams: Streams | None = None,
         origin: float = 0.0,
     ) -> None:
-        if not (history >= 0 and np.isfinite(history)):
-            raise ConfigError(f"history must be a number of seconds, at least 0, got {history}")
+        check_monitor(sample_every, sample_per, sample_noise, "sample_")
+        if not 0 <= history <= MOST_SAMPLES * sample_every:
+            raise ConfigError(
+                f"history must be a number of seconds, at least 0 and at most {MOST_SAMPLES:,} "
+                f"samples of {sample_every:g} s, got {history}"
+            )
         if renew is not None and not (renew > 0 and np.isfinite(renew)):
             raise ConfigError(f"renew must be a positive number of seconds or null, got {renew}")
         self.renew = renew
-        check_monitor(sample_every, sample_per, sample_noise, "sample_")
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams
         self._kinds = (cpu, network)

@@ -95,9 +95,12 @@ def _located(target: object, key: str) -> Any:
         packages = ", ".join(PACKAGES)
         raise ConfigError(f"{key}._target_={target}: must be a class of one of {packages}")
     try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{key}._target_={target}: there is no such class") from error
+    if not callable(found) or found.__module__.partition(".")[0] not in PACKAGES:
+        raise ConfigError(f"{key}._target_={target}: there is no such class")
+    return found
 
 
 def accepted(target: object, key: str) -> tuple[str, ...]:

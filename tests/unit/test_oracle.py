@@ -70,9 +70,9 @@ def test_no_spread_and_no_bias_is_the_oracle():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"bias": 0.0}, "bias must be positive and finite, got 0.0"),
-        ({"bias": float("nan")}, "bias must be positive and finite, got nan"),
-        ({"bias": float("inf")}, "bias must be positive and finite, got inf"),
+        ({"bias": 0.0}, r"bias must lie between 1e-06 and 1e\+06, got 0.0"),
+        ({"bias": float("nan")}, r"bias must lie between 1e-06 and 1e\+06, got nan"),
+        ({"bias": float("inf")}, r"bias must lie between 1e-06 and 1e\+06, got inf"),
         ({"spread": -0.1}, "spread must lie between 0 and 10, got -0.1"),
         ({"spread": 11.0}, "spread must lie between 0 and 10, got 11.0"),
     ],

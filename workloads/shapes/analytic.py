@@ -21,6 +21,9 @@ from workloads.shapes.family import (
     overhead_share,
 )
 
+MOST_SIGMA = 1000.0
+"""Downey's range is 0 to 2; beyond this nothing speeds up and sums overflow."""
+
 
 @dataclass(frozen=True)
 class DowneyCurve:
@@ -88,7 +91,7 @@ class Downey:
         counts: str | Sequence[str] = "any",
     ) -> None:
         check_range("parallelism", parallelism_min, parallelism_max, 1.0)
-        check_range("sigma", sigma_min, sigma_max, 0.0)
+        check_range("sigma", sigma_min, sigma_max, 0.0, MOST_SIGMA)
         self.parallelism_min, self.parallelism_max = parallelism_min, parallelism_max
         self.sigma_min, self.sigma_max = sigma_min, sigma_max
         self.counts = parse_counts(counts)
