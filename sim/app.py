@@ -161,12 +161,13 @@ def _mark(folder: Path, files: Mapping[str, Path]) -> None:
 
 
 def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
-    """Print the table; a reader that has gone away (``| head``) takes nothing else along."""
+    """Print the table; a terminal that cannot take it takes nothing else along."""
     from rich.console import Console
 
     from sim.console import print_results
+    from sim.results.durable import output
 
-    with contextlib.suppress(BrokenPipeError, SystemExit):
+    with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()
         print_results(console, _sides(config, results), folder)
         _show_sizes(console, folder)

@@ -15,7 +15,7 @@ from rich.table import Table
 from sim.console import fitting_table, left_out
 from sim.errors import SimError
 from sim.report.gathering import FIXED, distinct, gather
-from sim.results.durable import SUMMARY, write_csv
+from sim.results.durable import SUMMARY, output, write_csv
 from sim.results.rows import Row, texts
 from sim.sweeps.configurations import (
     read_configuration,
@@ -233,4 +233,7 @@ def _report(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = 0
+    with output():
+        status = main()
+    sys.exit(status)

@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.errors import SimError
 from sim.report.gathering import find_runs
 from sim.results.artefacts import FAILURE, is_finished, read_failure
-from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, read_object
+from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, output, read_object
 from sim.sweeps.configurations import read_configuration
 
 STATES = ("finished", "missing", "damaged", "failed", "foreign")
@@ -69,17 +69,21 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
     counts = dict.fromkeys(STATES, 0)
     try:
-        for name, found, said in states(parser.parse_args(given).folder):
-            counts[found] += 1
-            if found != "finished":
-                sys.stdout.write(f"{found}: {name}: {said}\n")
+        every = list(states(parser.parse_args(given).folder))
     except (SimError, OSError) as error:
         sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
         return 2
+    for name, found, said in every:
+        counts[found] += 1
+        if found != "finished":
+            sys.stdout.write(f"{found}: {name}: {said}\n")
     said = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     sys.stdout.write(f"{said}\n")
     return 0 if counts["finished"] == sum(counts.values()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = 0
+    with output():
+        status = main()
+    sys.exit(status)

@@ -99,8 +99,8 @@ class TrainingRuns:
         runs.__dict__["arrays"] = known, runtime, splits
         return runs
 
-    def take(self, rows: FloatArray | np.ndarray) -> "TrainingRuns":
-        """Return the runs at these rows (a mask or indices), inputs as they are."""
+    def take(self, rows: FloatArray | np.ndarray | slice) -> "TrainingRuns":
+        """Return the runs at these rows (a mask, indices or a slice), inputs as they are."""
         return TrainingRuns(
             log_q=self.log_q[rows],
             log_inputs=self.log_inputs[rows],

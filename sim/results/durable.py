@@ -1,11 +1,13 @@
-"""Files that are whole or not there, and whether they still are what was written."""
+"""Files that are whole or not there, whether they still are what was written; and output."""
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -211,3 +213,43 @@ def damage(folder: Path, *, complete: bool = True) -> str | None:
         if inner is not None and (wrong := damage(inner, complete=complete)):
             return f"{inner.name}/{wrong}"
     return None
+
+
+@contextlib.contextmanager
+def output(kept: str = "") -> Iterator[None]:
+    """Print within this: what an encoding lacks is replaced, closed and full outputs are told.
+
+    A reader that has gone away (``| head``) takes nothing else along.
+
+    Parameters
+    ----------
+    kept : str
+        What is safe all the same, for the message.
+
+    Raises
+    ------
+    SystemExit
+        With status 1 where the output could not be written.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _forget_output()
+        sys.stderr.write(f"error: the output cannot be written: {error.strerror}{kept}\n")
+        raise SystemExit(1) from None
+
+
+def _forget_output() -> None:
+    """Let what is still waiting to be printed go nowhere, or Python tries again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

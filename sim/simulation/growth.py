@@ -19,7 +19,7 @@ from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.errors import PredictorError
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from predictors.regression.training_runs import TrainingRuns, runs_from_arrays
+from predictors.regression.training_runs import TrainingRuns, runs_from_arrays, without_constants
 from predictors.remarks import worst_grade
 from sim.errors import ConfigError
 from workloads.base import Trace
@@ -30,6 +30,9 @@ SizeModel = FocusedRegression | LogLogRegression
 
 _FOCI = 4.0
 """Focal times are told apart by this many steps in a doubling."""
+
+_NEW_RUNS = 1.1
+"""Share by which an application's finished runs must have grown before a new fit."""
 
 _LEAST_GROWTH = 1.01
 """Size over the size before from which a job grows at all."""
@@ -75,8 +78,9 @@ class KeepTime:
     factor : int
         How many times the processors of the machine and of each job, at least 2.
     model : FocusedRegression or LogLogRegression
-        Fitted to the runs of each application as they were on the old machine; a
-        focused one is put at the time of each job (to a quarter of a doubling).
+        Fitted to the runs of each application that had ended on the old machine when a
+        job is submitted, taken to start when they were submitted; a focused one is put
+        at the time of each job (to a quarter of a doubling).
     level : float
         Of the interval around each size, above 0 and below 1.
 
@@ -148,6 +152,8 @@ class KeepTime:
         jobs, truth = site.trace.jobs, site.truth
         before = jobs["requested_processors"].to_numpy()
         wanted = jobs["reference_runtime"].to_numpy()
+        submitted = jobs["submit_time"].to_numpy()
+        ends = submitted + wanted
         counts = before * self.factor
         possible = truth.could_run(counts, site.processors * self.factor)
         size = truth.size
@@ -157,8 +163,10 @@ class KeepTime:
         for application in np.unique(truth.application):
             member = truth.application == application
             rows = np.flatnonzero(member & possible)
-            history = _History(self.model, _runs(truth, np.flatnonzero(member), before, wanted))
-            for row in rows.tolist():
+            past = np.flatnonzero(member)[np.argsort(ends[member], kind="stable")]
+            history = _History(self.model, _runs(truth, past, before, wanted), ends[past])
+            for row in rows[np.argsort(submitted[rows], kind="stable")].tolist():
+                history.look_back(submitted.item(row))
                 answer = history.solve(wanted.item(row), counts.item(row), self.level)
                 if answer is not None:
                     solved[:, row], grade[row] = answer
@@ -184,11 +192,24 @@ class KeepTime:
 
 
 class _History:
-    """The runs of one application, and regressions fitted to them as they are asked for."""
+    """The runs of one application by their ends, and regressions fitted to those of the past.
 
-    def __init__(self, model: SizeModel, runs: TrainingRuns) -> None:
-        self._prototype, self._runs = model, runs
-        self._models: dict[int | None, SizeModel | PredictorError] = {}
+    Parameters
+    ----------
+    model : FocusedRegression or LogLogRegression
+    runs : TrainingRuns
+        In the order of their ends.
+    ends : numpy.ndarray of float, shape (rows,), seconds
+    """
+
+    def __init__(self, model: SizeModel, runs: TrainingRuns, ends: FloatArray) -> None:
+        self._prototype, self._runs, self._ends = model, runs, ends
+        self._known = 0
+        self._models: dict[int | None, tuple[int, SizeModel | PredictorError]] = {}
+
+    def look_back(self, time: float) -> None:
+        """Take into account what had ended at a time."""
+        self._known = int(np.searchsorted(self._ends, time, side="right"))
 
     def solve(
         self, seconds: float, nprocs: int, level: float
@@ -215,18 +236,24 @@ class _History:
         return found
 
     def _fitted(self, focus: int | None) -> SizeModel:
-        if focus not in self._models:
-            model = copy(self._prototype)
-            if focus is not None and isinstance(model, FocusedRegression):
-                model.focal_time = 2.0 ** (focus / _FOCI)
-            try:
-                self._models[focus] = model.fit_runs(self._runs)
-            except PredictorError as error:
-                self._models[focus] = error
-        found = self._models[focus]
+        number, found = self._models.get(focus, (0, None))
+        if found is None or self._known >= _NEW_RUNS * number:
+            found = self._fit(focus)
+            self._models[focus] = self._known, found
         if isinstance(found, PredictorError):
             raise found
         return found
+
+    def _fit(self, focus: int | None) -> SizeModel | PredictorError:
+        model = copy(self._prototype)
+        if focus is not None and isinstance(model, FocusedRegression):
+            model.focal_time = 2.0 ** (focus / _FOCI)
+        if not self._known:
+            return PredictorError("no run has ended yet")
+        try:
+            return model.fit_runs(without_constants(self._runs.take(slice(self._known))))
+        except PredictorError as error:
+            return error
 
 
 def _outcome(grade: str, size: float, before: float) -> str:

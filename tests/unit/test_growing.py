@@ -1,5 +1,7 @@
 """A larger machine, and the sizes that keep the jobs' times on it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,13 +34,13 @@ EXACT = {"noise": 0.0, "size_noise": 0.0}
 
 
 def site_of(family, jobs=60, applications=2, **options):
-    """Return a site whose jobs ran on 1 to 64 processors for a minute to a day."""
+    """Return a site of a job a day, each on 1 to 64 processors for a minute to a day."""
     rng = np.random.default_rng(5)
     runtime = np.exp(rng.uniform(np.log(60), np.log(86400), jobs))
     table = pd.DataFrame(
         {
             "job_id": np.arange(jobs),
-            "submit_time": np.arange(jobs, dtype=float),
+            "submit_time": 86400.0 * np.arange(jobs),
             "requested_processors": 2 ** rng.integers(0, 7, jobs),
             "reference_runtime": runtime,
             "requested_time": runtime,
@@ -57,13 +59,14 @@ def test_sizes_on_a_power_law_keep_the_time_exactly(model):
     # T = w / n^p, so on twice the processors the size that keeps T is 2^p times as large.
     family = PowerLaw(exponent_min=0.95, exponent_max=0.95)
     grown = KeepTime(model=model).grow(site_of(family), Streams(1))
-    sizes = grown.sizes
-    assert (sizes["outcome"] == GREW).all()
+    assert (grown.sizes["outcome"][15:] == GREW).all()
+    assert grown.sizes["outcome"][0] == NO_FIT
+    sizes = grown.sizes[grown.sizes["outcome"] == GREW]
     growth, kept = sizes["grown_size"] / sizes["size"], sizes["runtime"] / sizes["wanted_time"]
-    assert growth.tolist() == pytest.approx([2**0.95] * 60, rel=1e-6)
-    assert kept.tolist() == pytest.approx([1.0] * 60, rel=1e-6)
+    assert growth.tolist() == pytest.approx([2**0.95] * len(sizes), rel=1e-6)
+    assert kept.tolist() == pytest.approx([1.0] * len(sizes), rel=1e-6)
     figures = size_figures(sizes)
-    assert figures["sizes_grew"] == 60
+    assert figures["sizes_grew"] == len(sizes)
     assert figures["size_growth_median"] == pytest.approx(2**0.95, rel=1e-6)
     assert figures["kept_time_median_error"] == pytest.approx(0.0, abs=1e-6)
 
@@ -73,13 +76,28 @@ def test_machine_jobs_and_truth_grow_together():
     grown = KeepTime(factor=4).grow(before, Streams(1))
     counts = grown.trace.jobs["requested_processors"].to_numpy()
     assert grown.processors == grown.trace.processors == 256
-    assert (counts == 4 * before.trace.jobs["requested_processors"]).all()
+    grew = (grown.sizes["outcome"] == GREW).to_numpy()
+    assert grew[15:].all()
+    old = before.trace.jobs["requested_processors"].to_numpy()
+    assert (counts == np.where(grew, 4 * old, old)).all()
     assert (grown.truth.size == grown.sizes["grown_size"]).all()
     rows = np.arange(len(counts))
-    expected = before.truth.runtimes_at(rows, np.ones_like(counts)) * 4**0.95
+    expected = before.truth.runtimes_at(rows, np.ones_like(counts)) * np.where(grew, 4**0.95, 1.0)
     assert grown.truth.runtimes_at(rows, np.ones_like(counts)) == pytest.approx(expected, rel=1e-6)
     assert (grown.truth.runtimes_at(rows, counts) == grown.trace.jobs["reference_runtime"]).all()
     assert grown.truth.max_processors.max() == 256
+
+
+def test_sizes_rest_on_the_runs_that_had_ended():
+    family = Downey(sigma_max=1.0)
+    early, whole = (site_of(family, jobs=60) for _ in range(2))
+    later = whole.trace.jobs.assign(
+        reference_runtime=whole.trace.jobs["reference_runtime"].where(np.arange(60) < 40, 1.0)
+    )
+    changed = Site(PROCESSORS, replace(whole.trace, jobs=later), whole.truth)
+    first, second = (KeepTime().grow(site, Streams(1)).sizes[:40] for site in (early, changed))
+    assert first["grown_size"].tolist() == second["grown_size"].tolist()
+    assert (first["outcome"] == GREW).any()
 
 
 def test_parallelism_that_grows_with_the_size_is_that_of_the_old_median():
@@ -113,7 +131,8 @@ def test_jobs_that_do_not_grow_stay_as_they_were():
 
 def test_nobody_grows_where_processors_do_not_help_or_runs_are_too_few():
     flat = KeepTime(model=TOTAL).grow(site_of(Downey(parallelism_max=1.0)), Streams(1)).sizes
-    assert set(flat["outcome"]) <= {NO_GAIN, INFEASIBLE}
+    assert set(flat["outcome"]) <= {NO_GAIN, NO_FIT, INFEASIBLE}
+    assert set(flat["outcome"][20:]) <= {NO_GAIN, INFEASIBLE}
     few = KeepTime().grow(site_of(Downey(), jobs=3, applications=3), Streams(1)).sizes
     assert set(few["outcome"]) == {NO_FIT}
     assert np.isnan(size_figures(few)["kept_time_median_error"])
