@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from benchmarks.floor import judge
 from predictors import Adept
 from predictors.base import RuntimePredictor
 from predictors.in_loop.learned import CurvePerApplication
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
     found = measure(chosen.jobs, chosen.rounds)
+    judge([{"rule": "SA with ADEPT", **found}])
     text = json.dumps(found, indent=2)
     Console().print(text)
     if chosen.output:

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import simpy
-from rich.console import Console
-from rich.table import Table
 from simpy.events import Event
 
-from benchmarks.floor import best_of
+from benchmarks.floor import best_of, show
 from predictors.in_loop.oracle import Oracle
 from sim.engine.engine import Setup, simulate
 from sim.machine.base import Dedicated
@@ -126,12 +124,7 @@ def main() -> None:
     rows = [
         measure(name, RULES[name], arguments.jobs, arguments.rounds) for name in arguments.rules
     ]
-    table = Table(title="Reallocation against bare SimPy")
-    for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console().print(table)
+    show("Reallocation against bare SimPy", rows)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

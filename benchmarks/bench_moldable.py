@@ -12,10 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.floor import best_of, replay_bare
+from benchmarks.floor import best_of, replay_bare, show
 from predictors.in_loop.oracle import Oracle
 from sim.engine.engine import Setup, simulate
 from sim.machine.base import Dedicated
@@ -129,12 +127,7 @@ def main() -> None:
         rows.append(measure_long_queue(name, PLAIN[name], jobs))
     for name in ("iterative, depth 32", "iterative, depth 40", "utilization, depth 32"):
         rows.append(measure_long_queue(name, PLANNED[name], 10_000))
-    table = Table(title=f"Moldable rules; numpy {np.__version__}")
-    for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console().print(table)
+    show(f"Moldable rules; numpy {np.__version__}", rows)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 
 import simpy
+from rich.console import Console
+from rich.table import Table
 from simpy.events import Event
 
 
@@ -27,6 +29,30 @@ def replay_bare(submit: Sequence[float], runtime: Sequence[float]) -> None:
     env.run()
     if ended[0] != len(submit):
         raise RuntimeError(f"the floor lost {len(submit) - ended[0]} of {len(submit)} ends")
+
+
+OVER: list[str] = []
+"""What was above its limit so far."""
+
+
+def judge(rows: Sequence[dict]) -> None:
+    """Note the rows whose ratio is above their limit."""
+    for row in rows:
+        if isinstance(row.get("limit"), int | float) and row["ratio"] > row["limit"]:
+            what = ", ".join(str(row[key]) for key in ("trace", "rule") if key in row)
+            OVER.append(f"{what}: {row['ratio']:.2f} times, at most {row['limit']:g}")
+
+
+def show(title: str, rows: Sequence[dict]) -> None:
+    """Print rows as a table whose headings are not cut, and note what is above its limit."""
+    judge(rows)
+    table = Table(title=title)
+    for heading in rows[0]:
+        named = heading in ("trace", "rule")
+        table.add_column(heading, justify="left" if named else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console(width=max(Console().width, 130)).print(table)
 
 
 def best_of(rounds: int, *actions: Callable[[], object]) -> list[float]:

@@ -318,7 +318,8 @@ class RuntimePredictor(Protocol):
     learns : bool
         Whether it wants to be told of finished runs.
     has_curves : bool, optional
-        False for one that never says anything, so that nobody need ask it.
+        False for one that never says anything, so that nobody need ask it; counts for the very
+        class that says so, not for those derived from it.
     """
 
     learns: bool

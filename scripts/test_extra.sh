@@ -48,6 +48,9 @@ echo "== a schedule in evalys"
 echo "== Slurm"
 scripts/check_slurm.sh "$python"
 
+echo "== an installation that cannot be written"
+scripts/check_read_only.sh "$python"
+
 echo "== a sweep that is killed and started again"
 "$python" scripts/check_restart.py 20 40
 

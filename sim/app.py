@@ -93,6 +93,7 @@ def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(composed, resolve=True)
     schema.check_values(plain)
     plain["baseline"] = _baseline(plain["baseline"], multirun)
+    plain["picture"] = plain["picture"] or ("none" if multirun else "first")
     return dict(plain)
 
 

@@ -28,6 +28,9 @@ MENUS = ("powers_of_two", "all", None)
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
 REUSES = ("inputs", None)
+PICTURED = ("none", "first", "all", None)
+UNLIKE = ("reuse", "picture")
+"""Keys that change no figure of a run."""
 _NOT_RESULTS = ("progress",)
 
 
@@ -62,6 +65,7 @@ class Config:
     baseline_predictor: bool | None = None
     menu: str | None = None
     reuse: str | None = None
+    picture: str | None = None
     seed: int = 1
     replications: int = 1
     precision: float | None = None
@@ -149,6 +153,8 @@ def check_values(config: Mapping[str, Any]) -> None:
         _refuse("menu", config["menu"], "powers_of_two, all or null")
     if config["reuse"] not in REUSES:
         _refuse("reuse", config["reuse"], "inputs or null")
+    if config["picture"] not in PICTURED:
+        _refuse("picture", config["picture"], "none, first, all or null")
     _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
@@ -180,7 +186,7 @@ def digest(config: Mapping[str, Any]) -> str:
     str
         64 hexadecimal digits.
     """
-    settings = {key: value for key, value in config.items() if key != "reuse"}
+    settings = {key: value for key, value in config.items() if key not in UNLIKE}
     settings["sim"] = {k: v for k, v in config["sim"].items() if k not in _NOT_RESULTS}
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -16,7 +16,7 @@ from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
 from sim.report.answers import count_bin, job_class
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary
-from sim.results.frames import Tables
+from sim.results.frames import Tables, read_tables
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.panels import BUSY, QUEUE, Panel, curve, rectangles
@@ -76,10 +76,8 @@ def read_run(folder: Path) -> RunFolder:
     place = folder / "replication=0" if (folder / "replication=0").is_dir() else folder
     if not is_finished(place) or not (place / "jobs.parquet").is_file():
         raise SimError(f"{folder}: there is no finished run with its tables")
-    names = ("jobs", "allocations", "timeline", "predictions")
-    tables = Tables(*(pd.read_parquet(place / f"{name}.parquet") for name in names))
     summary = read_summary(place)
-    return RunFolder(tables, summary, _title(place, summary))
+    return RunFolder(read_tables(place), summary, _title(place, summary))
 
 
 def _title(folder: Path, summary: Figures) -> str:

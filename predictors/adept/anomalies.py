@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import njit
 
 
 @njit(cache=True)

@@ -5,9 +5,9 @@ are arrays.
 """
 
 import numpy as np
-from numba import njit
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import njit
 
 _POINTS = 17
 _ROUNDS = 4

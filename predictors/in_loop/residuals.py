@@ -14,9 +14,9 @@ with runs at powers of two and noise of 0.1.
 from math import exp, log, nan, sqrt
 
 import numpy as np
-from numba import njit
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import njit
 
 KEPT_RUNS = 16
 """Of each count the latest so many runs are kept."""

@@ -6,8 +6,9 @@ response as its last column holds all that is asked of a fit, and of the fits to
 design's first columns (`predictors.least_squares.NestedFit`).
 """
 
-import numba
 import numpy as np
+
+from predictors.compiling import njit
 
 DETERMINED = -1
 """No column is collinear with those before it."""
@@ -15,7 +16,7 @@ COLLINEAR = 1e-9
 LARGEST_LOG = 900.0
 """Errors and times in log2 units are told apart up to here; their powers stay finite."""
 
-compiled = numba.njit(cache=True, error_model="numpy")
+compiled = njit(cache=True, error_model="numpy")
 
 
 @compiled

@@ -7,11 +7,11 @@ one selector. Every error is that of a forecast made before its value was known.
 
 from typing import Literal, Self
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from predictors.errors import PredictorError
 
 Selection = Literal["mae_50", "mse", "mae"]
@@ -222,7 +222,7 @@ def _without_values(series: int) -> np.ndarray:
     return table
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _latest(recent, count, window):  # type: ignore[no-untyped-def]
     """Return the latest values, at most `window`, the newest first."""
     size = min(count, window, VALUES)
@@ -232,7 +232,7 @@ def _latest(recent, count, window):  # type: ignore[no-untyped-def]
     return out
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _insert(ordered, size, value):  # type: ignore[no-untyped-def]
     """Insert a value into the first `size` sorted ones."""
     i = size
@@ -242,21 +242,21 @@ def _insert(ordered, size, value):  # type: ignore[no-untyped-def]
     ordered[i] = value
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _middle(ordered, size):  # type: ignore[no-untyped-def]
     """Return the median of the first `size` sorted values."""
     half = size // 2
     return ordered[half] if size % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _trimmed(ordered, size):  # type: ignore[no-untyped-def]
     """Return the mean without the lowest and highest 30 % of the first `size` sorted values."""
     cut = int(TRIM * size)
     return ordered[cut : size - cut].mean()
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _adapt(series, value):  # type: ignore[no-untyped-def]
     """Move each adaptive window by one towards whichever neighbour erred less on `value`."""
     windows, candidates = series.windows, series.candidates
@@ -272,7 +272,7 @@ def _adapt(series, value):  # type: ignore[no-untyped-def]
             windows[a] = min(_ADAPTIVE[a, 1], windows[a] + 1)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _forecast(series, value):  # type: ignore[no-untyped-def]
     """Renew what the primary forecasters say, `value` being the newest of the series."""
     standing, candidates = series.standing, series.candidates
@@ -287,7 +287,7 @@ def _forecast(series, value):  # type: ignore[no-untyped-def]
     standing[16], standing[17] = candidates[0, 0], candidates[1, 0]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _order_statistics(values, windows, candidates, standing):  # type: ignore[no-untyped-def]
     """Write medians and trimmed means of all windows, sorting the newest values first."""
     wanted = np.empty((2, 3), np.int64)
@@ -319,7 +319,7 @@ def _order_statistics(values, windows, candidates, standing):  # type: ignore[no
             standing[15] = _trimmed(ordered, size)
 
 
-@numba.njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
 def _smallest(sums):  # type: ignore[no-untyped-def]
     """Return the first index of the smallest sum; what differs by rounding alone is a tie."""
     least, largest = sums[0], sums[0]
@@ -332,7 +332,7 @@ def _smallest(sums):  # type: ignore[no-untyped-def]
     return k
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _score(series, value):  # type: ignore[no-untyped-def]
     """Score the primaries' standing forecasts against `value`, over all spans.
 
@@ -354,7 +354,7 @@ def _score(series, value):  # type: ignore[no-untyped-def]
             scores[k, 1, f] += row[f]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _score_selectors(series, value):  # type: ignore[no-untyped-def]
     """Score the selectors and the three answers against `value`."""
     standing, chosen, scores = series.standing, series.chosen, series.selector_scores
@@ -367,7 +367,7 @@ def _score_selectors(series, value):  # type: ignore[no-untyped-def]
         series.answer_scores[k] += error * error if k == 1 else error
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def update_series(block, table):  # type: ignore[no-untyped-def]
     """Take in block[time, series]; score standing forecasts first, then renew all.
 

@@ -9,9 +9,10 @@ segment after segment: a job reads neighbours.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from predictors.compiling import njit
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,13 +29,13 @@ class CpuChunk(NamedTuple):
     counts: IntArray
 
 
-@numba.njit(cache=True, inline="always")
+@njit(cache=True, inline="always")
 def _shared(cpu):  # type: ignore[no-untyped-def]
     """Return whether all processors share their breakpoints."""
     return len(cpu.times) == cpu.counts[0]
 
 
-@numba.njit(cache=True, inline="always")
+@njit(cache=True, inline="always")
 def _stride(cpu):  # type: ignore[no-untyped-def]
     """Return how far apart the values of neighbouring segments of a processor lie."""
     return len(cpu.value_at) if _shared(cpu) else 1
@@ -56,7 +57,7 @@ class LinkChunk(NamedTuple):
     most: FloatArray
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _place(times, first, count, time):  # type: ignore[no-untyped-def]
     """Return which segment of a run of breakpoints holds `time`."""
     low, high = 0, count
@@ -69,7 +70,7 @@ def _place(times, first, count, time):  # type: ignore[no-untyped-def]
     return low
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _raise(tree, leaf, value):  # type: ignore[no-untyped-def]
     """Set a leaf of a tournament tree and the minima above it."""
     tree[leaf] = value
@@ -79,7 +80,7 @@ def _raise(tree, leaf, value):  # type: ignore[no-untyped-def]
         leaf //= 2
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _seat(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
     """Fill both tournament trees with the state of the processors at `time`."""
     width = len(changes) // 2
@@ -95,7 +96,7 @@ def _seat(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
         speeds[node] = min(speeds[2 * node], speeds[2 * node + 1])
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
     """Return the least of the processors' values in the row that begins at `row`."""
     least = 1.0
@@ -105,7 +106,7 @@ def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
     return least
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _turn(times, time_at, values, value_at, counts, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
     """Move every processor that changes by `time` to its segment at `time`."""
     width = len(changes) // 2
@@ -123,7 +124,7 @@ def _turn(times, time_at, values, value_at, counts, processors, time, changes, s
         _raise(speeds, leaf, values[value_at[p] + at[i]])
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
     """Return for each node whether one of the processors is on it."""
     inside = np.zeros(nodes, np.bool_)
@@ -132,7 +133,7 @@ def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
     return inside
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def advance(cpu, links, processors, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
@@ -163,7 +164,7 @@ def advance(cpu, links, processors, nodes, time, until, work, computation, commu
     )  # fmt: skip
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _steps(  # type: ignore[no-untyped-def]
     times, time_at, values, value_at, counts, together,
     starts, stops, sources, destinations, available,
@@ -246,7 +247,7 @@ def pack(cpu: CpuChunk, links: LinkChunk) -> PackedChunk:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def advance_packed(numbers, borders, own, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
     """Run a job within one packed chunk, as `advance` does."""
     b = borders
@@ -265,7 +266,7 @@ def advance_packed(numbers, borders, own, nodes, time, until, work, computation,
     return advance(cpu, links, own, nodes, time, until, work, computation, communication)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyped-def]
     """Add to `totals` the integral of each processor's CPU over [start, end) in this chunk."""
     stride = _stride(cpu)
@@ -282,7 +283,7 @@ def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyp
             k += 1
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
     """Write the CPU of each processor at each of the ascending times to out[time, processor]."""
     stride = _stride(cpu)
@@ -296,7 +297,7 @@ def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
             out[j, i] = cpu.values[cpu.value_at[p] + k * stride]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def own_links(links, inside, start, end):  # type: ignore[no-untyped-def]
     """Return the intervals of the job's own links that touch [start, end]."""
     low = np.searchsorted(links.start, start - links.longest[0])

@@ -3,10 +3,10 @@
 from collections import deque
 from typing import Literal, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
+from predictors.compiling import njit
 from sim.background.background import BackgroundLoad
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.errors import ConfigError
@@ -46,7 +46,7 @@ class LinkReadings(NamedTuple):
     available: FloatArray
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _noisy(values, keys, times, key, spread, floor):  # type: ignore[no-untyped-def]
     """Multiply values[time, place] by log-normal noise addressed by place and time."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -205,7 +205,7 @@ class Least(NamedTuple):
     believed: float
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _least(values, places):  # type: ignore[no-untyped-def]
     """Return the least value of some places in every row."""
     found = np.empty(values.shape[0])
@@ -217,7 +217,7 @@ def _least(values, places):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _lowest_link(samples, source, destination, available, inside, number):  # type: ignore[no-untyped-def]
     """Return the least bandwidth among own links at every sample."""
     least = np.ones(number)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
+from predictors.compiling import njit
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Clock, Occurrence
 from sim.engine.logbook import explained

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View

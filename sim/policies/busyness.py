@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numba import njit
 
 from predictors.base import IntArray
+from predictors.compiling import njit
 from sim.state.view import View
 
 

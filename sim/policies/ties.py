@@ -7,9 +7,9 @@ larger one. Among equals the smaller count is taken, then the earlier job.
 """
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 
 TIE = 1e-9
 """Relative difference up to which two figures are equal."""

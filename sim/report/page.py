@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -15,10 +16,12 @@ from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
 from sim.report.html import Cell, fold, image, table, text_table
-from sim.report.samples import SUFFIXES, Estimate, Group
+from sim.report.samples import SUFFIXES, Estimate, Group, Sample
 from sim.report.tables import COLUMNS, Column, halves, heading, key_rows, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import Winners
+from sim.results.frames import has_tables, read_tables
+from sim.results.plots.schedule import schedule_figure
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -299,6 +302,19 @@ def _plain_table(frame: pd.DataFrame, corner: str) -> str:
     return table(corner, ["runs", *map(str, frame.columns)], rows, ["runs"])
 
 
+def _picture(sample: Sample) -> bytes | None:
+    """Return a run's picture, drawn if it has none yet; None where its tables are missing."""
+    if (sample.folder / "schedule.png").exists():
+        return (sample.folder / "schedule.png").read_bytes()
+    if not has_tables(sample.folder):
+        return None
+    drawn, processors = BytesIO(), int(sample.summary.get("processors") or 1)
+    schedule_figure(read_tables(sample.folder), processors).savefig(
+        drawn, metadata={"Software": None}
+    )
+    return drawn.getvalue()
+
+
 def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     samples = [sample for group in groups for sample in group.samples]
     labels = {sample.name: group.label for group in groups for sample in group.samples}
@@ -306,24 +322,25 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
         chosen = [sample for sample in samples if sample.name in asked]
     else:
         chosen = [group.samples[0] for group in groups if group.samples]
-    chosen = [s for s in chosen if (s.folder / "schedule.png").exists()][:MOST_GANTT]
-    if not chosen:
-        return "<p>No run has a picture of its schedule.</p>"
+    drawn = [(sample, _picture(sample)) for sample in chosen[:MOST_GANTT]]
+    pictures = [(sample, found) for sample, found in drawn if found is not None]
+    if not pictures:
+        return "<p>No run has the tables of its schedule.</p>"
     options = "".join(
         f'<option value="{place}">{escape(labels[sample.name])}: {escape(sample.name)}</option>'
-        for place, sample in enumerate(chosen)
+        for place, (sample, _) in enumerate(pictures)
     )
     figures = "".join(
         f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
         + image(
-            (sample.folder / "schedule.png").read_bytes(),
+            picture,
             "png",
             f"Gantt chart of {sample.name}: processors over time, utilisation and queue below. "
             f"{sample.summary.get('jobs')} jobs on {sample.summary.get('processors')} processors.",
         )
         + f"<figcaption><strong>{escape(labels[sample.name])}</strong> ({escape(sample.name)})"
         "</figcaption></figure>"
-        for place, sample in enumerate(chosen)
+        for place, (sample, picture) in enumerate(pictures)
     )
     pick = f'<p class="pick"><label>Run <select id="pick">{options}</select></label></p>'
     return pick + figures

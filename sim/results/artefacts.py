@@ -65,8 +65,8 @@ class Artefacts:
     Attributes
     ----------
     tables : Tables
-    figure : matplotlib.figure.Figure
-        The picture of the schedule.
+    figure : matplotlib.figure.Figure or None
+        The picture of the schedule, where it is asked for.
     summary : dict
         What `sim.results.metrics.summarise` returned.
     manifest : mapping
@@ -78,7 +78,7 @@ class Artefacts:
     """
 
     tables: Tables
-    figure: "Figure"
+    figure: "Figure | None"
     summary: Figures
     manifest: Mapping[str, object]
     export: Callable[[Path], None] | None = None
@@ -128,8 +128,8 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 def _write_parts(folder: Path, run: Artefacts, below: Sequence[Path]) -> None:
     for name in TABLES:
         write_table(getattr(run.tables, name), folder / f"{name}.parquet")
-    pictures = {"schedule.png": run.figure, **run.more_figures}
-    for name, figure in pictures.items():
+    drawn = {} if run.figure is None else {"schedule.png": run.figure}
+    for name, figure in {**drawn, **run.more_figures}.items():
         figure.savefig(folder / name, metadata={"Software": None})
     if run.export is not None:
         run.export(folder)

@@ -1,6 +1,7 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -219,6 +220,20 @@ def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.
             "mean_at_count": np.where(measured, asked.mean_at_count, np.nan),
         }
     )
+
+
+def _files(folder: Path) -> list[Path]:
+    return [folder / f"{field.name}.parquet" for field in fields(Tables)]
+
+
+def has_tables(folder: Path) -> bool:
+    """Say whether all tables of a simulation are in a folder."""
+    return all(path.is_file() for path in _files(folder))
+
+
+def read_tables(folder: Path) -> Tables:
+    """Return the tables of a simulation as its folder has them."""
+    return Tables(*map(pd.read_parquet, _files(folder)))
 
 
 def tables(trace: Trace, truth: GroundTruth, records: Records, state: Steps) -> Tables:

@@ -207,7 +207,7 @@ def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool
 
 def _compiled() -> Callable[[FloatArray, FloatArray, bool], tuple[float, float]]:
     """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
-    from numba import njit
+    from predictors.compiling import njit
 
     compiled: Callable[[FloatArray, FloatArray, bool], tuple[float, float]]
     compiled = njit(cache=True)(_one_machine)

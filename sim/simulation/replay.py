@@ -28,7 +28,6 @@ from sim.results.formats import check_formats, write_formats
 from sim.results.job_metrics import Figures
 from sim.results.metrics import summarise
 from sim.results.outcome import Outcome
-from sim.results.plots.schedule import schedule_figure
 from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
 from sim.results.run_folder import manifest
@@ -42,6 +41,8 @@ from sim.simulation.scene import Played, Scene, play, set_scene
 from workloads.base import Trace
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sim.simulation.scene import Played, Scene
 
 
@@ -177,15 +178,13 @@ def artefacts(
     scene: Scene,
     seconds: float,
     identity: Identity,
-    title: str = "",
+    title: str | None = None,
 ) -> Artefacts:
-    """Return everything that is written of a finished simulation."""
+    """Return everything that is written of a finished simulation; pictures if they have a title."""
     outcome = played.outcome
-    records = outcome.records
-    nodes = records.stretches.nodes
     return Artefacts(
         tables=outcome.tables,
-        figure=schedule_figure(outcome.tables, records.processors, title, nodes),
+        figure=None if title is None else _drawn(outcome, title),
         summary=summarise(
             outcome,
             trim=Trim(**config["metrics"]),
@@ -201,8 +200,16 @@ def artefacts(
         ),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
         export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
-        more_figures=scene.figures(outcome),
+        more_figures={} if title is None else scene.figures(outcome),
     )
+
+
+def _drawn(outcome: Outcome, title: str) -> "Figure":
+    """Return the picture of a schedule, from the processors of each allocation as they are."""
+    from sim.results.plots.schedule import schedule_figure
+
+    records = outcome.records
+    return schedule_figure(outcome.tables, records.processors, title, records.stretches.nodes)
 
 
 def beginning(trace: Trace) -> tuple[float, datetime.datetime | None]:
@@ -222,6 +229,7 @@ def perform(
     scene: Scene,
     identity: Identity,
     show: Show,
+    is_drawn: bool = True,
 ) -> Artefacts:
     """Simulate the run or its baseline, and return everything that is written of it."""
     began = time.perf_counter()
@@ -230,7 +238,7 @@ def perform(
         progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
-    title = show.title(config, parts, played)
+    title = show.title(config, parts, played) if is_drawn else None
     return artefacts(config, played, scene, time.perf_counter() - began, identity, title)
 
 
@@ -276,9 +284,11 @@ def replicate(
     """Run one replication, its baseline and the step between; write all, return the summaries."""
     scene = set_scene(config, replication)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
-    own = perform(config, config, scene, identity, show)
+    first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
+    own = perform(config, config, scene, identity, show, first or every)
     base, step = (
-        None if parts is None else perform(config, parts, scene, identity, show) for parts in others
+        None if parts is None else perform(config, parts, scene, identity, show, is_drawn)
+        for parts, is_drawn in zip(others, (first or every, every), strict=True)
     )
     write_run(folder, own, base, step)
     return own.summary, _summary(base), _summary(step)

@@ -8,9 +8,9 @@ with which it was put in.
 """
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 
 FIRST, LAST = 0, 1
 

@@ -8,9 +8,9 @@ processors; what was handed out is appended to `ranges` in the order of the star
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 
 SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
 """Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""

@@ -160,7 +160,7 @@ SLURM_ARRAY = 1000
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
 MARK = ".hydra/finished.json"
-UNLIKE = ("reuse", "sim.progress")
+UNLIKE = ("picture", "reuse", "sim.progress")
 """Keys that may differ between a finished run and one that is asked for."""
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)

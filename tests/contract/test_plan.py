@@ -19,7 +19,7 @@ PATHS = {
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 FOLDERS = {name for name, path in PATHS.items() if path.name == "__init__.py"}
-LIMITS = {"sim": (25, 73, 10), "predictors": (20, 62, 9), "workloads": (12, 36, 7)}
+LIMITS = {"sim": (26, 76, 10), "predictors": (21, 66, 9), "workloads": (12, 36, 7)}
 """For each package at most so many nodes, edges, and nodes on the longest path.
 
 Three edges above the plan are of ``sim.plot``, which draws what five rooms know of a run.

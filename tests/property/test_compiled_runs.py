@@ -4,6 +4,7 @@ A checker wants every pass, so that with one nothing is compiled.
 """
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,11 @@ from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
 from sim.machine.base import Dedicated
+from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.backfill.conservative import ConservativeScheduler
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 
@@ -93,3 +98,11 @@ def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, ro
         )
 
     assert run(()) == run((Checker(),))
+
+
+@pytest.mark.parametrize("kind", [StrictScheduler, EasyScheduler, ConservativeScheduler])
+def test_schedulers_of_ones_own_are_not_compiled(kind):
+    own = type("Own", (kind,), {})
+    view = SimpleNamespace(fitted=False, load=None, processors=4)
+    assert kind(view, FirstComeFirstServed(), Request()).compiled is not None
+    assert own(view, FirstComeFirstServed(), Request()).compiled is None

@@ -16,6 +16,7 @@ GOOD = {
     "sensor_noise": 0.05,
     "overrun": "extend",
     "reuse": None,
+    "picture": None,
     "menu": None,
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numba
 import numpy as np
 
+from predictors.compiling import njit
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.shapes.family import Shapes
 from workloads.truth.calibration import Calibration
@@ -13,7 +13,7 @@ from workloads.truth.options import TruthOptions
 from workloads.truth.scales import Recorded, Scales, grow_shapes
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _mixed(value):  # type: ignore[no-untyped-def]
     """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -21,7 +21,7 @@ def _mixed(value):  # type: ignore[no-untyped-def]
     return value ^ (value >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 

@@ -7,9 +7,9 @@ rule, the largest count.
 from abc import abstractmethod
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from math import floor
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import last_up_to, round_down
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue

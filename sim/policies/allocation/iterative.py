@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import HELD, HIGH, LOW, OpenQueue
 from sim.policies.molding.replan import fill_idle

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.busyness import ForecastMeter, Load

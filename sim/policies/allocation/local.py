@@ -12,9 +12,9 @@ from math import ceil, sqrt
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook

@@ -43,7 +43,8 @@ class StrictScheduler(QueueKeeper):
     @property
     def compiled(self) -> int | None:
         """`STRICT` where jobs choose by a table, if at all, and keep the order of arrival."""
-        return STRICT if self._keyless and has_table(self.allocation, self.view) else None
+        plain = type(self) is StrictScheduler and self._keyless
+        return STRICT if plain and has_table(self.allocation, self.view) else None
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit; stop at the first that does not."""

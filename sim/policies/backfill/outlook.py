@@ -1,9 +1,9 @@
 """When would a job start? Dry runs of the queue, and jobs that choose anew by them."""
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.base import QueueKeeper
 from sim.state.availability import Profile, replan
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.ties import first_least
 from sim.state.availability import (
     advance,

@@ -1,9 +1,9 @@
 """Waiting jobs whose count is still open: each has candidate counts and believed runtimes."""
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.advice import last_up_to
 from sim.policies.ties import TIE
 from sim.state.waiting_queue import WaitingQueue

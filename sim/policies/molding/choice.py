@@ -1,9 +1,9 @@
 """Compiled choices on the availability profile: who starts now, on how many processors."""
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, earliest, most_free, occupy
 

@@ -1,9 +1,9 @@
 """Compiled planning of many open counts at once, on the availability profile."""
 
 import numpy as np
-from numba import njit
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, LAST, place

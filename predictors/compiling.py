@@ -1,0 +1,118 @@
+"""Compiled functions, and where their machine code is kept between processes.
+
+Numba keeps a function's code beside its source and drops it when that file changes. A
+function that calls others, or takes their constants in, holds those, too; so here the code
+of a function is dropped when any file changes that it was compiled from. And where neither the
+installation nor the home can be written, code goes to a private temporary folder.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from numba import config
+from numba import njit as njit
+from numba.core.caching import CacheImpl, _CacheLocator
+
+PACKAGES = ("predictors", "sim", "workloads")
+ROOT = Path(__file__).resolve().parents[1]
+IMPORTED = re.compile(
+    rf"^(?:from|import) ((?:{'|'.join(PACKAGES)})[\w.]*)(?: import ([\w, (]+))?", re.MULTILINE
+)
+
+
+@cache
+def compiled_from(path: Path) -> frozenset[Path]:
+    """Return the files that the compiled functions of a file hang on, itself among them.
+
+    These are the modules of the project that it imports and, of those that hold compiled
+    functions, the ones that they import.
+    """
+    found, pending = {path}, [path]
+    while pending:
+        text = pending.pop().read_text(encoding="utf-8")
+        if "import njit" not in text:
+            continue
+        for module, names in IMPORTED.findall(text):
+            asked = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
+            files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in asked]
+            new = {file for file in files if file.is_file()} - found
+            found |= new
+            pending += new
+    return frozenset(found)
+
+
+@cache
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+def _private_folder() -> Path:
+    """Return a temporary folder that is this user's alone."""
+    folder = Path(tempfile.gettempdir(), f"moldsim-kernels-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink():
+        folder = Path(tempfile.mkdtemp(prefix="moldsim-kernels-"))
+    return folder
+
+
+def folders_of(source: Path) -> list[Path]:
+    """Return where the code of a file's functions may be kept, the best place first."""
+    own = f"{source.parent.name}_{hashlib.sha256(bytes(source.parent)).hexdigest()[:16]}"
+    given = getattr(config, "CACHE_DIR", "")  # NUMBA_CACHE_DIR
+    if given:
+        return [Path(given, own)]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "moldsim")
+    return [source.parent / "__pycache__", home / own]
+
+
+@cache
+def folder_of(source: Path) -> Path:
+    """Return where the code of a file's functions is kept: the first place that can be written."""
+    for folder in folders_of(source):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        return folder
+    folder = _private_folder() / folders_of(source)[-1].name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+class KernelLocator(_CacheLocator):
+    """Where Numba keeps the code of one of the project's functions, and what it hangs on."""
+
+    def __init__(self, function: Any, source: Path) -> None:
+        self._source = source
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Self | None:
+        """Return the place of a function; None if it is not one of the project's."""
+        source = Path(py_file).resolve()
+        owned = any(source.is_relative_to(ROOT / package) for package in PACKAGES)
+        return cls(py_func, source) if owned and source.is_file() else None
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(folder_of(self._source))
+
+    def get_source_stamp(self) -> bytes:
+        """Return what changes with any file that the function is compiled from."""
+        files = sorted(compiled_from(self._source))
+        return hashlib.sha256(b"".join(map(_digest, files))).digest()
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name in one file apart."""
+        return str(self._line)
+
+
+if KernelLocator not in CacheImpl._locator_classes:
+    CacheImpl._locator_classes.insert(0, KernelLocator)

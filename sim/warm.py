@@ -1,0 +1,90 @@
+"""Compile everything once, so that later runs start at once: python -m sim.warm.
+
+Compiled code is kept beside the installation, where that can be written, else in the user's
+cache folder (XDG_CACHE_HOME), else in a private temporary folder; NUMBA_CACHE_DIR names
+another place, which the nodes of a cluster may share.
+"""
+
+import argparse
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from rich.console import Console
+from rich.progress import track
+
+from predictors.compiling import folder_of
+from sim.app import prepare
+from sim.config import CONFIG_FOLDER, check_values
+from sim.errors import SimError
+
+TOY = ("workload.jobs=40",)
+SHARED = ("cluster=shared", "cluster.processors=16", "cluster.history=1200", "workload.jobs=10")
+OTHERS = (
+    ("policy=load_aware", "predictor=rational", *SHARED),
+    ("policy=easy", "cluster=failing", "cluster.mtbf=100000", *TOY),
+    ("policy=easy", "workload=decks", "workload.cycles=60", "evolving=adaptive"),
+)
+"""Runs that need code of their own."""
+
+
+def _names(group: str) -> list[str]:
+    return sorted(path.stem for path in (CONFIG_FOLDER / group).glob("*.yaml"))
+
+
+def toys() -> Iterator[tuple[str, ...]]:
+    """Yield the overrides of small runs that together use all compiled code."""
+    for policy in _names("policy"):
+        for predictor in ("user_estimate", "adept"):
+            yield (f"policy={policy}", f"predictor={predictor}", *TOY)
+    for predictor in _names("predictor"):
+        yield ("policy=sa", f"predictor={predictor}", *TOY)
+    yield from OTHERS
+
+
+def warm(overrides: Sequence[str]) -> None:
+    """Play a small run without writing anything of it."""
+    from sim.results.metrics import summarise
+    from sim.simulation.scene import play, set_scene
+
+    prepare()
+    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
+        config: Any = OmegaConf.to_container(
+            compose("config", overrides=list(overrides)), resolve=True
+        )
+    check_values(config)
+    with contextlib.suppress(SimError):  # parts that do not go together
+        summarise(play(config, config, set_scene(config, 0)).outcome)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Compile; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.warm",
+        description="Compile everything once, so that later runs start at once.",
+        epilog="NUMBA_CACHE_DIR names another folder for compiled code, which computers may share.",
+    )
+    parser.add_argument("only", nargs="*", help="parts of overrides, such as policy=sa")
+    asked = parser.parse_args(given)
+    console = Console(stderr=True, soft_wrap=True)
+    wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
+    if not wanted:
+        console.print(f"{' '.join(asked.only)}: must be parts such as policy=sa, predictor=adept")
+        return 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for overrides in track(wanted, "compiling", console=console, transient=True):
+            warm(overrides)
+    Console(soft_wrap=True).print(
+        f"compiled; kept in {folder_of(Path(__file__).resolve())} and like folders"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
