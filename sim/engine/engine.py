@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,8 +48,8 @@ from workloads.base import GroundTruth, Trace
 Overrun = Literal["extend", "kill"]
 
 
-class Watcher(Protocol):
-    """Someone who checks the engine's work, or tells a user how far it is.
+class Watcher:
+    """Someone who checks the engine's work, or tells a user how far it is; as it is, nobody.
 
     Attributes
     ----------
@@ -57,19 +57,16 @@ class Watcher(Protocol):
         Whether it needs every pass with the state on which its decisions are made.
     """
 
-    checks: bool
+    checks = True
 
     def decided(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
-        ...
 
     def progressed(self, now: float, ended: int, queued: int) -> None:
         """Be told at every 256th pass, once it is carried out, how many jobs ended and wait."""
-        ...
 
     def finished(self, engine: "Engine") -> None:
         """Be told that nothing is left to happen."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.engine.engine import Engine
+from sim.engine.engine import Engine, Watcher
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
@@ -20,7 +20,7 @@ Ends = list[tuple[float, int]]
 _ROUNDING = 1e-9
 
 
-class Checker:
+class Checker(Watcher):
     """Watches an engine and stops it as soon as a rule is broken.
 
     Checked in every pass: no processor is held twice, none is lost, and those of
@@ -39,8 +39,6 @@ class Checker:
         From the engine's run, with the instant and the job.
     """
 
-    checks = True
-
     def __init__(self) -> None:
         self._last_pass = 0.0
         self._busy = 0
@@ -48,9 +46,6 @@ class Checker:
         self._reserved: dict[int, float] = {}
         self._was_paid = False
         self._may_delay = False
-
-    def progressed(self, now: float, ended: int, queued: int) -> None:
-        """Do nothing: every pass is checked."""
 
     def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a pass, and the decisions."""

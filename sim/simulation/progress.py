@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -12,9 +11,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from sim.engine.engine import Engine
+from sim.engine.engine import Watcher
 from sim.results.rows import duration
-from sim.state.decisions import Decision
 
 PATIENCE_SECONDS = 1.0
 """Shorter runs show nothing."""
@@ -124,7 +122,7 @@ class Progress:
             self._live = None
 
 
-class ProgressWatcher:
+class ProgressWatcher(Watcher):
     """Pass the state of an engine on to a progress display, now and then.
 
     Parameters
@@ -140,12 +138,6 @@ class ProgressWatcher:
         self._progress = progress
         self._jobs = jobs
 
-    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
-        """Do nothing: the display shows how far the run is, not what is decided."""
-
     def progressed(self, now: float, ended: int, queued: int) -> None:
         """Update the display."""
         self._progress.update(now, ended, self._jobs, queued)
-
-    def finished(self, engine: Engine) -> None:
-        """Do nothing: the display goes away by itself."""

@@ -20,7 +20,7 @@ from swf_samples import job_line
 from predictors.in_loop.oracle import NeedsTruth
 from sim.app import prepare
 from sim.config import CONFIG_FOLDER
-from sim.engine.engine import Engine
+from sim.engine.engine import Engine, Watcher
 from sim.errors import PolicyError
 from sim.machine.base import Dedicated
 from sim.simulation.build import build
@@ -76,7 +76,7 @@ def composed(*overrides):
     return OmegaConf.to_container(config, resolve=True)
 
 
-class Passes:
+class Passes(Watcher):
     """Notes when a policy looked, and what it decided."""
 
     def __init__(self):
@@ -92,7 +92,7 @@ class Passes:
 def replayed(config, scene, monkeypatch):
     """Return the passes of a run, its start and end times, and its predictions."""
     passes = Passes()
-    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress: (passes,))
+    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress, jobs: (passes,))
     return passes.noted, play(config, config, scene).outcome
 
 
@@ -368,6 +368,8 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
                 )
             super().decided(engine, decisions)
 
-    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress: (Wanderer(),))
+    monkeypatch.setattr(
+        "sim.simulation.scene.watchers", lambda config, progress, jobs: (Wanderer(),)
+    )
     play(config, config, set_scene(config, 0))
     assert not paths

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from moldable_toys import policy, truth_of
 from toys import ToyOracle
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.engine import Setup, Watcher, simulate
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveStatic
 from sim.state.decisions import Start
@@ -36,7 +36,7 @@ def shared_out(menus, free):
     return starts
 
 
-class Watched:
+class Watched(Watcher):
     """Compares every look's starts with the definition."""
 
     def __init__(self, menus):

@@ -9,6 +9,7 @@ from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
 
 from predictors.curves.laws import Amdahl
 from predictors.in_loop.learned import CurvePerApplication
+from sim.engine.engine import Watcher
 from sim.engine.invariants import Checker
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
@@ -222,7 +223,7 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
     truth = mixed_truth(jobs, 8, None)
     promised: dict[int, float] = {}
 
-    class Promises:
+    class Promises(Watcher):
         def decided(self, engine: object, decisions: object) -> None:
             scheduler = engine.scheduler
             assert isinstance(scheduler, ReallocatingScheduler)
@@ -245,7 +246,7 @@ def reservations_of(scheduler: object) -> dict[int, float]:
     return {queue.job.item(p): queue.start.item(p) for p in queue.places().tolist()}
 
 
-class Reservations:
+class Reservations(Watcher):
     """Notes by how much reservations move later, and whether anything excuses it."""
 
     def __init__(self) -> None:
@@ -346,7 +347,7 @@ def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> 
     """Requested: 24 s on 2. Started on 8 it is believed to end after 6 s, on 1 after 48."""
     noted: list[float] = []
 
-    class Beliefs:
+    class Beliefs(Watcher):
         def decided(self, engine: object, decisions: object) -> None:
             if engine.view.now == 1.0:
                 noted.append(engine.view.running[0].believed_end)

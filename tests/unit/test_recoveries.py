@@ -17,7 +17,7 @@ from predictors.cycles.checkpointing import (
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.in_loop.dynamic import Dynamic
-from sim.engine.engine import Setup
+from sim.engine.engine import Setup, Watcher
 from sim.engine.invariants import Checker
 from sim.errors import ConfigError, PolicyError
 from sim.evolving.engine_with_failures import simulate_recovering
@@ -400,7 +400,7 @@ class TestRenewedBeliefs:
     def test_beliefs_come_close_to_the_end_and_reservations_follow(self, rule):
         moved = []
 
-        class Eavesdropper:
+        class Eavesdropper(Watcher):
             def decided(self, engine, decisions):
                 run = engine.view.running.get(0)
                 if run is not None:

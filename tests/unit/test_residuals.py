@@ -129,3 +129,9 @@ def test_nothing_is_known_of_a_count_without_runs():
     measured.add(4, 10.0)
     assert measured.number(8) == 0
     assert np.isnan(measured.mean(8))
+
+
+def test_one_run_beside_a_model_is_believed_in_part():
+    model = power_law()
+    ratios = [corrected([(8, 2.0 * model[8])] * runs, model)[7] / model[8] for runs in (1, 4, 16)]
+    assert 1.0 < ratios[0] < ratios[1] < ratios[2] < 2.0
