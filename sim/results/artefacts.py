@@ -49,6 +49,7 @@ UNITS = {
             *("requested_time", "reference_runtime", "runtime", "believed_runtime"),
             "recorded_start_time",
             *("predicted", "actual", "wanted_time", "time_low", "time_high"),
+            "weak_runtime",
             *("wanted_seconds", "answered_time", "denied_time"),
         ),
         "s",

@@ -83,6 +83,8 @@ SIZE_SECTION = (
     Row("kept_time_median_error", "error of the kept time, median", PERCENT, -1),
     Row("kept_time_p90_error", "error of the kept time, 90th p.", PERCENT, -1),
     Row("kept_time_within_range", "kept times in their range", PERCENT),
+    Row("weak_scaling_median_error", "error of weak scaling, median", PERCENT),
+    Row("weak_scaling_p90_error", "error of weak scaling, 90th p.", PERCENT),
 )
 """Shown where the machine grew and sizes with it."""
 

@@ -122,8 +122,9 @@ class KeepTime:
             ``grade``; ``processors``, ``size`` before and ``grown_processors``,
             ``grown_size`` with ``size_low``, ``size_high`` after;
             ``wanted_time`` (s, the job's runtime before), ``time_low``,
-            ``time_high`` (the range predicted for the grown size) and ``runtime``
-            (s, what the grown run takes on its processors).
+            ``time_high`` (the range predicted for the grown size), ``runtime``
+            (s, what the grown run takes on its processors) and ``weak_runtime``
+            (s, what it would take at `factor` times the size: weak scaling).
 
         Raises
         ------
@@ -145,7 +146,14 @@ class KeepTime:
         runtime = grown.runtimes_at(np.arange(len(grew)), counts)
         jobs = site.trace.jobs.assign(requested_processors=counts, reference_runtime=runtime)
         trace = _traced(site.trace, jobs, processors)
-        return Site(processors, trace, grown, sizes.assign(runtime=runtime, grown_size=grown.size))
+        in_proportion = np.where(grew, float(self.factor), 1.0)
+        weak = truth.resized(in_proportion, counts, grew, noise, processors)
+        sizes = sizes.assign(
+            runtime=runtime,
+            grown_size=grown.size,
+            weak_runtime=weak.runtimes_at(np.arange(len(grew)), counts),
+        )
+        return Site(processors, trace, grown, sizes)
 
     def _solved(self, site: Site) -> pd.DataFrame:
         """Return the table but for the runtimes of the grown jobs."""
@@ -284,6 +292,7 @@ def size_figures(sizes: pd.DataFrame | None) -> Mapping[str, object]:
         return {}
     grown = sizes[sizes["outcome"] == GREW]
     error = np.abs(grown["runtime"] / grown["wanted_time"] - 1.0).to_numpy()
+    weak = np.abs(grown["weak_runtime"] / grown["wanted_time"] - 1.0).to_numpy()
     growth = (grown["grown_size"] / grown["size"]).to_numpy()
     inside: BoolArray = grown["runtime"].between(grown["time_low"], grown["time_high"]).to_numpy()
     figures: dict[str, object] = {
@@ -294,6 +303,8 @@ def size_figures(sizes: pd.DataFrame | None) -> Mapping[str, object]:
         "size_growth_median": _quantile(growth, 0.5),
         "kept_time_median_error": _quantile(error, 0.5),
         "kept_time_p90_error": _quantile(error, 0.9),
+        "weak_scaling_median_error": _quantile(weak, 0.5),
+        "weak_scaling_p90_error": _quantile(weak, 0.9),
         "kept_time_within_range": float(inside.mean()) if len(inside) else np.nan,
     }
 

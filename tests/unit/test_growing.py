@@ -69,6 +69,7 @@ def test_sizes_on_a_power_law_keep_the_time_exactly(model):
     assert figures["sizes_grew"] == len(sizes)
     assert figures["size_growth_median"] == pytest.approx(2**0.95, rel=1e-6)
     assert figures["kept_time_median_error"] == pytest.approx(0.0, abs=1e-6)
+    assert figures["weak_scaling_median_error"] == pytest.approx(2**0.05 - 1.0, rel=1e-6)
 
 
 def test_machine_jobs_and_truth_grow_together():
