@@ -92,7 +92,7 @@ class Passes(Watcher):
 def replayed(config, scene, monkeypatch):
     """Return the passes of a run, its start and end times, and its predictions."""
     passes = Passes()
-    monkeypatch.setattr("sim.simulation.scene.watchers", lambda config, progress, jobs: (passes,))
+    monkeypatch.setattr("sim.simulation.scene.watchers", lambda *_: (passes,))
     return passes.noted, play(config, config, scene).outcome
 
 
@@ -368,8 +368,6 @@ def test_no_public_name_leads_from_the_view_to_the_truth(setting, log, monkeypat
                 )
             super().decided(engine, decisions)
 
-    monkeypatch.setattr(
-        "sim.simulation.scene.watchers", lambda config, progress, jobs: (Wanderer(),)
-    )
+    monkeypatch.setattr("sim.simulation.scene.watchers", lambda *_: (Wanderer(),))
     play(config, config, set_scene(config, 0))
     assert not paths
