@@ -3,15 +3,14 @@
 import copy
 import functools
 import re
-from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sim.app import prepare
-from sim.config import CONFIG_FOLDER, check_values
+from sim.config import CONFIG_FOLDER
+from sim.warm import configuration
 
 Config = dict[str, Any]
 COMMA = re.compile(r",(?![^\[(]*[\])])")
@@ -23,15 +22,7 @@ def composed(*overrides: str) -> Config:
     return copy.deepcopy(_composed(overrides))
 
 
-@functools.lru_cache(maxsize=512)
-def _composed(overrides: tuple[str, ...]) -> Config:
-    prepare()
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        config: Any = OmegaConf.to_container(
-            compose("config", overrides=list(overrides)), resolve=True
-        )
-    check_values(config)
-    return dict(config)
+_composed = functools.lru_cache(maxsize=512)(configuration)
 
 
 def axes(experiment: str) -> dict[str, list[str]]:
@@ -42,13 +33,3 @@ def axes(experiment: str) -> dict[str, list[str]]:
     found = config.hydra.sweeper.params
     plain: Any = {} if found is None else OmegaConf.to_container(found, resolve=False)
     return {key: COMMA.split(str(values)) for key, values in plain.items()}
-
-
-def settings(experiment: str, overrides: Sequence[str] = ()) -> Iterator[dict[str, str]]:
-    """Yield every combination of a preset's axes; overrides of an axis replace its values."""
-    given = dict(one.split("=", 1) for one in overrides)
-    swept = {
-        key: COMMA.split(given[key]) if key in given else values
-        for key, values in axes(experiment).items()
-    }
-    return (dict(zip(swept, values, strict=True)) for values in product(*swept.values()))

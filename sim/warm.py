@@ -47,17 +47,23 @@ def toys() -> Iterator[tuple[str, ...]]:
     yield from OTHERS
 
 
-def warm(overrides: Sequence[str]) -> None:
-    """Play a small run without writing anything of it."""
-    from sim.results.metrics import summarise
-    from sim.simulation.scene import play, set_scene
-
+def configuration(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the resolved configuration of a run as plain data, checked."""
     prepare()
     with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
         config: Any = OmegaConf.to_container(
             compose("config", overrides=list(overrides)), resolve=True
         )
     check_values(config)
+    return dict(config)
+
+
+def warm(overrides: Sequence[str]) -> None:
+    """Play a small run without writing anything of it."""
+    from sim.results.metrics import summarise
+    from sim.simulation.scene import play, set_scene
+
+    config = configuration(overrides)
     with contextlib.suppress(SimError):  # parts that do not go together
         summarise(play(config, config, set_scene(config, 0)).outcome)
 
