@@ -10,7 +10,7 @@ from sim.report.gathering import gather
 from sim.results.durable import damage
 from sim.verify import main as verify
 
-TINY = ("-m", "workload.jobs=20", "policy=fcfs", "hydra.sweep.dir=sweep")
+TINY = ("-m", "workload.jobs=20", "policy=fcfs", "picture=all", "hydra.sweep.dir=sweep")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.logs.swf import Comment, SwfLog, read_swf, write_swf
-from workloads.logs.swf_text import FIELDS
+from workloads.logs.swf_text import FIELDS, NAMES
 
 whole = st.integers(-1, 2**62)
 fraction = st.floats(-1e15, 1e15, allow_nan=False)
@@ -15,7 +15,11 @@ def logs(draw: st.DrawFn) -> SwfLog:
     count = draw(st.integers(0, 6))
     columns = {
         name: draw(
-            st.lists(draw(st.sampled_from([whole, fraction])), min_size=count, max_size=count)
+            st.lists(
+                whole if name in NAMES else draw(st.sampled_from([whole, fraction])),
+                min_size=count,
+                max_size=count,
+            )
         )
         for name in FIELDS
     }

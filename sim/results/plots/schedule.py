@@ -94,7 +94,7 @@ def schedule_figure(
     shape = rectangles(
         held["start_time"].to_numpy(),
         held["end_time"].to_numpy(),
-        list(map(parsed, held["nodes"])) if nodes is None else nodes,
+        list(map(parsed, held["nodes"].fillna(""))) if nodes is None else nodes,
     )
     whole = Panel(shape, at.begin, at.end, at, processors)
     part = whole.cut(*busiest(tables.timeline, at))
