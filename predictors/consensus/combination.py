@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from predictors.base import FloatArray, Grade, Remark, run_table
-from predictors.consensus.members import Members, fit_members
-from predictors.consensus.weighting import ErrorMemory, weighted_median
+from predictors.consensus.members import ErrorMemory, Members, fit_members, weighted_median
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
 from predictors.regression.inputs import InputEstimator, target_rows

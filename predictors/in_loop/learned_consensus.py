@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import Observation, VisibleJobs
 from predictors.consensus.combination import Consensus
-from predictors.consensus.weighting import ErrorMemory
+from predictors.consensus.members import ErrorMemory
 from predictors.in_loop.learned import CurveModel, CurvePerApplication, History
 from predictors.in_loop.per_application import or_unit
 

@@ -121,7 +121,7 @@ UNTIL_THE_CORE_OF_SPEED = {
     "sim.state.availability",
 }
 """Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
-MOST_SINGLE = 26
+MOST_SINGLE = 25
 """Modules that one other alone imports; presets that name a class, and plugins, are users."""
 
 

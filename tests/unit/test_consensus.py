@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from predictors.consensus.combination import ABOVE, BASE, REACH, Consensus
-from predictors.consensus.weighting import ErrorMemory, weighted_median
+from predictors.consensus.members import ErrorMemory, weighted_median
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 
 pytestmark = pytest.mark.fast
