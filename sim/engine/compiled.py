@@ -16,6 +16,7 @@ from sim.machine.base import Machine
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, Plan, make_pass
 from sim.policies.base import Allocation, QueueKeeper
+from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
@@ -28,8 +29,8 @@ from sim.state.run_tables import (
     HIGH,
     IN_TURN,
     KILLED,
-    LAST_RANGE,
     LIMIT,
+    LOW,
     NOW,
     PASSES,
     PROCESSORS,
@@ -248,8 +249,8 @@ class CompiledRun:
         times = tables.seconds[:, job]
         processors = tables.numbers[PROCESSORS, job]
         only = engine.predictor.explain(job.item(0), processors.item(0))
-        ranges = list(zip(*tables.ranges[:, : tables.counters[RANGES]].tolist(), strict=True))
-        begins, ends = tables.numbers[FIRST_RANGE : LAST_RANGE + 1, job].tolist()
+        first = np.append(tables.numbers[FIRST_RANGE, job], tables.counters[RANGES])
+        low, high = (tables.ranges[row, : first[-1]] for row in (LOW, HIGH))
         never = np.zeros(jobs, np.int64)
         return Records(
             submit_time=tables.seconds[SUBMIT],
@@ -266,7 +267,7 @@ class CompiledRun:
                 start_time=times[START],
                 end_time=times[END_TIME],
                 processors=processors,
-                nodes=[tuple(ranges[a:b]) for a, b in zip(begins, ends, strict=True)],
+                nodes=NodeSets(low, high, first),
             ),
             consultations=Consultations(
                 job=job,

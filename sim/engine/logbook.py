@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.machine_state import Run
+from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Ranges, Records, Stretches
 
 
@@ -149,7 +150,7 @@ class Logbook:
             start_time=_column(self._stretches, 1, np.float64),
             end_time=np.array(self._stretch_end),
             processors=_column(self._stretches, 2, np.int64),
-            nodes=[nodes for _, _, _, nodes in self._stretches],
+            nodes=NodeSets.of([nodes for _, _, _, nodes in self._stretches]),
         )
 
 

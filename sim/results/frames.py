@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray
 from sim.results.steps import Steps
-from sim.state.records import Ranges, Records
+from sim.state.processors import NodeSets
+from sim.state.records import Records
 from workloads.base import GroundTruth, Trace
 
 BOUND_SECONDS = 10.0
@@ -40,24 +41,6 @@ class Tables:
     allocations: pd.DataFrame
     timeline: pd.DataFrame
     predictions: pd.DataFrame
-
-
-def interval_set(ranges: Ranges) -> str:
-    """Return closed intervals of processor numbers as text.
-
-    Examples
-    --------
-    >>> interval_set(((0, 3), (7, 7)))
-    '0-3,7'
-    """
-    return ",".join([str(a) if a == b else f"{a}-{b}" for a, b in ranges])
-
-
-def _interval_sets(nodes: list[Ranges]) -> list[str]:
-    return [
-        f"{r[0][0]}-{r[0][1]}" if len(r) == 1 and r[0][0] != r[0][1] else interval_set(r)
-        for r in nodes
-    ]
 
 
 def completed(records: Records) -> NDArray[np.bool_]:
@@ -159,7 +142,7 @@ def allocations_frame(trace: Trace, records: Records) -> pd.DataFrame:
             "start_time": held.start_time,
             "end_time": held.end_time,
             "processors": held.processors,
-            "nodes": pd.Series(_interval_sets(held.nodes), dtype="str").replace("", None),
+            "nodes": pd.Series(NodeSets.of(held.nodes).texts(), dtype="str").replace("", None),
         }
     )
 

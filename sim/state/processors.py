@@ -1,6 +1,9 @@
 """Free processors by number, as a compact set of intervals."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import overload
 
 import numpy as np
 
@@ -124,6 +127,69 @@ def remove_ranges(ranges: Ranges, lost: Ranges) -> Ranges:
                 low = last + 1
         left.append((low, high))
     return tuple((low, high) for low, high in left if low <= high)
+
+
+class NodeSets(Sequence[Ranges]):
+    """Many interval sets in two flat arrays.
+
+    Parameters
+    ----------
+    low, high : numpy.ndarray of int, shape (m,)
+        Intervals of all sets, one set after the other.
+    first : numpy.ndarray of int, shape (n + 1,)
+        Where each set begins, and where the last ends.
+
+    Examples
+    --------
+    >>> sets = NodeSets.of([((0, 3), (7, 7)), ((4, 4),)])
+    >>> len(sets), sets[0], sets.high.tolist()
+    (2, ((0, 3), (7, 7)), [3, 7, 4])
+    """
+
+    def __init__(self, low: IntArray, high: IntArray, first: IntArray) -> None:
+        self.low, self.high, self.first = low, high, first
+
+    @classmethod
+    def of(cls, sets: Sequence[Ranges]) -> "NodeSets":
+        """Return the same sets in flat arrays."""
+        if isinstance(sets, NodeSets):
+            return sets
+        first = np.zeros(len(sets) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, sets), np.int64, len(sets)), out=first[1:])
+        numbers = chain.from_iterable(chain.from_iterable(sets))
+        edges = np.fromiter(numbers, np.int64, 2 * int(first[-1])).reshape(-1, 2)
+        return cls(edges[:, 0], edges[:, 1], first)
+
+    def __len__(self) -> int:
+        return self.first.size - 1
+
+    @overload
+    def __getitem__(self, place: int) -> Ranges: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Ranges]: ...
+    def __getitem__(self, place: int | slice) -> Ranges | list[Ranges]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"set {place} of {len(self)}")
+        here = slice(*self.first[place % len(self) :][:2])
+        return tuple(zip(self.low[here].tolist(), self.high[here].tolist(), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def texts(self) -> list[str]:
+        """Return `format_ranges` of each set."""
+        pieces = [
+            f"{low}-{high}" if low < high else str(low)
+            for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
+        ]
+        if len(pieces) == len(self) and (np.diff(self.first) == 1).all():
+            return pieces
+        ends = self.first.tolist()
+        return [",".join(pieces[a:b]) for a, b in pairwise(ends)]
 
 
 class FreeProcessors:

@@ -1,6 +1,6 @@
 """What a simulation leaves behind: plain arrays by job index, before any metric."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ class Stretches:
         0 for a job's first run, one more after each restart.
     start_time, end_time : numpy.ndarray of float, shape (m,), seconds
     processors : numpy.ndarray of int, shape (m,)
-    nodes : list of Ranges, length m
+    nodes : sequence of Ranges, length m
     """
 
     job: IntArray
@@ -34,7 +34,7 @@ class Stretches:
     start_time: FloatArray
     end_time: FloatArray
     processors: IntArray
-    nodes: list[Ranges]
+    nodes: Sequence[Ranges]
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 from random_schedules import make_trace, rigid_truth
 
-from sim.results.frames import interval_set
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.steady_state import Trim
+from sim.state.processors import format_ranges
 from sim.state.records import Consultations, Records, Stretches
 
 pytestmark = pytest.mark.fast
@@ -192,7 +192,7 @@ def test_summary_refuses_two_figures_under_one_key():
 
 
 def test_interval_sets():
-    assert interval_set(((0, 0), (2, 5))) == "0,2-5"
+    assert format_ranges(((0, 0), (2, 5))) == "0,2-5"
 
 
 def test_columns_have_plain_types():

@@ -1,7 +1,6 @@
 """Parts of the picture of a schedule: processors over time, utilisation and queue below."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.results.plots.style import COLOURS, Clock, resample, tidy
+from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:
@@ -73,16 +73,14 @@ def parsed(text: str) -> Ranges:
 
 def rectangles(start: FloatArray, end: FloatArray, nodes: Sequence[Ranges]) -> Rectangles:
     """Return the rectangles of stretches that begin, end, and hold these processors."""
-    pieces = np.fromiter(map(len, nodes), np.int64, len(nodes))
-    stretch = np.repeat(np.arange(len(pieces)), pieces)
-    numbers = chain.from_iterable(chain.from_iterable(nodes))
-    edges = np.fromiter(numbers, np.float64, 2 * len(stretch)).reshape(-1, 2)
+    held = NodeSets.of(nodes)
+    stretch = np.repeat(np.arange(len(held)), np.diff(held.first))
     return Rectangles(
         stretch,
         start[stretch],
         end[stretch],
-        edges[:, 0],
-        edges[:, 1] + 1,
+        held.low.astype(np.float64),
+        held.high.astype(np.float64) + 1,
     )
 
 
