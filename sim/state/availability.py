@@ -16,8 +16,9 @@ FIRST, LAST = 0, 1
 
 
 @njit(cache=True)
-def _search(times: FloatArray, low: int, high: int, instant: float) -> int:
-    """Return the last entry before `high` that begins by an instant, at least `low`."""
+def segment(times: FloatArray, span: IntArray, instant: float) -> int:
+    """Return the entry that holds at an instant, which must not precede the profile."""
+    low, high = span[FIRST], span[LAST]
     while high - low > 1:
         middle = (low + high) // 2
         if times[middle] <= instant:
@@ -25,12 +26,6 @@ def _search(times: FloatArray, low: int, high: int, instant: float) -> int:
         else:
             high = middle
     return int(low)
-
-
-@njit(cache=True)
-def segment(times: FloatArray, span: IntArray, instant: float) -> int:
-    """Return the entry that holds at an instant, which must not precede the profile."""
-    return int(_search(times, span[FIRST], span[LAST], instant))
 
 
 @njit(cache=True)
@@ -86,7 +81,13 @@ def _breakpoint(
 
     The entry that holds then is not before `after`.
     """
-    low = _search(times, after, span[LAST], instant)
+    low, high = after, span[LAST]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
     if times[low] == instant:
         return int(low)
     # One array after the other: so both loops become block moves.
