@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
+from sim.composition import prepare
 from sim.config import CONFIG_FOLDER, options, page
 from sim.simulation.build import build
 from sim.simulation.scene import REPETITION
