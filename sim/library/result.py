@@ -50,8 +50,9 @@ class Result:
     --------
     >>> import sim
     >>> result = sim.run("workload.jobs=40", policy="sa", seed=1)
-    >>> result.jobs["wait_time"].mean() == result.summary["mean_wait_time"]
-    True
+    >>> own = result.jobs.query("job_id >= 0")  # without runs that train the predictor
+    >>> len(own), round(own["wait_time"].mean() / result.summary["mean_wait_time"], 6)
+    (40, 1.0)
     >>> result.baseline.names.policy
     'easy'
     """

@@ -69,11 +69,10 @@ def check_class(found: object, key: str, said: str) -> None:
 
     Examples
     --------
-    >>> check_class(print, "policy", "policy._target_=builtins.print")
+    >>> check_class(int, "policy.order", "policy.order=int")
     Traceback (most recent call last):
     ...
-    sim.errors.ConfigError: policy._target_=builtins.print: must be a class with begin; it is a \
-builtin_function_or_method
+    sim.errors.ConfigError: policy.order=int: must be a class with keys; it lacks keys
     """
     needs = needs_of(key)
     assert needs is not None

@@ -18,6 +18,7 @@ import predictors
 import sim
 import workloads
 from predictors.in_loop.user_estimate import UserEstimate
+from sim.library.call import literal
 from sim.report.gathering import gather
 
 pytestmark = pytest.mark.fast
@@ -110,7 +111,7 @@ def test_replications_are_results_and_their_tables_one():
 def test_a_frame_runs_as_the_same_log_does(tmp_path):
     given = frame()
     lines = [
-        f"{k} {row.submit_time:.0f} 0 {row.runtime:.0f} {row.requested_processors} -1 -1 "
+        f"{k} {row.submit_time:.0f} -1 {row.runtime:.0f} {row.requested_processors} -1 -1 "
         f"{row.requested_processors} 3600 -1 1 {row.user} -1 {row.application} -1 -1 -1 -1"
         for k, row in enumerate(
             given.assign(
@@ -271,6 +272,20 @@ def test_a_frame_that_is_no_log_is_refused(changed, message):
     given = frame().assign(**changed).dropna(axis="columns")
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         sim.run(jobs=given, processors=16, policy="easy")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        ("easy", "easy"),
+        ("it's", "'it\\'s'"),
+        ("True", "'True'"),
+        ([1, None], "[1,null]"),
+    ],
+)
+def test_values_are_spelt_as_overrides(value, text):
+    assert literal(value) == text
 
 
 def mean_wait(seed):
