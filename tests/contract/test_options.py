@@ -31,6 +31,7 @@ FILLED = {
     "workload/archive": ["workload.name=SDSC-SP2"],
     **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
     "workload/sacct": ["workload.path=jobs.txt"],
+    "workload/table": ["workload.path=jobs.csv"],
     "workload/batsim": ["workload.path=workload.json"],
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
