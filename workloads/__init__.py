@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workloads.base import Trace as Trace
     from workloads.errors import WorkloadError as WorkloadError
+    from workloads.frame import FrameWorkload as FrameWorkload
     from workloads.logs.batsim import BatsimWorkload as BatsimWorkload
-    from workloads.logs.frame import FrameWorkload as FrameWorkload
     from workloads.logs.log import ArchiveWorkload as ArchiveWorkload
     from workloads.logs.log import SwfWorkload as SwfWorkload
     from workloads.logs.sacct import SacctWorkload as SacctWorkload
@@ -24,7 +24,7 @@ _MODULES = {
     "ArchiveWorkload": "workloads.logs.log",
     "BatsimWorkload": "workloads.logs.batsim",
     "Downey": "workloads.models.downey",
-    "FrameWorkload": "workloads.logs.frame",
+    "FrameWorkload": "workloads.frame",
     "Lublin": "workloads.models.lublin",
     "SacctWorkload": "workloads.logs.sacct",
     "Streams": "workloads.streams",

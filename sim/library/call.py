@@ -16,8 +16,8 @@ from sim.errors import ConfigError
 from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.parts import given_object
+from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
-from workloads.logs.frame import SOURCE, FrameWorkload
 from workloads.logs.log import LogWorkload
 
 KEYS = (*(one.name for one in fields(Config)), "given", "experiment")
