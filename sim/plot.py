@@ -38,11 +38,11 @@ def read_run(folder: Path) -> RunFolder:
         raise SimError(f"{folder}: there is no finished run with its tables")
     summary = read_summary(place)
     return RunFolder(
-        read_tables(place), summary, _title(place, summary), partial(_recorded, folder)
+        read_tables(place), summary, _title(place, summary), partial(made_again, folder)
     )
 
 
-def _recorded(folder: Path) -> Again:
+def made_again(folder: Path) -> Again:
     """Return the run that is to be made again; what that takes is loaded only then."""
     from sim.simulation.recorded_run import recorded_run
 

@@ -23,7 +23,10 @@ Outlook = Callable[[IntArray, FloatArray], FloatArray]
 
 
 class Scheduler(Protocol):
-    """A policy at work in one run, with whatever it remembers."""
+    """What a policy remembers of one run; the engine keeps it and hands it to each pass.
+
+    There is no memory elsewhere: a copy that sees the same state decides the same.
+    """
 
     def decide(self) -> Sequence[Decision]:
         """Decide what happens now."""

@@ -134,7 +134,8 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
 
     Slowdowns divide by the recorded runtime at the reference count, so a policy
     does not improve them by running jobs slowly; per-processor bounded slowdown
-    (Zotkin & Keleher) divides by the reference count as well. Means by area
+    (Zotkin & Keleher) divides by the reference count as well. Jobs of zero seconds
+    have no slowdown but a bounded one. Means by area
     weigh with reference count times recorded runtime, which no policy changes.
     Size classes cut at 8 processors and one hour, both of the reference.
     """
@@ -145,6 +146,7 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
     wait = jobs["wait_time"].to_numpy()
     area = requested * reference
     floor = np.maximum(reference, BOUND_SECONDS)
+    timed = reference > 0
     status = jobs["status"].to_numpy()
     return {
         "jobs": len(jobs),
@@ -154,7 +156,7 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
         },
         **_spread(wait, "wait_time"),
         **_spread(response, "response_time"),
-        **_spread(response / reference, "slowdown"),
+        **_spread(response[timed] / reference[timed], "slowdown"),
         **_spread(bounded, "bounded_slowdown"),
         **_spread(np.maximum(1.0, response / (requested * floor)), "processor_bounded_slowdown"),
         "area_weighted_wait_time": weighted_mean(wait, area),

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from predictors.base import FloatArray, IntArray
-from sim.config import BASELINE_PREDICTOR, CONFIG_FOLDER, check_values, digest, register
+from sim.composition import recorded, recorded_command
+from sim.config import digest
 from sim.engine.engine import Setup
 from sim.errors import SimError
 from sim.machine.shared import Shared
@@ -32,7 +31,6 @@ from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.scene import Scene, prepare, set_scene
 from sim.state.records import Records
-from sim.sweeps.configurations import load_yaml
 
 REPLICATION = "replication="
 MOMENTS = 240
@@ -221,10 +219,10 @@ def recorded_run(folder: Path) -> RecordedRun:
     root = own if (own / ".hydra").is_dir() else own.parent
     number = own.name.removeprefix(REPLICATION)
     replication = int(number) if number != own.name and number.isdigit() else 0
-    config = _configuration(root)
+    config = recorded(root)
     _check_inputs(root, config, manifest.get(INPUTS))
-    has_baseline = (own / BASELINE).is_dir() and config["baseline"] is not None
-    config["baseline"] = _preset(root, str(config["baseline"])) if has_baseline else None
+    if not (own / BASELINE).is_dir():  # in a multirun nobody asked for it
+        config["baseline"] = None
     parts: dict[str, Any] = config["baseline"] if role else config
     if role == STEP:
         parts = {**parts, "predictor": config["predictor"]}
@@ -236,46 +234,14 @@ def recorded_run(folder: Path) -> RecordedRun:
     return RecordedRun(place, config, parts, replication, tuple(notes))
 
 
-def _configuration(root: Path) -> dict[str, Any]:
-    """Return the configuration in a run's folder, resolved and checked."""
-    found = load_yaml(root / ".hydra" / "config.yaml")
-    if not isinstance(found, dict):
-        raise SimError(f"{root}: it has no configuration in .hydra/")
-    resolved: Any = OmegaConf.to_container(OmegaConf.create(found), resolve=True)
-    try:
-        check_values(resolved)
-    except (KeyError, TypeError, AttributeError):
-        raise SimError(f"{root}: its configuration is of another version of the code") from None
-    return dict(resolved)
-
-
-def _hydra(root: Path) -> Mapping[str, Any]:
-    found = load_yaml(root / ".hydra" / "hydra.yaml")
-    return found["hydra"] if isinstance(found, dict) and "hydra" in found else {}
-
-
 def _check_inputs(root: Path, config: Mapping[str, Any], known: object) -> None:
     """Refuse input files that are not what they were."""
     before = known if isinstance(known, Mapping) else {}
     files = input_files(config)
     gone = [key for key in before if key not in files]
     if gone:
-        made_in = _hydra(root).get("runtime", {}).get("cwd", "another folder")
+        made_in = recorded_command(root).runtime.cwd
         raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
     wrong = changed_inputs(before, checked_inputs(files)) if before else None
     if wrong:
         raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")
-
-
-def _preset(root: Path, name: str) -> dict[str, Any]:
-    """Return policy and predictor of a baseline, as the run composed them."""
-    hydra = _hydra(root)
-    era = hydra.get("runtime", {}).get("choices", {}).get("defaults_of", "now")
-    asked: Sequence[str] = hydra.get("overrides", {}).get("hydra", [])
-    overrides = [f"policy='{name}'", f"predictor={BASELINE_PREDICTOR}", f"defaults_of={era}"]
-    overrides += [one for one in asked if str(one).startswith("hydra.searchpath=")]
-    register()
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        composed = compose("config", overrides=overrides)
-    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(composed, ["policy", "predictor"]))
-    return {"name": name, **plain}

@@ -27,6 +27,7 @@ from sim.simulation.calibration import (
     under_load,
 )
 from sim.simulation.growth import Site
+from sim.simulation.parts import OBJECT
 from sim.simulation.progress import Progress, ProgressWatcher
 from sim.simulation.recorded_schedule import RecordedSchedule
 from sim.state.records import Records
@@ -94,6 +95,8 @@ def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
 
     What repeats belongs to the truth, unless the source itself draws applications.
     """
+    if OBJECT in workload:
+        return dict(workload)
     taken = accepted(workload["_target_"], "workload")
     return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
 
