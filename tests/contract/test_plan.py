@@ -128,9 +128,7 @@ UNTIL_THE_CORE_OF_SPEED = {
 MOST_SINGLE = 27
 """Modules that one other alone imports; presets that name a class, and plugins, are users.
 
-One is the account that ``sim.explain`` prints.
-
-25 of the plan, and the one behind ``sim.run``.
+25 of the plan, the one behind ``sim.run``, and the account that ``sim.explain`` prints.
 """
 
 
