@@ -21,9 +21,11 @@ DIGEST = "config_sha256"
 INPUTS, CODE = "inputs", "code"
 PACKAGES = ("sim", "predictors", "workloads")
 APART = (
-    *("sim/report/", "sim/sweeps/", "sim/oracle/", "sim/library/", "predictors/cli/"),
+    *("sim/report/", "sim/sweeps/", "sim/oracle/", "sim/library/", "sim/explain/"),
     *("sim/app.py", "sim/compare.py", "sim/console.py", "sim/dataset.py", "sim/study.py"),
     *(
+        "predictors/cli/",
+        "sim/plot.py",
         "sim/verify.py",
         "sim/composition.py",
         "sim/__init__.py",
