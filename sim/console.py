@@ -27,6 +27,8 @@ from sim.results.sentences import given_line, is_recorded, recorded_sentences
 
 LEAST = 14
 """Columns to which a column of words may shrink before others are left out."""
+GAP = 2
+"""Columns between two of a table."""
 
 
 def fitting_table(
@@ -52,12 +54,18 @@ def fitting_table(
     longest = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     needed = [min(size, LEAST) if k < words else size for k, size in enumerate(longest)]
     shown = len(head)
-    while shown > words + 1 and sum(needed[:shown]) + shown > width:
+    while shown > words + 1 and sum(needed[:shown]) + GAP * (shown - 1) > width:
         shown -= 1
+    spare = width - GAP * (shown - 1) - sum(needed[words:shown])
+    if sum(needed[:words]) > spare:  # nothing is left to leave out: words fold more
+        needed[:words] = [max(min(size, spare // words), 1) for size in needed[:words]]
+    spare -= sum(needed[:words])
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for k, name in enumerate(head[:shown]):
         if k < words:
-            table.add_column(escape(name), overflow="fold", min_width=min(needed[k], width))
+            more = max(min(longest[k] - needed[k], spare), 0)
+            spare -= more
+            table.add_column(escape(name), overflow="fold", width=needed[k] + more)
         else:
             table.add_column(escape(name), justify="right", no_wrap=True)
     for row in rows:
