@@ -15,10 +15,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.errors import ConfigError
+from sim.errors import ConfigError, SimError
 from sim.help.misspellings import refusal
 from sim.help.pages import page
 from sim.sweeps.callback import HYDRA, folder_name
+from sim.sweeps.configurations import load_yaml
 
 _one_at_a_time = threading.RLock()
 """Hydra composes for one caller at a time."""
@@ -174,6 +175,47 @@ def configuration(overrides: Sequence[str]) -> dict[str, Any]:
         config: Any = OmegaConf.to_container(hydra.compose("config", list(overrides)), resolve=True)
     schema.check_values(config)
     return dict(config)
+
+
+def recorded(root: Path) -> dict[str, Any]:
+    """Return the settings that a finished run left in its folder.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        The folder with ``.hydra/``.
+
+    Raises
+    ------
+    SimError
+        If there is no configuration, or one of another version.
+    """
+    kept = load_yaml(root / HYDRA / "config.yaml")
+    if not isinstance(kept, dict):
+        raise SimError(f"{root}: it has no configuration in {HYDRA}/")
+    plain: Any = OmegaConf.to_container(OmegaConf.create(kept), resolve=True)
+    try:
+        schema.check_values(plain)
+    except (KeyError, TypeError, AttributeError):
+        raise SimError(f"{root}: its configuration is of another version of the code") from None
+    name = plain["baseline"]
+    if name is not None:
+        command = recorded_command(root)
+        with _alone([]):
+            plain["baseline"] = preset(str(name), command)
+    return dict(plain)
+
+
+def recorded_command(root: Path) -> Any:
+    """Return what a finished run kept of Hydra's own part, with what `preset` needs."""
+    kept = load_yaml(root / HYDRA / "hydra.yaml")
+    own = kept.get("hydra") if isinstance(kept, dict) else None
+    least = {
+        "overrides": {"hydra": []},
+        "runtime": {"choices": {"defaults_of": "now"}, "cwd": "another folder"},
+        "job": {"config_name": "config"},
+    }
+    return OmegaConf.merge(least, own if isinstance(own, dict) else {})
 
 
 def combinations(overrides: Sequence[str]) -> list[list[str]]:

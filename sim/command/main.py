@@ -115,8 +115,9 @@ def carry_out(name: str, asked: Subcommand, rest: Sequence[str]) -> int:
     if asked.module == "sim.app" and {"--help", "-h"} & set(rest):
         return carry_out("help", SUBCOMMANDS["help"], [name])
     sys.argv = [f"moldsim {name}", *asked.before, *rest]
-    plain = asked.module in ("predictors", "workloads", "sim.oracle")
-    module = import_module(f"{asked.module}.__main__" if plain else asked.module)
+    module = import_module(asked.module)
+    if hasattr(module, "__path__"):
+        module = import_module(f"{asked.module}.__main__")
     if asked.module == "sim.app":
         module.main()
         return 0

@@ -1,7 +1,9 @@
 """What a simulation from Python returns."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,32 +94,43 @@ class Result:
         """A row for each started run that a predictor was asked about."""
         return self._table("predictions")
 
-    def plot(self, kind: str = "schedule", columns: int = 1, title: bool = True) -> "Figure":
+    def plot(
+        self,
+        kind: str = "schedule",
+        columns: int = 1,
+        title: bool = True,
+        of: Sequence[int] = (),
+    ) -> "Figure":
         """Return a picture, the same as ``python -m sim.plot RUN KIND`` draws.
 
         Parameters
         ----------
         kind : str
             ``schedule``, ``load``, ``processors``, ``runtimes``, ``waits``, ``errors``
-            or ``resized``; of several replications it shows the first.
+            or ``resized``; where the run was written to a folder also ``speedups`` and
+            ``background``, which make it again. Of several replications it shows the first.
         columns : {1, 2}
             Of a paper, for the size; a schedule has its own.
         title : bool
             Whether it says what was simulated.
+        of : sequence of int
+            Jobs (``resized``) or applications (``speedups``) to show.
 
         Raises
         ------
         SimError
             If there is no such kind, or the run has nothing of it.
         """
-        from sim.plot import RunFolder, figure_of
+        from sim.plot import figure, made_again
+        from sim.results.plots.pictures import RunFolder
 
         first = self.replications[0] if self.replications else self
         assert first.tables is not None
         named = f"{self.names.policy} by {self.names.predictor}, {self.names.workload}"
         sizes = f"{first.summary['jobs']:,} jobs on {first.summary['processors']:,} processors"
-        run = RunFolder(first.tables, first.summary, f"{named}: {sizes}")
-        return figure_of(run, kind, columns, title)
+        again = None if self.folder is None else partial(made_again, self.folder)
+        run = RunFolder(first.tables, first.summary, f"{named}: {sizes}", again)
+        return figure(run, kind, columns, title, of)
 
     def compare(self, other: "Result", level: float = 0.95) -> pd.DataFrame:
         """Return how every figure differs from that of another run of the same jobs.

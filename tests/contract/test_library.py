@@ -326,3 +326,14 @@ def test_unknown_names_are_no_attributes(package):
         _ = package.nothing
     assert importlib.import_module(package.__name__) is package
     assert pkgutil.resolve_name(f"{package.__name__}:{package.__all__[0]}")
+
+
+def test_a_result_in_a_folder_is_made_again_for_pictures_that_need_it(tmp_path):
+    small = ("workload.jobs=40", "policy=sa", "predictor=oracle", "baseline=null")
+    kept = sim.run(*small, folder=tmp_path / "run")
+    application = int(kept.jobs["application"].mode()[0])
+    (axes,) = kept.plot("speedups", of=[application]).axes
+    true, believed, _ = axes.lines
+    assert true.get_ydata() == pytest.approx(believed.get_ydata())
+    with pytest.raises(sim.SimError, match="needs the run's folder"):
+        sim.run(*small).plot("speedups")
