@@ -6,7 +6,8 @@ import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
-from sim.console import Side, fitting_table, print_results
+from sim.compare import fitting_table
+from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.simulation.progress import Progress, simulated_date
