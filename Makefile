@@ -4,12 +4,17 @@ BIN := .venv/bin
 
 .PHONY: run test test-extra docs lint bench clean
 
-.venv/installed: requirements.lock
+.venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	touch $@
 
-run: .venv/installed
+.venv/installed: requirements-dev.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+run: .venv/runs
 	$(BIN)/python -m sim
 
 test: .venv/installed
@@ -21,7 +26,7 @@ test-extra: .venv/installed
 	scripts/test_extra.sh
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet mkdocs
+	$(BIN)/python -m pip install --quiet '.[docs]'
 	$(BIN)/python -m mkdocs build
 
 lint: .venv/installed
