@@ -22,16 +22,19 @@ from omegaconf import MISSING
 from sim.errors import ConfigError
 
 CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
-OVERRUNS = ("extend", "kill")
 PRECISE = ("run", "change")
-MENUS = ("powers_of_two", "all", None)
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
-REUSES = ("inputs", None)
-PICTURED = ("none", "first", "all", None)
+ONE_OF: Mapping[str, tuple[str | None, ...]] = {
+    "menu": ("powers_of_two", "all", None),
+    "overrun": ("extend", "kill"),
+    "picture": ("none", "first", "all", None),
+    "reuse": ("inputs", None),
+}
+"""Accepted values of keys that have few."""
 UNLIKE = ("reuse", "picture")
 """Keys that change no figure of a run."""
-_NOT_RESULTS = ("progress",)
+_NOT_RESULTS = ("progress", "stall_events", "stall_time")
 
 
 @dataclass
@@ -48,6 +51,8 @@ class SimConfig:
 
     check: bool = False
     progress: bool | None = None
+    stall_events: int = 1_000_000
+    stall_time: float | None = None
 
 
 @dataclass
@@ -147,14 +152,14 @@ def check_values(config: Mapping[str, Any]) -> None:
             _refuse(key, config[key], f"a whole number, at least {least}")
     if not 0 <= config["sensor_noise"] < math.inf:
         _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
-    if config["overrun"] not in OVERRUNS:
-        _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
-    if config["menu"] not in MENUS:
-        _refuse("menu", config["menu"], "powers_of_two, all or null")
-    if config["reuse"] not in REUSES:
-        _refuse("reuse", config["reuse"], "inputs or null")
-    if config["picture"] not in PICTURED:
-        _refuse("picture", config["picture"], "none, first, all or null")
+    for key, accepted in ONE_OF.items():
+        if config[key] not in accepted:
+            names = ", ".join(name for name in accepted if name is not None)
+            _refuse(key, config[key], f"{names} or null" if None in accepted else f"one of {names}")
+    if config["sim"]["stall_events"] < 1:
+        _refuse("sim.stall_events", config["sim"]["stall_events"], "a whole number, at least 1")
+    if (longest := config["sim"]["stall_time"]) is not None and not 0 < longest < math.inf:
+        _refuse("sim.stall_time", longest, "above 0 and finite, or null")
     _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS

@@ -20,7 +20,7 @@ GOOD = {
     "menu": None,
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},
-    "sim": {"check": False, "progress": None},
+    "sim": {"check": False, "progress": None, "stall_events": 10, "stall_time": None},
 }
 
 
