@@ -25,6 +25,7 @@ CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 PRECISE = ("run", "change")
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
+MOST_REPLICATIONS = 100_000
 ONE_OF: Mapping[str, tuple[str | None, ...]] = {
     "menu": ("powers_of_two", "all", None),
     "overrun": ("extend", "kill"),
@@ -147,9 +148,13 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
-    for key, least in (("seed", 0), ("replications", 1)):
-        if config[key] < least:
-            _refuse(key, config[key], f"a whole number, at least {least}")
+    if config["seed"] < 0:
+        _refuse("seed", config["seed"], "a whole number, at least 0")
+    for key in ("replications", "most_replications"):
+        if not 1 <= config[key] <= MOST_REPLICATIONS:
+            _refuse(
+                key, config[key], f"a whole number, at least 1 and at most {MOST_REPLICATIONS:,}"
+            )
     if not 0 <= config["sensor_noise"] < math.inf:
         _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
     for key, accepted in ONE_OF.items():
@@ -174,8 +179,6 @@ def _check_precision(config: Mapping[str, Any]) -> None:
         _refuse("precision", asked, "a number between 0 and 1, or null")
     if config["objective_of"] not in PRECISE:
         _refuse("objective_of", config["objective_of"], f"one of {', '.join(PRECISE)}")
-    if config["most_replications"] < 1:
-        _refuse("most_replications", config["most_replications"], "a whole number, at least 1")
 
 
 def digest(config: Mapping[str, Any]) -> str:
