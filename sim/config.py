@@ -25,14 +25,13 @@ CONFIG_FOLDER = Path(__file__).resolve().parents[1] / "conf"
 PRECISE = ("run", "change")
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
-MOST_REPLICATIONS = 100_000
+WHOLE = (("seed", 0, 2**63 - 1), ("replications", 1, 10**5), ("most_replications", 1, 10**5))
 ONE_OF: Mapping[str, tuple[str | None, ...]] = {
     "menu": ("powers_of_two", "all", None),
     "overrun": ("extend", "kill"),
     "picture": ("none", "first", "all", None),
     "reuse": ("inputs", None),
 }
-"""Accepted values of keys that have few."""
 UNLIKE = ("reuse", "picture")
 """Keys that change no figure of a run."""
 _NOT_RESULTS = ("progress", "stall_events", "stall_time")
@@ -148,8 +147,6 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
-    if config["seed"] < 0:
-        _refuse("seed", config["seed"], "a whole number, at least 0")
     for key in ("replications", "most_replications"):
         if not 1 <= config[key] <= MOST_REPLICATIONS:
             _refuse(

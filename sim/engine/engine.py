@@ -291,13 +291,14 @@ class Engine:
         now = self.clock._now
         self._give_back(run)
         self.log.end(run, now, status)
-        if self.view.preferences.past_errors is not None and status == "completed":
+        teaches = status == "completed" and now > run.start  # zero seconds say nothing
+        if teaches and self.view.preferences.past_errors is not None:
             self._note_error(run, now)
         self.events += 1
         self._pass_due = True
         if run.resumes > now:
             self.resizer.cut_short(run, now)
-        if self._learns and status == "completed":
+        if teaches and self._learns:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)

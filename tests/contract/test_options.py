@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
+from sim.composition import prepare
 from sim.config import CONFIG_FOLDER, options, page
 from sim.simulation.build import build
 from sim.simulation.scene import REPETITION
@@ -31,6 +31,7 @@ FILLED = {
     "workload/archive": ["workload.name=SDSC-SP2"],
     **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
     "workload/sacct": ["workload.path=jobs.txt"],
+    "workload/table": ["workload.path=jobs.csv"],
     "workload/batsim": ["workload.path=workload.json"],
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }

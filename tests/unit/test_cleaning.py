@@ -232,9 +232,9 @@ def test_unknown_rules_and_actions_are_refused():
     with pytest.raises(WorkloadError, match=r"workload.cleaning.runtime: no such rule; rules are"):
         clean(log_of({}), actions={"runtime": "skip"})
     with pytest.raises(WorkloadError) as refusal:
-        clean(log_of({}), actions={"zero_runtime": "keep"})
+        clean(log_of({}), actions={"zero_runtime": "drop"})
     assert str(refusal.value) == (
-        "workload.cleaning.zero_runtime=keep: allowed are skip, repair, error"
+        "workload.cleaning.zero_runtime=drop: allowed are skip, keep, repair, error"
     )
 
 

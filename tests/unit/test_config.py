@@ -32,7 +32,7 @@ def test_good_values_pass():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"seed": -1}, "seed=-1: must be a whole number, at least 0"),
+        ({"seed": -1}, "seed=-1: must be a whole number, at least 0 and at most"),
         ({"replications": 0}, "replications=0: must be a whole number, at least 1 and at most 100,000"),
         ({"precision": 5}, "precision=5: must be a number between 0 and 1, or null"),
         ({"precision": 0.0}, "precision=0.0: must be a number between 0 and 1, or null"),
