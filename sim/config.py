@@ -147,11 +147,9 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
-    for key in ("replications", "most_replications"):
-        if not 1 <= config[key] <= MOST_REPLICATIONS:
-            _refuse(
-                key, config[key], f"a whole number, at least 1 and at most {MOST_REPLICATIONS:,}"
-            )
+    for key, least, most in WHOLE:
+        if not least <= config[key] <= most:
+            _refuse(key, config[key], f"a whole number, at least {least} and at most {most:,}")
     if not 0 <= config["sensor_noise"] < math.inf:
         _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
     for key, accepted in ONE_OF.items():
