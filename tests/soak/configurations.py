@@ -74,7 +74,7 @@ def part_of(policy: str, part: str, option: str) -> str:
 
 
 def legal(dice: random.Random) -> list[str]:
-    """Return the overrides of a small run, parts drawn from all groups; they may not go together."""
+    """Return the overrides of a small run of parts that may not go together."""
     workload = dice.choice(["lublin", "downey", "decks"])
     cluster = dice.choice(["dedicated", "dedicated", "shared", "failing"])
     drawn = [f"workload={workload}", f"cluster={cluster}", "baseline=null", "sim.check=true"]

@@ -80,7 +80,7 @@ class Hand:
 
 
 def series(
-    kinds: Mapping[str, Trial], kind: str, number: int, seconds: float, limit: float = 120.0
+    kinds: Mapping[str, Trial], kind: str, number: int, seconds: float, limit: float = 300.0
 ) -> Found:
     """Make at most so many trials of a kind, seeds from 0 on, in at most so many seconds."""
     found, hand, until = Found(), Hand(kinds, limit), monotonic() + seconds

@@ -33,11 +33,17 @@ def test_good_values_pass():
     ("changed", "message"),
     [
         ({"seed": -1}, "seed=-1: must be a whole number, at least 0 and at most"),
-        ({"replications": 0}, "replications=0: must be a whole number, at least 1 and at most 100,000"),
+        (
+            {"replications": 0},
+            "replications=0: must be a whole number, at least 1 and at most 100,000",
+        ),
         ({"precision": 5}, "precision=5: must be a number between 0 and 1, or null"),
         ({"precision": 0.0}, "precision=0.0: must be a number between 0 and 1, or null"),
         ({"objective_of": "gain"}, "objective_of=gain: must be one of run, change"),
-        ({"most_replications": 0}, "most_replications=0: must be a whole number, at least 1 and at most 100,000"),
+        (
+            {"most_replications": 0},
+            "most_replications=0: must be a whole number, at least 1 and at most 100,000",
+        ),
         ({"sensor_noise": -0.1}, "sensor_noise=-0.1: must be a number, at least 0"),
         ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
         ({"menu": "squares"}, "menu=squares: must be powers_of_two, all or null"),
