@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 from sim import config as schema
 from sim.composition import prepare, settings
 from sim.errors import ConfigError, SimError, one_line
+from sim.help.misspellings import refusal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -240,6 +241,11 @@ def main() -> None:
     command = hydra.main(
         version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
     )(_task)
+    if sys.argv[1:] == ["--version"]:
+        from sim.help.versions import own_version
+
+        sys.stdout.write(f"moldsim {own_version()}\n")
+        return
     os.environ.setdefault(FULL_ERROR, "1")  # Hydra then leaves its errors to us
     _begun.clear()
     try:
@@ -256,7 +262,7 @@ def main() -> None:
             traceback.print_exc()
             raise SystemExit(1) from None
         is_file = isinstance(error, OSError) and not isinstance(error, HydraException)
-        said = one_line(error) if is_file else schema.refusal(error, sys.argv[1:])
+        said = one_line(error) if is_file else refusal(error, sys.argv[1:])
         sys.stderr.write(f"error: {said}\n")
         raise SystemExit(BAD_STATUS) from None
 

@@ -16,6 +16,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.errors import ConfigError, SimError
+from sim.help.misspellings import refusal
+from sim.help.pages import page
 from sim.sweeps.callback import HYDRA, folder_name
 from sim.sweeps.configurations import load_yaml
 
@@ -24,7 +26,7 @@ _one_at_a_time = threading.RLock()
 
 
 def _page() -> str:
-    return schema.page().replace("$", "$$")
+    return page().replace("$", "$$")
 
 
 def prepare() -> None:
@@ -142,7 +144,7 @@ def _alone(overrides: Sequence[str]) -> Iterator[None]:
             with hydra.initialize_config_dir(str(schema.CONFIG_FOLDER), version_base="1.3"):
                 yield
         except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError(schema.refusal(error, overrides)) from None
+            raise ConfigError(refusal(error, overrides)) from None
 
 
 def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 
 from sim.composition import Composed
-from sim.config import Config, no_such_key
+from sim.config import Config
 from sim.errors import ConfigError
+from sim.help.misspellings import no_such_key
 from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.parts import given_object
