@@ -19,7 +19,7 @@ CONFIGURATIONS = [
     (["overrun=ignore"], "overrun=ignore", "extend, kill"),
     (["cluster.processors=0"], "cluster.processors=0", "at least 1"),
     (["cluster.processors=100000000000000000000"], "cluster.processors=1", "20,000,000"),
-    (["workload.jobs=100000000000000000000"], "workload.jobs=1", "20,000,000"),
+    (["workload.jobs=100000000000000000000"], "workload.jobs=1", "1,000,000,000"),
     (["cluster.processors=many"], "cluster.processors=many", "whole number"),
     (["cluster.processors_per_node=0"], "cluster.processors_per_node", "at least 1"),
     (["workload.jobs=0"], "workload.jobs=0", "at least 1"),
@@ -90,7 +90,7 @@ FILES_OF_LINES = {
     ),
     "more processors than there can be": (
         JOB.replace(" 60 4", " 60 2000000000", 1),
-        ["broken.swf", "job 1", "requested_processors=2e+09", "at most 20,000,000"],
+        ["broken.swf", "job 1", "requested_processors=2e+09", "at most 1,000,000,000"],
     ),
     "nothing that can run": (
         JOB.replace(" 60 4", " -1 4", 1),
