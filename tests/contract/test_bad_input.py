@@ -46,7 +46,7 @@ CONFIGURATIONS = [
     (["policy.backfill.replan=perhaps"], "policy.backfill.replan=perhaps", "true or false"),
     (["policy.backfill=easy"], "policy.backfill=easy", "policy/backfill=easy"),
     (["policy.allocation.adopters=2"], "policy.allocation.adopters", "2"),
-    (["policy._target_=os.system"], "policy._target_=os.system", "sim, predictors, workloads"),
+    (["policy._target_=os.system"], "policy._target_=os.system", "must be a class with begin"),
     (["baseline=best"], "baseline=best", "easy"),
     (["baseline=1"], "baseline=1", "easy"),
     (["predictor=oracle", "+predictor.trust=1"], "predictor.trust", "allowed: none"),
