@@ -165,11 +165,14 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
     from rich.console import Console
 
     from sim.console import print_results
+    from sim.results.backtests import backtest_sentences
     from sim.results.durable import output
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()
         print_results(console, _sides(config, results), folder)
+        for sentence in backtest_sentences([folder]):
+            console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 

@@ -20,6 +20,7 @@ from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
+from sim.results.backtests import backtest_sentences
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import Tables
 from sim.results.plots.explorer import Explored, explorer_page
@@ -120,6 +121,7 @@ def write_report(
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]
+    said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
         ("latex", "comparison.tex", wanted.latex),
