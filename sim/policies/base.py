@@ -265,6 +265,19 @@ class QueueKeeper:
         """The rule of `sim.policies.backfill.passes` by which it decides; None if it is none."""
         return None
 
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this pass."""
+        queue = self.queue
+        return {
+            queue.job.item(place): (
+                queue.start.item(place),
+                queue.processors.item(place),
+                queue.runtime.item(place),
+            )
+            for place in queue.places().tolist()
+            if queue.start.item(place) < np.inf
+        }
+
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""
         view = self.view

@@ -16,6 +16,8 @@ Figures = dict[str, float | int | bool | str | None]
 
 NARROW_PROCESSORS = 8
 SHORT_SECONDS = 3600.0
+COUNT_BINS = (1, 2, 5, 9, 17, 33, 65, 129, 257, 513, 1025)
+"""Least counts of the bins of allocated processors."""
 FITTED_OBSERVATIONS = 2
 """Fewest observations behind a belief that is read off a fitted curve."""
 PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
@@ -28,6 +30,39 @@ NEAR = 0.2
 """Relative error up to which a belief counts as near."""
 SEEN_COUNTS = 3
 """Distinct processor counts after which an application counts as seen."""
+
+
+def job_class(jobs: pd.DataFrame) -> pd.Series:
+    """Return the class of each job by its request, as summaries name them.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
+    >>> job_class(jobs).tolist()
+    ['narrow_short', 'wide_long']
+    """
+    width = np.where(jobs["requested_processors"] <= NARROW_PROCESSORS, "narrow_", "wide_")
+    length = np.where(jobs["reference_runtime"] <= SHORT_SECONDS, "short", "long")
+    return pd.Series(np.char.add(width, length), index=jobs.index)
+
+
+def count_bin(counts: pd.Series) -> pd.Series:
+    """Return the bin of each processor count in words.
+
+    Examples
+    --------
+    >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
+    ['1', '2-4', '5-8', '1025 or more']
+    """
+    edges = np.array(COUNT_BINS)
+    place = np.searchsorted(edges, counts.to_numpy(), side="right") - 1
+    last = len(edges) - 1
+    names = [
+        f"{low}" if high == low else f"{low}-{high}"
+        for low, high in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True)
+    ]
+    names.append(f"{edges[last]} or more")
+    return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
 def _spread(values: FloatArray, name: str) -> Figures:

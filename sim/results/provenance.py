@@ -21,9 +21,10 @@ DIGEST = "config_sha256"
 INPUTS, CODE = "inputs", "code"
 PACKAGES = ("sim", "predictors", "workloads")
 APART = (
-    *("sim/report/", "sim/sweeps/", "sim/oracle/", "predictors/cli/"),
-    *("sim/app.py", "sim/compare.py", "sim/console.py", "sim/dataset.py", "sim/study.py"),
-    *("sim/verify.py", "sim/__main__.py", "predictors/__main__.py", "workloads/__main__.py"),
+    *("sim/report/", "sim/sweeps/", "sim/oracle/", "sim/library/", "sim/help/", "sim/command/"),
+    *("sim/explain/", "sim/plot.py", "sim/app.py", "sim/compare.py", "sim/composition.py"),
+    *("sim/console.py", "sim/dataset.py", "sim/study.py", "sim/verify.py", "sim/__init__.py"),
+    *("sim/__main__.py", "predictors/cli/", "predictors/__main__.py", "workloads/__main__.py"),
 )
 """What compares, sweeps and prints: no result depends on it."""
 KEEP = "inputs"

@@ -20,19 +20,23 @@ LINE_SECONDS = 10.0
 """Between plain lines where the output is not a terminal."""
 
 
-def simulated_date(seconds: float, start: datetime.datetime | None) -> str:
+def simulated_date(
+    seconds: float, start: datetime.datetime | None, *, to_the_second: bool = False
+) -> str:
     """Return an instant of the simulation as a date, or as day and time without a start.
 
     Examples
     --------
-    >>> simulated_date(90061.0, None)
-    'day 2 01:01'
+    >>> simulated_date(90061.0, None), simulated_date(90061.0, None, to_the_second=True)
+    ('day 2 01:01', 'day 2 01:01:01')
     """
+    more = ":%S" if to_the_second else ""
     if start is not None:
         with contextlib.suppress(OverflowError):  # beyond the calendar: days must do
-            return (start + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M")
+            return (start + datetime.timedelta(seconds=seconds)).strftime(f"%Y-%m-%d %H:%M{more}")
     days, rest = divmod(int(max(seconds, 0.0)), 86400)
-    return f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
+    shown = f"day {days + 1} {rest // 3600:02d}:{rest % 3600 // 60:02d}"
+    return f"{shown}:{rest % 60:02d}" if to_the_second else shown
 
 
 class Progress:
