@@ -15,14 +15,14 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
-from sim.backtest import composed, of_log, read_source
 from sim.console import fitting_table, left_out
-from sim.errors import ConfigError, SimError
-from sim.results.backtests import backtest_folder
+from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
-from sim.site.candidates import expected_wait
+from sim.results.sentences import backtest_folder
+from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import Advice, advice_of, asked_on, clock_time, walltimes, with_starts
-from sim.site.pages import advice_rows, advice_sentences, write_advice_page
+from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace
 from workloads.logs.identity import KEYS
 
@@ -338,7 +338,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Advise; return the exit status."""
-    from sim.app import is_bad_input, one_line
+    from sim.app import is_bad_input
 
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     asked = arguments().parse_args(given)

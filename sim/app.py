@@ -88,8 +88,8 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
     from rich.console import Console
 
     from sim.console import print_results
-    from sim.results.backtests import backtest_sentences
     from sim.results.durable import output
+    from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()

@@ -10,35 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
-from sim.config import CONFIG_FOLDER, refusal
+from sim.config import CONFIG_FOLDER
 from sim.console import fitting_table, left_out
-from sim.errors import ConfigError, SimError
-from sim.results.backtests import BACKTEST, backtest_folder, distance
+from sim.errors import ConfigError, one_line
 from sim.results.durable import output, replaced, write_whole
-from sim.simulation.build import build
-from sim.simulation.scene import source_of
-from sim.site.candidates import MOST_WORK, Candidate, starts, work_of_conservative
+from sim.results.sentences import BACKTEST, backtest_folder, distance
+from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons
 from sim.site.comparison import Compared, compare
 from sim.site.distances import Backtest, jobs_frame
+from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
 from sim.site.outages import outages_of
-from sim.site.pages import HEAD, candidate_rows, write_backtest_page
-from sim.site.recorded import Recorded, beginning, recorded_schedule, steady_begin
-from sim.warm import configuration
-from workloads.base import FloatArray, Trace
-from workloads.logs.formats import guess_format
-from workloads.logs.log import LogWorkload
-from workloads.streams import Streams
+from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_pages import HEAD, candidate_rows, write_backtest_page
+from workloads.base import FloatArray
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
 USUAL = ("fcfs", "easy", "conservative", "sjf", "saf", "wfp3")
 CAPACITIES = ("constant", "recorded")
-RIGID = ("moldability=none", "predictor=user_estimate")
 MISSING = "missing_requested_time"
 FEW = 0.01
 """Share of jobs without a limit up to which how these are filled does not matter."""
@@ -123,29 +116,6 @@ def _scheduler(name: str) -> tuple[str, ...]:
     )
 
 
-def composed(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the configuration of a replay of rigid jobs; what Hydra refuses in a line."""
-    given = [*RIGID, *overrides]
-    try:
-        return configuration(given)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(refusal(error, given)) from error
-
-
-def of_log(given: Sequence[str]) -> list[str]:
-    """Return the overrides of a command line whose first word may be a log.
-
-    Its format is known by content unless ``workload=`` says it.
-    """
-    if not given or "=" in given[0]:
-        return list(given)
-    log, rest = given[0], list(given[1:])
-    named = any(one.startswith("workload=") for one in rest)
-    kind = [] if named else [f"workload={guess_format(log)}"]
-    quoted = str(log).replace("\\", "\\\\").replace("'", "\\'")
-    return [*kind, f"workload.path='{quoted}'", *rest]
-
-
 @dataclass(frozen=True)
 class Log:
     """A log as a backtest takes it.
@@ -162,26 +132,6 @@ class Log:
     found: Recorded
     missing: float
     exact: FloatArray | None
-
-
-def read_source(config: Mapping[str, Any]) -> tuple[Trace, int | None, int | None]:
-    """Return all jobs of a log, the machine's size that it names, and the one that is asked for.
-
-    A log that names no size is taken whole.
-
-    Raises
-    ------
-    SimError, WorkloadError
-        If it cannot be read, or is no log.
-    """
-    source = build(source_of(config["workload"]), "workload")
-    if not isinstance(source, LogWorkload):
-        raise SimError("jobs of a model are none of a machine: give a log, or workload=archive")
-    log = source.read()
-    asked, named = config["cluster"]["processors"], log.machine_size()
-    counts = log.jobs[["allocated_processors", "requested_processors"]].to_numpy(float)
-    size = asked or named or int(np.ceil(counts.max(initial=1.0)))
-    return source.trace_of(log, Streams(config["seed"], 0), size), named, asked
 
 
 def read_log(config: Mapping[str, Any]) -> Log:
@@ -307,7 +257,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Backtest a log; return the exit status."""
-    from sim.app import is_bad_input, one_line
+    from sim.app import is_bad_input
 
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     asked = arguments().parse_args(given)

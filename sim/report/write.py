@@ -20,10 +20,10 @@ from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
-from sim.results.backtests import backtest_sentences
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import Tables
 from sim.results.plots.explorer import Explored, explorer_page
+from sim.results.sentences import backtest_sentences
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray
 from sim.site.comparison import Compared
+from sim.site.log_schedule import WEEK, Levels, Recorded
 from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, weeks_of
-from sim.site.recorded import WEEK, Levels, Recorded
 from workloads.base import BoolArray
 
 HOUR = 3600.0
@@ -196,9 +196,9 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
         f"while enough processors were free, {np.median(seconds[long]) / HOUR:,.1f} h in the "
-        f"median, {percent(share)} of all waiting: holds, dependencies, limits, reservations or other "
-        f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} of "
-        f"all waiting)."
+        f"median, {percent(share)} of all waiting: holds, dependencies, limits, reservations or "
+        f"other resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
+        f"of all waiting)."
     )
     evidence = {
         "jobs": jobs,

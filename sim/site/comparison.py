@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from sim.results.job_metrics import Figures
-from sim.site.recorded import Levels, Recorded, dates, levels
+from sim.site.log_schedule import Levels, Recorded, dates, levels
 from workloads.base import BoolArray, FloatArray
 
 QUARTERS = 4

@@ -8,8 +8,8 @@ import pandas as pd
 
 from sim.site.causes import Reason
 from sim.site.comparison import Compared, class_tables, nearest_of, recorded_figures
+from sim.site.log_schedule import Recorded
 from sim.site.outages import Outage
-from sim.site.recorded import Recorded
 
 
 @dataclass(frozen=True)

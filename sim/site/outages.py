@@ -8,7 +8,7 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray
 from sim.policies.order import Order
-from sim.site.recorded import DAY, WEEK, Beginning, Recorded
+from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded
 
 QUEUED = 0.05
 """Share of a week with waiting jobs from which on its fullest instant says something."""

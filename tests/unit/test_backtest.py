@@ -9,11 +9,11 @@ from scipy import stats
 
 from sim.backtest import backtest, main, of_log, options
 from sim.errors import ConfigError
-from sim.results.backtests import BACKTESTS, backtest_sentences, find_backtest
+from sim.results.sentences import BACKTESTS, backtest_sentences, find_backtest
 from sim.simulation.scene import play, set_scene
 from sim.site.comparison import spearman
+from sim.site.log_schedule import Beginning, beginning, levels, recorded_schedule, steady_begin
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
-from sim.site.recorded import Beginning, beginning, levels, recorded_schedule, steady_begin
 from sim.warm import configuration
 from workloads.base import Trace, check_jobs
 
@@ -275,7 +275,7 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     [
         (["nowhere.swf"], "nowhere.swf: no such file"),
         ([], "no log is given"),
-        (["workload=lublin"], "a backtest needs a log"),
+        (["workload=lublin"], "give a log, or workload=archive"),
         (["log.csv", "backtest.capacity=most"], "backtest.capacity=most: must be"),
         (["log.csv", "backtest.begin=soon"], "backtest.begin=soon: must be"),
         (["log.csv", "backtest.begin=1e12"], "no job with a recorded wait starts later"),

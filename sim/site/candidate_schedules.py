@@ -9,8 +9,8 @@ import pandas as pd
 
 from sim.policies.backfill.conservative import Conservative
 from sim.simulation.scene import play, set_scene
+from sim.site.log_schedule import Beginning, Recorded, levels
 from sim.site.outages import Outage, OutagesFirst, with_outages
-from sim.site.recorded import Beginning, Recorded, levels
 from workloads.base import FloatArray, Trace
 
 MOST_WORK = 100_000.0

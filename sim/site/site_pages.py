@@ -1,5 +1,6 @@
 """Self-contained pages of backtests and advice."""
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from io import BytesIO
@@ -9,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.report.html import image
-from sim.results.backtests import distance, ranks, relative
 from sim.results.durable import write_whole
 from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, tidy
 from sim.results.rows import texts
+from sim.results.sentences import distance, ranks, relative
 from sim.site.causes import percent
 from sim.site.comparison import held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, clock_time
-from sim.site.recorded import Levels
+from sim.site.log_schedule import Levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,8 +81,9 @@ def picture(
     tidy(axes)
     content = BytesIO()
     figure.savefig(content, format="png", dpi=110, metadata={"Software": None})
-    shown = image(content.getvalue(), "png", alternative)
-    return f"<figure>{shown}<figcaption>{escape(alternative)}</figcaption></figure>"
+    data, said = base64.b64encode(content.getvalue()).decode(), escape(alternative)
+    shown = f'<img src="data:image/png;base64,{data}" alt="{said}">'
+    return f"<figure>{shown}<figcaption>{said}</figcaption></figure>"
 
 
 def write_page(path: Path, title: str, lead: str, sections: Mapping[str, str]) -> None:
@@ -229,7 +230,8 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     if judged and judged["share_held"] is not None:
         said.append(
             f"Judged by the {judged['jobs']:,} later jobs, "
-            f"{percent(judged['share_with_walltime'])} of which have advice: {percent(judged['share_held'], 1)} ended within it"
+            f"{percent(judged['share_with_walltime'])} of which have advice: "
+            f"{percent(judged['share_held'], 1)} ended within it"
             + _against_requests(judged) + "."
         )  # fmt: skip
     return said
