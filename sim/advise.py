@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from sim.composition import options_below
 from sim.console import fitting_table, left_out
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
@@ -61,17 +60,10 @@ def options(given: Sequence[str]) -> Options:
     ConfigError
         If there is no such key, or a value is none of its own.
     """
-    try:
-        mine = OmegaConf.from_dotlist([one.removeprefix("advise.") for one in given])
-        found: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Options()), mine))
-    except (OmegaConfBaseException, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(
-            f"{' '.join(given)}: {first}; keys are advise.until, advise.starts and advise.folder"
-        ) from error
+    found: Options = options_below("advise.", Options(), given)
     if not 0 < found.until <= 1:
         raise ConfigError(f"advise.until={found.until:g}: must be above 0 and at most 1")
-    return Options(**asdict(found))
+    return found
 
 
 @dataclass(frozen=True)

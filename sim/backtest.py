@@ -5,15 +5,14 @@ import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.console import fitting_table, left_out
 from sim.errors import ConfigError, one_line
@@ -70,16 +69,7 @@ def options(given: Sequence[str]) -> Options:
     ConfigError
         If there is no such key, or a value is none of its own.
     """
-    schema = OmegaConf.structured(Options(list(USUAL)))
-    try:
-        mine = OmegaConf.from_dotlist([one.removeprefix("backtest.") for one in given])
-        found: Any = OmegaConf.to_object(OmegaConf.merge(schema, mine))
-    except (OmegaConfBaseException, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(
-            f"{' '.join(given)}: {first}; keys are backtest.candidates, backtest.capacity, "
-            "backtest.begin and backtest.folder"
-        ) from error
+    found: Options = options_below("backtest.", Options(list(USUAL)), given)
     if found.capacity not in CAPACITIES:
         raise ConfigError(f"backtest.capacity={found.capacity}: must be constant or recorded")
     if found.begin != "steady" and not _is_time(found.begin):
@@ -90,7 +80,7 @@ def options(given: Sequence[str]) -> Options:
         raise ConfigError("backtest.candidates: must be names of schedulers, each once")
     for name in found.candidates:
         _scheduler(name)
-    return Options(**asdict(found))
+    return found
 
 
 def _is_time(text: str) -> bool:
@@ -149,9 +139,7 @@ def read_log(config: Mapping[str, Any]) -> Log:
     if missing >= FEW:
         workload = dict(config["workload"])
         workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
-        logging.disable(logging.WARNING)
-        twin, _, _ = read_source({**config, "workload": workload})
-        logging.disable(logging.NOTSET)
+        twin, _, _ = read_source({**config, "workload": workload}, quiet=True)
         exact = twin.jobs["requested_time"].to_numpy(float)
     return Log(found, missing, exact)
 

@@ -1,6 +1,8 @@
 """The log that a site's command is given: its format, its configuration, its jobs."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,19 @@ def of_log(given: Sequence[str]) -> list[str]:
     return [*kind, f"workload.path='{quoted}'", *rest]
 
 
-def read_source(config: Mapping[str, Any]) -> tuple[Trace, int | None, int | None]:
+def read_source(
+    config: Mapping[str, Any], quiet: bool = False
+) -> tuple[Trace, int | None, int | None]:
     """Return all jobs of a log, the machine's size that it names, and the one that is asked for.
 
     A log that names no size is taken whole.
+
+    Parameters
+    ----------
+    config : mapping
+        The whole configuration.
+    quiet : bool
+        Whether what is left out was told before.
 
     Raises
     ------
@@ -54,4 +65,15 @@ def read_source(config: Mapping[str, Any]) -> tuple[Trace, int | None, int | Non
     asked, named = config["cluster"]["processors"], log.machine_size()
     counts = log.jobs[["allocated_processors", "requested_processors"]].to_numpy(float)
     size = asked or named or int(np.ceil(counts.max(initial=1.0)))
-    return source.trace_of(log, Streams(config["seed"], 0), size), named, asked
+    with _without_warnings() if quiet else contextlib.nullcontext():
+        return source.trace_of(log, Streams(config["seed"], 0), size), named, asked
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    teller = logging.getLogger(LogWorkload.__module__)
+    before, teller.disabled = teller.disabled, True
+    try:
+        yield
+    finally:
+        teller.disabled = before
