@@ -21,6 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.composition import prepare, settings
@@ -139,7 +140,8 @@ def is_bad_input(error: BaseException) -> bool:
     from predictors.errors import PredictorError
     from workloads.errors import WorkloadError
 
-    return isinstance(error, SimError | WorkloadError | PredictorError | OSError | MemoryError)
+    of_files = OSError | MemoryError | OmegaConfBaseException
+    return isinstance(error, SimError | WorkloadError | PredictorError | of_files)
 
 
 def was_interrupted(error: BaseException) -> bool:

@@ -131,7 +131,7 @@ class Consensus(InputEstimator):
         return self
 
     def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return _seconds(self._consensus(log_q, log_inputs)[0])
+        return _seconds(self._middle(log_q, log_inputs)[0])
 
     def _model_range(
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
@@ -178,14 +178,20 @@ class Consensus(InputEstimator):
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
         return np.array([[factors.get(name, 1.0)] for name in self.members_.methods])
 
+    def _middle(
+        self, log_q: FloatArray, log_inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ln seconds of the median, of every method, and the methods' weights."""
+        voices = self.members_.log_seconds(log_q, log_inputs)
+        weights = np.repeat(self._weights(), log_q.size, axis=1)
+        return weighted_median(voices, weights), voices, weights
+
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
         members = self.members_
-        voices = members.log_seconds(log_q, log_inputs)
-        weights = np.repeat(self._weights(), log_q.size, axis=1)
-        middle = weighted_median(voices, weights)
+        middle, voices, weights = self._middle(log_q, log_inputs)
         apart = np.minimum(weighted_median(np.abs(voices - middle), weights), 1.0)
         outside = np.log(2.0) * self._doublings(log_q)
         above = BASE + apart + (REACH + BEND * self._flattening()) * outside
