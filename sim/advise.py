@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from sim.compare import fitting_table, left_out
 from sim.composition import options_below
-from sim.console import fitting_table, left_out
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
 from sim.results.sentences import backtest_folder

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from sim.compare import fitting_table, left_out
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
-from sim.console import fitting_table, left_out
 from sim.errors import ConfigError, one_line
 from sim.results.durable import output, replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
