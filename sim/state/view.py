@@ -66,17 +66,6 @@ class View:
         Whether the predictor's curves are fitted to finished runs.
     queries : int
         How often the predictor was asked.
-
-    Examples
-    --------
-    >>> import sim
-    >>> class Narrowest:
-    ...     def choose(self, job, view, outlook):
-    ...         return int(view.counts(job)[0])
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Narrowest())
-    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
-    >>> set(result.jobs["status"])
-    {'completed'}
     """
 
     def __init__(

@@ -374,7 +374,7 @@ def _stems(table: pd.DataFrame) -> np.ndarray | None:
 
 @dataclass
 class SacctWorkload(FileWorkload):
-    r"""Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
+    """Jobs from Slurm's accounting: what ``sacct --parsable2`` printed.
 
     Parameters
     ----------
@@ -382,19 +382,6 @@ class SacctWorkload(FileWorkload):
         As for `FileWorkload`; others as for `LogWorkload`.
     timezone, unit
         As for `read_sacct`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from workloads import Streams
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-    ...     _ = file.write("JobID|Submit|Start|End|NCPUS|State\n")
-    ...     times = "2024-05-01T10:00:00|2024-05-01T10:01:00|2024-05-01T11:01:00"
-    ...     _ = file.write(f"17|{times}|4|COMPLETED\n")
-    ...     file.flush()
-    ...     jobs = SacctWorkload(file.name).trace(Streams(seed=1), 8).jobs
-    >>> jobs["reference_runtime"].tolist()
-    [3600.0]
     """
 
     timezone: str = "UTC"
