@@ -14,7 +14,7 @@ from predictors.remarks import UNLIKE, UNUSABLE
 ASKS_FOR_MORE = 30.0
 """A job of hidden size that asks for over so many times its believed runtime is not like the runs.
 
-Chosen on Lublin's model and ALCF Theta among 10, 30 and 100.
+Chosen on Lublin's model and ALCF Theta, against 10 and against no bound.
 """
 
 
