@@ -47,6 +47,7 @@ def measure_next(
     targets: Sequence[float] | FloatArray,
     most: float | None = None,
     free: bool = False,
+    candidates: FloatArray | None = None,
 ) -> Advice | None:
     """Say which count to measure next; None where it would tell little.
 
@@ -62,6 +63,8 @@ def measure_next(
         The largest count to be had; if None, powers of two below the last target are.
     free : bool
         Whether runs cost nothing. Else what one narrows is divided by its processor-seconds.
+    candidates : numpy.ndarray of float, optional
+        The counts to be had, in place of powers of two and `most`.
 
     Examples
     --------
@@ -77,7 +80,10 @@ def measure_next(
     half = 0.5 * np.log(high / low)
     if not wanted.size or half.max() <= np.log(SURE):
         return None
-    candidates = _candidates(known, wanted[-1], most)
+    if candidates is None:
+        candidates = _candidates(known, wanted[-1], most)
+        feasible = getattr(model, "feasible", None)
+        candidates = candidates if feasible is None else candidates[feasible(candidates)]
     if not candidates.size:
         return None
     now = _widths(known, wanted)

@@ -8,9 +8,8 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
+from sim.composition import configuration, prepare
 from sim.config import CONFIG_FOLDER
-from sim.warm import configuration
 
 Config = dict[str, Any]
 COMMA = re.compile(r",(?![^\[(]*[\])])")

@@ -1,1 +1,103 @@
-"""moldsim's discrete-event cluster simulator: clock, machine, policies, results."""
+"""Simulation of adaptive processor allocation on a cluster: `run`, `sweep`, and their parts.
+
+A name is imported from its module when it is first asked for, so that ``import sim`` is light.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sim.engine.engine import Setup as Setup
+    from sim.engine.engine import simulate as simulate
+    from sim.errors import ConfigError as ConfigError
+    from sim.errors import PolicyError as PolicyError
+    from sim.errors import SimError as SimError
+    from sim.errors import StatisticsError as StatisticsError
+    from sim.library.result import Result as Result
+    from sim.library.simulations import run as run
+    from sim.library.simulations import sweep as sweep
+    from sim.machine.base import Dedicated as Dedicated
+    from sim.policies.allocation.curve import AverageParallelism as AverageParallelism
+    from sim.policies.allocation.curve import Knee as Knee
+    from sim.policies.allocation.rigid import Fixed as Fixed
+    from sim.policies.allocation.rigid import Request as Request
+    from sim.policies.allocation.sa import SmallestTurnaround as SmallestTurnaround
+    from sim.policies.backfill.conservative import Conservative as Conservative
+    from sim.policies.backfill.easy import Easy as Easy
+    from sim.policies.backfill.none import NoBackfill as NoBackfill
+    from sim.policies.base import Policy as Policy
+    from sim.policies.order import FirstComeFirstServed as FirstComeFirstServed
+    from sim.policies.order import LargestFirst as LargestFirst
+    from sim.policies.order import LongestFirst as LongestFirst
+    from sim.policies.order import ShortestFirst as ShortestFirst
+    from sim.policies.order import SmallestFirst as SmallestFirst
+    from sim.results.metrics import summarise as summarise
+    from sim.results.outcome import outcome as outcome
+    from sim.state.view import View as View
+_MODULES = {
+    "AverageParallelism": "sim.policies.allocation.curve",
+    "ConfigError": "sim.errors",
+    "Conservative": "sim.policies.backfill.conservative",
+    "Dedicated": "sim.machine.base",
+    "Easy": "sim.policies.backfill.easy",
+    "FirstComeFirstServed": "sim.policies.order",
+    "Fixed": "sim.policies.allocation.rigid",
+    "Knee": "sim.policies.allocation.curve",
+    "LargestFirst": "sim.policies.order",
+    "LongestFirst": "sim.policies.order",
+    "NoBackfill": "sim.policies.backfill.none",
+    "Policy": "sim.policies.base",
+    "PolicyError": "sim.errors",
+    "Request": "sim.policies.allocation.rigid",
+    "Result": "sim.library.result",
+    "Setup": "sim.engine.engine",
+    "ShortestFirst": "sim.policies.order",
+    "SimError": "sim.errors",
+    "SmallestFirst": "sim.policies.order",
+    "SmallestTurnaround": "sim.policies.allocation.sa",
+    "StatisticsError": "sim.errors",
+    "View": "sim.state.view",
+    "outcome": "sim.results.outcome",
+    "run": "sim.library.simulations",
+    "simulate": "sim.engine.engine",
+    "summarise": "sim.results.metrics",
+    "sweep": "sim.library.simulations",
+}
+"""Public name and the module that defines it; the block above tells type checkers the same."""
+__all__ = list(_MODULES)
+
+
+def _find_siblings() -> None:
+    """Import the packages beside this one, whatever the current folder has by their names.
+
+    Raises
+    ------
+    ImportError
+        If another module of such a name was imported before.
+    """
+    home = Path(__file__).parents[1]
+    sys.path.insert(0, str(home))
+    try:
+        for name in ("predictors", "workloads", "conf"):
+            found = import_module(name).__file__
+            if found is None or Path(found).parents[1] != home:
+                raise ImportError(f"{found} is in the place of moldsim's package {name}; rename it")
+    finally:
+        sys.path.remove(str(home))
+
+
+_find_siblings()
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'sim' has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(_MODULES)

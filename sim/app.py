@@ -6,7 +6,6 @@ Heavy imports wait until a run really begins, so that ``--help`` answers at once
 import contextlib
 import logging
 import os
-import re
 import signal
 import sys
 import threading
@@ -22,10 +21,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.errors import ConfigError, SimError
-from sim.sweeps.callback import folder_name
+from sim.composition import prepare, settings
+from sim.errors import ConfigError, SimError, one_line
+from sim.help.misspellings import refusal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,62 +42,6 @@ _interrupts: list[int] = []
 _begun: list[bool] = []
 
 
-def _page() -> str:
-    return schema.page().replace("$", "$$")
-
-
-def prepare() -> None:
-    """Register the schema and the resolvers, in this process and in every worker."""
-    schema.register()
-    OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
-    OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
-
-
-def preset(name: str) -> dict[str, Any]:
-    """Return policy and predictor of a baseline, composed without the run's overrides.
-
-    Raises
-    ------
-    ConfigError
-        If there is no policy preset of that name.
-    """
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
-    command = HydraConfig.get()
-    searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
-    era = command.runtime.choices["defaults_of"]
-    parts = [f"policy='{name}'", f"predictor={schema.BASELINE_PREDICTOR}", f"defaults_of={era}"]
-    try:
-        composed = hydra.compose(command.job.config_name, overrides=[*parts, *searched])
-    except HydraException as error:
-        options = ", ".join(re.findall(r"^\t(\w+)$", str(error), re.MULTILINE))
-        raise ConfigError(f"baseline={name}: must be one of {options}, or null") from error
-    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(composed, ["policy", "predictor"]))
-    return {"name": name, **plain}
-
-
-def _baseline(name: str | None, multirun: bool) -> dict[str, Any] | None:
-    asked = any(o.lstrip("+").startswith("baseline=") for o in HydraConfig.get().overrides.task)
-    if name is None or (multirun and not asked):
-        return None
-    return preset(name)
-
-
-def settings(composed: DictConfig, multirun: bool) -> dict[str, Any]:
-    """Return the run's configuration as plain data, checked, its baseline filled in.
-
-    Raises
-    ------
-    ConfigError
-        If a value is out of range.
-    """
-    plain: Any = OmegaConf.to_container(composed, resolve=True)
-    schema.check_values(plain)
-    plain["baseline"] = _baseline(plain["baseline"], multirun)
-    plain["picture"] = plain["picture"] or ("none" if multirun else "first")
-    return dict(plain)
-
-
 @dataclass(frozen=True)
 class Ended:
     """How a run ended: what shows its results, and its objective in a multirun."""
@@ -107,36 +52,15 @@ class Ended:
 
 def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     """Carry the run out; one that was finished before has nothing to show."""
-    config = settings(composed, multirun)
-    from sim.results.provenance import (
-        CODE,
-        DIGEST,
-        INPUTS,
-        KEEP,
-        checked_inputs,
-        code_checksum,
-        input_files,
-        why_again,
-    )
-    from sim.results.run_folder import read_results
-    from sim.simulation.replay import Show, run
+    config = settings(composed, HydraConfig.get(), multirun)
+    from sim.simulation.in_folder import run_in
+    from sim.simulation.replay import Show
 
-    files = input_files(config)
-    identity = {DIGEST: schema.digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
-    if multirun:
-        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
-        if why is None:
-            logger.info("already finished: %s", folder.name)
-            _mark(folder, files)
-            return Ended(objective=_objective(config, read_results(folder)))
-        if why:
-            logger.warning("done again: %s", why)
-    _clear(folder)
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
     policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
-    results = run(config, folder, identity, show)
+    results, files, _ = run_in(folder, config, show, anew=not multirun)
     if multirun:
         _mark(folder, files)
         return Ended(objective=_objective(config, results))
@@ -166,10 +90,13 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
 
     from sim.console import print_results
     from sim.results.durable import output
+    from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()
         print_results(console, _sides(config, results), folder)
+        for sentence in backtest_sentences([folder]):
+            console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 
@@ -213,7 +140,8 @@ def is_bad_input(error: BaseException) -> bool:
     from predictors.errors import PredictorError
     from workloads.errors import WorkloadError
 
-    return isinstance(error, SimError | WorkloadError | PredictorError | OSError | MemoryError)
+    of_files = OSError | MemoryError | OmegaConfBaseException
+    return isinstance(error, SimError | WorkloadError | PredictorError | of_files)
 
 
 def was_interrupted(error: BaseException) -> bool:
@@ -247,14 +175,6 @@ def _noting_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error's message on one line."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    text = " ".join(str(error).split()) or type(error).__name__
-    return f"not enough memory: {text}" if isinstance(error, MemoryError) else text
 
 
 def _task(composed: DictConfig) -> float | None:
@@ -326,6 +246,11 @@ def main() -> None:
     command = hydra.main(
         version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
     )(_task)
+    if sys.argv[1:] == ["--version"]:
+        from sim.help.versions import own_version
+
+        sys.stdout.write(f"moldsim {own_version()}\n")
+        return
     os.environ.setdefault(FULL_ERROR, "1")  # Hydra then leaves its errors to us
     _begun.clear()
     try:
@@ -342,7 +267,7 @@ def main() -> None:
             traceback.print_exc()
             raise SystemExit(1) from None
         is_file = isinstance(error, OSError) and not isinstance(error, HydraException)
-        said = one_line(error) if is_file else schema.refusal(error, sys.argv[1:])
+        said = one_line(error) if is_file else refusal(error, sys.argv[1:])
         sys.stderr.write(f"error: {said}\n")
         raise SystemExit(BAD_STATUS) from None
 

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.console import fitting_table, left_out
 from sim.errors import SimError
 from sim.report.gathering import FIXED, distinct, gather
 from sim.results.durable import SUMMARY, output, write_csv
@@ -43,6 +42,59 @@ SHOWN = (
 )
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
+
+
+LEAST = 14
+"""Columns to which a column of words may shrink before others are left out."""
+GAP = 2
+"""Columns between two of a table."""
+
+
+def fitting_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, words: int, title: str = ""
+) -> tuple[Table, list[str]]:
+    """Return a table within a width, and the headings of the columns left out for it.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Those of columns of words first, then others by rank.
+    rows : sequence of sequence of str
+    width : int
+        Of the terminal, in characters.
+    words : int
+        How many columns hold words, which fold where they must.
+
+    Examples
+    --------
+    >>> fitting_table(["runs", "change", "pairs"], [["sa", "-47.0 %", "4"]], 14, 1)[1]
+    ['pairs']
+    """
+    longest = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    needed = [min(size, LEAST) if k < words else size for k, size in enumerate(longest)]
+    shown = len(head)
+    while shown > words + 1 and sum(needed[:shown]) + GAP * (shown - 1) > width:
+        shown -= 1
+    spare = width - GAP * (shown - 1) - sum(needed[words:shown])
+    if sum(needed[:words]) > spare:  # nothing is left to leave out: words fold more
+        needed[:words] = [max(min(size, spare // words), 1) for size in needed[:words]]
+    spare -= sum(needed[:words])
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for k, name in enumerate(head[:shown]):
+        if k < words:
+            more = max(min(longest[k] - needed[k], spare), 0)
+            spare -= more
+            table.add_column(escape(name), overflow="fold", width=needed[k] + more)
+        else:
+            table.add_column(escape(name), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row[:shown]))
+    return table, list(head[shown:])
+
+
+def left_out(names: Sequence[str]) -> str:
+    """Return in words which columns did not fit."""
+    return f"Not shown, for want of width: {', '.join(names)}."
 
 
 def write_comparison(table: pd.DataFrame, folder: Path) -> Path:

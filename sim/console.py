@@ -25,50 +25,6 @@ from sim.results.rows import (
 )
 from sim.results.sentences import given_line, is_recorded, recorded_sentences
 
-LEAST = 14
-"""Columns to which a column of words may shrink before others are left out."""
-
-
-def fitting_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, words: int, title: str = ""
-) -> tuple[Table, list[str]]:
-    """Return a table within a width, and the headings of the columns left out for it.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Those of columns of words first, then others by rank.
-    rows : sequence of sequence of str
-    width : int
-        Of the terminal, in characters.
-    words : int
-        How many columns hold words, which fold where they must.
-
-    Examples
-    --------
-    >>> fitting_table(["runs", "change", "pairs"], [["sa", "-47.0 %", "4"]], 14, 1)[1]
-    ['pairs']
-    """
-    longest = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    needed = [min(size, LEAST) if k < words else size for k, size in enumerate(longest)]
-    shown = len(head)
-    while shown > words + 1 and sum(needed[:shown]) + shown > width:
-        shown -= 1
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for k, name in enumerate(head[:shown]):
-        if k < words:
-            table.add_column(escape(name), overflow="fold", min_width=min(needed[k], width))
-        else:
-            table.add_column(escape(name), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row[:shown]))
-    return table, list(head[shown:])
-
-
-def left_out(names: Sequence[str]) -> str:
-    """Return in words which columns did not fit."""
-    return f"Not shown, for want of width: {', '.join(names)}."
-
 
 def _change(row: Row, value: Value, other: Value) -> str:
     part = difference(value, other, row.key in SHARES)

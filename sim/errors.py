@@ -19,3 +19,11 @@ class StatisticsError(SimError):
 
 class InvariantError(AssertionError):
     """The engine broke one of its own rules (only raised under ``sim.check=true``)."""
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message on one line."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"not enough memory: {text}" if isinstance(error, MemoryError) else text

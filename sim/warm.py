@@ -11,16 +11,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from rich.console import Console
 from rich.progress import track
 
 from predictors.compiling import folder_of
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER, check_values
+from sim.composition import configuration
+from sim.config import CONFIG_FOLDER
 from sim.errors import SimError
 
 TOY = ("workload.jobs=40",)
@@ -45,17 +42,6 @@ def toys() -> Iterator[tuple[str, ...]]:
     for predictor in _names("predictor"):
         yield ("policy=sa", f"predictor={predictor}", *TOY)
     yield from OTHERS
-
-
-def configuration(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the resolved configuration of a run as plain data, checked."""
-    prepare()
-    with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        config: Any = OmegaConf.to_container(
-            compose("config", overrides=list(overrides)), resolve=True
-        )
-    check_values(config)
-    return dict(config)
 
 
 def warm(overrides: Sequence[str]) -> None:

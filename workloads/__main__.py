@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workloads.errors import WorkloadError
 from workloads.limits import MOST
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from workloads.base import Trace
     from workloads.logs.log import FileWorkload
 
-KINDS = ("swf", "sacct", "batsim")
+KINDS = ("swf", "sacct", "batsim", "table")
+OWN = {
+    "sacct": ("timezone", "unit"),
+    "batsim": ("speed", "communication"),
+    "table": ("columns", "units", "time_format", "timezone", "delimiter", "header"),
+}
+"""Options that only one format takes."""
 UNITS = {
     **dict.fromkeys(("median_interarrival", "longest_gap", "median_requested_time"), "s"),
     **dict.fromkeys(("first_submit",), "s"),
@@ -26,8 +32,19 @@ def _source(asked: argparse.Namespace, jobs: int | None = None) -> "FileWorkload
     from workloads.logs.formats import FORMATS, guess_format
 
     kind = asked.format or guess_format(asked.file)
-    own = {"sacct": ("timezone", "unit"), "batsim": ("speed", "communication")}.get(kind, ())
+    own = OWN.get(kind, ())
     return FORMATS[kind](asked.file, jobs=jobs, **{name: getattr(asked, name) for name in own})
+
+
+class _Pairs(argparse.Action):
+    """Gather NAME=VALUE pairs into a mapping."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> None:  # fmt: skip
+        name, equals, value = str(values).partition("=")
+        if not equals:
+            parser.error(f"{option_string} {values}: must be NAME=VALUE")
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
 
 
 def _describe(asked: argparse.Namespace) -> None:
@@ -117,10 +134,25 @@ def _fetch(asked: argparse.Namespace) -> None:
 
 
 def _reader(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="SWF, sacct --parsable2 or Batsim JSON, or .gz")
+    parser.add_argument(
+        "file", type=Path, help="SWF, sacct --parsable2, Batsim JSON or a table, or .gz"
+    )
     parser.add_argument("--format", choices=KINDS, help="guessed without it")
-    parser.add_argument("--timezone", default="UTC", help="of sacct's times (default UTC)")
+    parser.add_argument(
+        "--timezone", default="UTC", help="of times without an offset (default UTC)"
+    )
     parser.add_argument("--unit", default="cpus", help="sacct: what a processor is: cpus or nodes")
+    parser.add_argument(
+        "--column", dest="columns", action=_Pairs, metavar="ROLE=NAME",
+        help="table: which column says submit, start, end, processors, …; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unit-of", dest="units", action=_Pairs, metavar="ROLE=UNIT",
+        help="table: ms, s, min, h or d of numbers in a column of times; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--time-format", help="table: of times, as strptime has it")
+    parser.add_argument("--delimiter", help="table: one character (default: guessed)")
+    parser.add_argument("--header", type=int, default=1, help="table: lines above the first job")
     parser.add_argument("--speed", type=float, help="Batsim: operations per second of a processor")
     parser.add_argument(
         "--communication", default="error", help="Batsim: profiles that send bytes: error or ignore"

@@ -33,6 +33,7 @@ LOGGED: Mapping[str, type] = {
     "recorded_wait_time": np.float64,  # s, -1 where unknown
     "application": np.int64,  # which application it is by the log's identity, from 0
     "request_class": np.int64,  # which popular requested time it asks for, -1 where unknown
+    "partition": np.int64,  # or queue, where the log has no two partitions; -1 where unknown
 }
 """Columns that only job tables of logs have."""
 
@@ -196,7 +197,7 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     ------
     WorkloadError
         If a column is missing, a value is not finite, a job has no processors
-        or no positive runtime or requested time, a time is beyond what a clock
+        or a negative runtime or no positive requested time, a time is beyond what a clock
         in float64 resolves, or the rows are not in submit order. The message
         names the first such job.
     """
@@ -210,8 +211,8 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
         "submit_time must be finite": np.isfinite(table["submit_time"]),
         "requested_processors must be at least 1": table["requested_processors"] >= 1,
         f"requested_processors must be at most {MOST:,}": table["requested_processors"] <= MOST,
-        "reference_runtime must be positive and finite": np.isfinite(table["reference_runtime"])
-        & (table["reference_runtime"] > 0),
+        "reference_runtime must be finite and not negative": np.isfinite(table["reference_runtime"])
+        & (table["reference_runtime"] >= 0),
         "requested_time must be positive and finite": np.isfinite(table["requested_time"])
         & (table["requested_time"] > 0),
         **{

@@ -13,7 +13,10 @@ from predictors.remarks import GRADES, SEVERITY
 
 EFFICIENCIES = (0.8, 0.5)
 WIDE = ((2.0, "warning"), (1.5, "note"))
-"""Half-widths of ranges, as factors either way, beyond which a prediction is trusted less."""
+"""Half-widths of ranges, as factors either way, beyond which a prediction is trusted less.
+
+A method that grades its ranges itself says so by `grades_ranges`.
+"""
 _PARAMETERS = ("A", "sigma", "floor", "serial", "parallel", "scale", "contention", "coherency")
 """Fitted attributes, without the closing underscore, that are reported where there."""
 
@@ -210,7 +213,8 @@ def _rows(
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
-    grades = _grades(remarks, targets, np.sqrt(high / low))
+    graded = getattr(model, "grades_ranges", False)
+    grades = _grades(remarks, targets, np.sqrt(high / low) if not graded else np.ones(len(low)))
     return tuple(
         Row(
             float(n), float(t), float(a), float(b), one / t, one / t / n, grade, bool(n in observed)

@@ -1,7 +1,7 @@
 """One prediction from several methods, with a range that has been calibrated."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -24,21 +24,22 @@ from predictors.remarks import (
 )
 
 ENOUGH = 3
-"""With fewer counts ranges are wider, as the square root of how many are missing."""
-BASE, REACH, APART, ABOVE = 0.15, 0.14, 0.2, 2.2
-"""80 % of runs take at most exp(ABOVE·s) times and at least exp(-s) of what is said.
+"""Counts that the constants below hold for: ranges narrow with the root of their number."""
+BASE, REACH, BEND = 0.2, 0.3, 0.45
+"""80 % of runs take exp(-(BASE + d)) to exp(BASE + d + (REACH + BEND·b)·ln m) times what is said.
 
-s is BASE + REACH·ln(target / nearest measured end) + APART·(mean distance of the methods
-from their median, in ln T, at most 1). Pinball loss on measured curves found them.
+d is the median distance of the methods from their median in ln T, at most 1; m the factor beyond
+the measured counts, in which runs are slower than said more often than faster; b by how much the
+log-log slope flattens at the end, at most 1.5. Pinball loss on measured curves found them.
 """
 TAILS = 2.0
 """Degrees of freedom of the t distribution that carries ranges to other levels."""
-DIFFER: tuple[tuple[float, Grade], ...] = ((0.4, "unusable"), (0.2, "warning"), (0.08, "note"))
-"""Mean distance of the methods from their median, a doubling beyond the runs, and its grade.
+WIDE: tuple[tuple[float, Grade], ...] = ((1.2, "unusable"), (0.9, "warning"), (0.7, "note"))
+"""Widths of 80 % ranges in ln T and their grades, up to a doubling beyond the runs.
 
-Beyond one doubling a difference said less of the error on measured curves: a warning at most.
+Farther away they grow with the root of the doublings, as errors do. About a third of the ranges
+on measured curves were narrower than the first, a tenth wider than the last.
 """
-ONE_DOUBLING = 1.1
 
 
 class Consensus(InputEstimator):
@@ -50,7 +51,8 @@ class Consensus(InputEstimator):
     law where the runtime rises at the end. Past errors may weigh the methods.
 
     Ranges are as wide as errors on measured curves have been at that distance and with
-    that disagreement, wider upwards, where most errors lie.
+    that disagreement, wider upwards beyond the runs and where these flatten. Grades follow
+    from how wide a range is at its distance.
 
     Where no input varies, an answer at a measured count keeps to its runs; a declining
     end is left out of the fits and believed at its own counts alone.
@@ -82,6 +84,8 @@ class Consensus(InputEstimator):
     """
 
     members_: Members
+    grades_ranges: ClassVar[bool] = True
+    """Remarks grade ranges by their widths."""
 
     def __init__(
         self,
@@ -108,6 +112,14 @@ class Consensus(InputEstimator):
         names = tuple(n for n in self.inputs if n in runs.inputs or n in runs.constants)
         columns = [table[name].to_numpy(dtype=np.float64) for name in names]
         counts = table["nprocs"].to_numpy(dtype=np.float64)
+        if runs.dropped:  # outliers, which the table still has
+            counts = counts_of(runs.log_q)
+            columns = [
+                np.exp2(runs.log_inputs[:, runs.inputs.index(name)])
+                if name in runs.inputs
+                else np.full(runs.rows, runs.constants[name])
+                for name in names
+            ]
         self.members_ = fit_members(names, counts, runs.runtime, columns)
         return self
 
@@ -119,14 +131,14 @@ class Consensus(InputEstimator):
         return self
 
     def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return _seconds(self._consensus(log_q, log_inputs)[0])
+        return _seconds(self._middle(log_q, log_inputs)[0])
 
     def _model_range(
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        middle, scale, _ = self._consensus(log_q, log_inputs)
-        scale = scale * stdtrit(TAILS, 0.5 + 0.5 * level) / stdtrit(TAILS, 0.9)
-        return _seconds(middle - scale), _seconds(middle + ABOVE * scale)
+        middle, below, above, _ = self._consensus(log_q, log_inputs)
+        scale = stdtrit(TAILS, 0.5 + 0.5 * level) / stdtrit(TAILS, 0.9)
+        return _seconds(middle - scale * below), _seconds(middle + scale * above)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:
         """Return each method's own prediction, by name."""
@@ -166,18 +178,37 @@ class Consensus(InputEstimator):
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
         return np.array([[factors.get(name, 1.0)] for name in self.members_.methods])
 
-    def _consensus(
+    def _middle(
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return ln seconds, how far below them 80 % ranges end, and how far methods differ."""
-        members = self.members_
-        voices = members.log_seconds(log_q, log_inputs)
+        """Return ln seconds of the median, of every method, and the methods' weights."""
+        voices = self.members_.log_seconds(log_q, log_inputs)
         weights = np.repeat(self._weights(), log_q.size, axis=1)
-        middle = weighted_median(voices, weights)
-        apart = (weights * np.abs(voices - middle)).sum(axis=0) / weights.sum(axis=0)
-        scale = BASE + REACH * np.log(2.0) * self._doublings(log_q) + APART * np.minimum(apart, 1.0)
-        scale = scale * max(ENOUGH / len(members.curve.nprocs), 1.0) ** 0.5
-        return middle, np.hypot(scale, members.scaling.scatter), apart
+        return weighted_median(voices, weights), voices, weights
+
+    def _consensus(
+        self, log_q: FloatArray, log_inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
+        members = self.members_
+        middle, voices, weights = self._middle(log_q, log_inputs)
+        apart = np.minimum(weighted_median(np.abs(voices - middle), weights), 1.0)
+        outside = np.log(2.0) * self._doublings(log_q)
+        above = BASE + apart + (REACH + BEND * self._flattening()) * outside
+        few = (ENOUGH / len(members.curve.nprocs)) ** 0.5
+        below, above = (
+            np.hypot(few * side, members.scaling.scatter) for side in (BASE + apart, above)
+        )
+        return middle, below, above, apart
+
+    def _flattening(self) -> float:
+        """Return by how much the log-log slope rises at the last step from the one before."""
+        curve = self.members_.curve
+        if len(curve.nprocs) < ENOUGH:
+            return 0.0
+        times, counts = np.log(curve.runtime[-3:]), np.log(curve.nprocs[-3:])
+        before, last = ((times[1:] - times[:-1]) / (counts[1:] - counts[:-1])).tolist()
+        return float(min(max(last - before, 0.0), 1.5))
 
     def _doublings(self, log_q: FloatArray) -> FloatArray:
         """Return how many doublings each target lies outside the measured counts."""
@@ -204,27 +235,27 @@ class Consensus(InputEstimator):
             ordinary = ~members.evidence.declining(targets)
             remarks += members.evidence.remarks(np.unique(targets))
             log_q, log_inputs = log_q[ordinary], log_inputs[ordinary]
-        return remarks + self._remarks_on_differences(log_q, log_inputs)
+        return remarks + self._remarks_on_ranges(log_q, log_inputs)
 
-    def _remarks_on_differences(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
-        """Say where the methods differ, by how much a doubling, and where to measure."""
-        _, scale, apart = self._consensus(log_q, log_inputs)
-        each = apart / np.maximum(self._doublings(log_q), 1.0)
+    def _remarks_on_ranges(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
+        """Grade by how wide ranges are at their distance, and say where to measure."""
+        _, below, above, apart = self._consensus(log_q, log_inputs)
+        usual = np.sqrt(np.maximum(self._doublings(log_q), 1.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
-        rows = zip(counts_of(log_q).tolist(), each.tolist(), apart, scale, strict=True)
-        for target, differ, whole, below in dict.fromkeys(rows):
-            grade = next((grade for least, grade in DIFFER if differ > least), None)
-            if grade == "unusable" and target > last * 2.0**ONE_DOUBLING:
-                grade = "warning"
+        rows = zip(
+            counts_of(log_q).tolist(), (below + above) / usual, below, above, apart, strict=True
+        )
+        for target, wide, down, up, differ in dict.fromkeys(rows):
+            grade = next((grade for least, grade in WIDE if wide > least), None)
             if grade is not None:
-                ends = np.exp(np.minimum([-below, ABOVE * below], 300.0))
+                ends = np.exp(np.minimum([-down, up], 300.0))
                 text = (
-                    f"the methods differ by {np.expm1(min(whole, 50.0)):.0%} at {target:g} "
-                    f"processors; 80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times that"
+                    f"80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times what is said for "
+                    f"{target:g} processors; the methods differ by {np.expm1(differ):.0%}"
                 )
                 measure = measure_between(last, target) if target > last else round(target)
-                found.append(Remark(grade, "methods_differ", text, measure, float(target)))
+                found.append(Remark(grade, "wide_range", text, measure, float(target)))
         return found
 
 

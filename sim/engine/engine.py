@@ -156,7 +156,7 @@ class Engine:
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
-        self._restarts: dict[int, int] = {}
+        self.restarts: dict[int, int] = {}
         self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False
@@ -291,13 +291,14 @@ class Engine:
         now = self.clock._now
         self._give_back(run)
         self.log.end(run, now, status)
-        if self.view.preferences.past_errors is not None and status == "completed":
+        teaches = status == "completed" and now > run.start  # zero seconds say nothing
+        if teaches and self.view.preferences.past_errors is not None:
             self._note_error(run, now)
         self.events += 1
         self._pass_due = True
         if run.resumes > now:
             self.resizer.cut_short(run, now)
-        if self._learns and status == "completed":
+        if teaches and self._learns:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
@@ -451,7 +452,7 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         state.free -= processors
         state.running[job] = run
         insort(state.believed_ends, (run.believed_end, job, processors))

@@ -23,7 +23,10 @@ Outlook = Callable[[IntArray, FloatArray], FloatArray]
 
 
 class Scheduler(Protocol):
-    """A policy at work in one run, with whatever it remembers."""
+    """What a policy remembers of one run; the engine keeps it and hands it to each pass.
+
+    There is no memory elsewhere: a copy that sees the same state decides the same.
+    """
 
     def decide(self) -> Sequence[Decision]:
         """Decide what happens now."""
@@ -261,6 +264,19 @@ class QueueKeeper:
     def compiled(self) -> int | None:
         """The rule of `sim.policies.backfill.passes` by which it decides; None if it is none."""
         return None
+
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this pass."""
+        queue = self.queue
+        return {
+            queue.job.item(place): (
+                queue.start.item(place),
+                queue.processors.item(place),
+                queue.runtime.item(place),
+            )
+            for place in queue.places().tolist()
+            if queue.start.item(place) < np.inf
+        }
 
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""

@@ -9,7 +9,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, oracle_of, references, step_among
-from sim.results.job_metrics import NARROW_PROCESSORS, SHORT_SECONDS
+from sim.results.job_metrics import count_bin, job_class
 from sim.results.rows import SHARES
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, compare_paired, holm, share_of_gain
@@ -22,8 +22,6 @@ FIGURE = "mean_response_time"
 LOAD = "workload.load"
 CERTAIN = 0.05
 
-COUNT_BINS = (1, 2, 5, 9, 17, 33, 65, 129, 257, 513, 1025)
-"""Least counts of the bins of allocated processors."""
 NEEDED = (
     *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
     *("allocated_processors", "believed_runtime", "runtime"),
@@ -205,39 +203,6 @@ def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
             return Curve(label, points, load)
         points[load] = t_interval([value for value, _ in found])
     return Curve(label, points, None)
-
-
-def job_class(jobs: pd.DataFrame) -> pd.Series:
-    """Return the class of each job by its request, as summaries name them.
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
-    >>> job_class(jobs).tolist()
-    ['narrow_short', 'wide_long']
-    """
-    width = np.where(jobs["requested_processors"] <= NARROW_PROCESSORS, "narrow_", "wide_")
-    length = np.where(jobs["reference_runtime"] <= SHORT_SECONDS, "short", "long")
-    return pd.Series(np.char.add(width, length), index=jobs.index)
-
-
-def count_bin(counts: pd.Series) -> pd.Series:
-    """Return the bin of each processor count in words.
-
-    Examples
-    --------
-    >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
-    ['1', '2-4', '5-8', '1025 or more']
-    """
-    edges = np.array(COUNT_BINS)
-    place = np.searchsorted(edges, counts.to_numpy(), side="right") - 1
-    last = len(edges) - 1
-    names = [
-        f"{low}" if high == low else f"{low}-{high}"
-        for low, high in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True)
-    ]
-    names.append(f"{edges[last]} or more")
-    return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
 def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:

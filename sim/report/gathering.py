@@ -87,16 +87,16 @@ def _configuration(run: Path, rows: list[dict[str, object]]) -> Configuration:
         return Configuration()
 
 
-Origin = tuple[str, dict[str, str]]
-"""Of a run: its code and its input files, as manifests have them."""
+Origin = tuple[str | None, dict[str, str]]
+"""Of a run: its code and its input files, as manifests have them; None without a manifest."""
 
 
 def folder_origin(run: Path) -> Origin:
     """Return what the code and the inputs of a run were; empty where its manifest does not say."""
     try:
         manifest = read_object(run / MANIFEST)
-    except ValueError:
-        return "", {}
+    except ValueError:  # it is not finished
+        return None, {}
     inputs = manifest.get(INPUTS)
     known = inputs.items() if isinstance(inputs, dict) else ()
     return str(manifest.get(CODE) or ""), {str(key): str(value) for key, value in known}
@@ -111,9 +111,9 @@ def with_origins(
     differ in a key.
     """
     found = [dict(setting) for setting in settings]
-    if len({code for code, _ in origins}) > 1:
+    if len({code for code, _ in origins} - {None}) > 1:
         for setting, (code, _) in zip(found, origins, strict=True):
-            setting["code"] = code[:MARKED] or "unknown"
+            setting["code"] = (code or "")[:MARKED] or "unknown"
     files: dict[tuple[str, object], set[str]] = {}
     for run, (_, inputs) in zip(runs, origins, strict=True):
         for key, checksum in inputs.items():

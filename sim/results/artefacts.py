@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -251,13 +250,16 @@ def read_failure(folder: Path) -> str:
         return str(error)
 
 
+def mean_of_replications(parts: Sequence[Figures], more: Figures) -> Figures:
+    """Return the summary of a run of several replications: means, and `more` figures of it."""
+    same = {"replications_identical": True} if same_schedule(parts) else {}
+    return dict(sorted((mean_summary(parts) | more | same).items()))
+
+
 def write_means(
-    folder: Path,
-    replications: int,
-    manifest: Mapping[str, object],
-    more: Mapping[str, float | int | bool | str | None] = MappingProxyType({}),
-) -> Figures:
-    """Write the summary of a run of several replications from theirs, and return it.
+    folder: Path, replications: int, manifest: Mapping[str, object], summary: Figures
+) -> None:
+    """Write the summary of a run of several replications.
 
     Parameters
     ----------
@@ -265,18 +267,14 @@ def write_means(
         The run's folder, in which ``replication=0/`` and so on are finished.
     replications : int
     manifest : mapping
-    more : mapping
-        Further figures of the summary.
+    summary : dict
+        As `mean_of_replications` returns it.
     """
-    places = [replication_folder(folder, k) for k in range(replications)]
-    parts = [read_summary(place) for place in places]
     clear(folder)
-    same = {"replications_identical": True} if same_schedule(parts) else {}
-    summary = dict(sorted((mean_summary(parts) | dict(more) | same).items()))
     partial = new_partial(folder)
+    places = [replication_folder(folder, k) for k in range(replications)]
     _write_ends(partial, summary, manifest, places)
     publish(partial, folder)
-    return summary
 
 
 def write_failure(folder: Path, message: str) -> None:

@@ -165,8 +165,9 @@ def timeline_frame(state: Steps) -> pd.DataFrame:
 
 
 def _actual(truth: GroundTruth, records: Records) -> FloatArray:
-    """Return what each consulted run took at the count it started on, NaN if it did not end.
+    """Return what each consulted run took at the count it started on, NaN if that is nothing.
 
+    Runs that did not end and those of zero seconds say nothing of a prediction.
     A run that kept its processors took what the clock says; one that was
     resized would have taken the ground truth's time. Where the clock agrees
     with the ground truth up to its own rounding, the latter is exact.
@@ -180,7 +181,7 @@ def _actual(truth: GroundTruth, records: Records) -> FloatArray:
     agrees = np.abs(clock - exact) <= 4 * np.spacing(np.abs(end) + clock)
     actual = np.where(agrees | resized[asked.job], exact, clock)
     ended = asked.final & completed(records)[asked.job]
-    return np.where(ended, actual, np.nan)
+    return np.where(ended & (actual > 0), actual, np.nan)
 
 
 def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:

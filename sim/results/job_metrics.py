@@ -16,6 +16,8 @@ Figures = dict[str, float | int | bool | str | None]
 
 NARROW_PROCESSORS = 8
 SHORT_SECONDS = 3600.0
+COUNT_BINS = (1, 2, 5, 9, 17, 33, 65, 129, 257, 513, 1025)
+"""Least counts of the bins of allocated processors."""
 FITTED_OBSERVATIONS = 2
 """Fewest observations behind a belief that is read off a fitted curve."""
 PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
@@ -28,6 +30,39 @@ NEAR = 0.2
 """Relative error up to which a belief counts as near."""
 SEEN_COUNTS = 3
 """Distinct processor counts after which an application counts as seen."""
+
+
+def job_class(jobs: pd.DataFrame) -> pd.Series:
+    """Return the class of each job by its request, as summaries name them.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"requested_processors": [4, 64], "reference_runtime": [60.0, 9e4]})
+    >>> job_class(jobs).tolist()
+    ['narrow_short', 'wide_long']
+    """
+    width = np.where(jobs["requested_processors"] <= NARROW_PROCESSORS, "narrow_", "wide_")
+    length = np.where(jobs["reference_runtime"] <= SHORT_SECONDS, "short", "long")
+    return pd.Series(np.char.add(width, length), index=jobs.index)
+
+
+def count_bin(counts: pd.Series) -> pd.Series:
+    """Return the bin of each processor count in words.
+
+    Examples
+    --------
+    >>> count_bin(pd.Series([1, 3, 8, 2000])).tolist()
+    ['1', '2-4', '5-8', '1025 or more']
+    """
+    edges = np.array(COUNT_BINS)
+    place = np.searchsorted(edges, counts.to_numpy(), side="right") - 1
+    last = len(edges) - 1
+    names = [
+        f"{low}" if high == low else f"{low}-{high}"
+        for low, high in zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), strict=True)
+    ]
+    names.append(f"{edges[last]} or more")
+    return pd.Series(np.array(names, dtype=object)[place], index=counts.index)
 
 
 def _spread(values: FloatArray, name: str) -> Figures:
@@ -99,7 +134,8 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
 
     Slowdowns divide by the recorded runtime at the reference count, so a policy
     does not improve them by running jobs slowly; per-processor bounded slowdown
-    (Zotkin & Keleher) divides by the reference count as well. Means by area
+    (Zotkin & Keleher) divides by the reference count as well. Jobs of zero seconds
+    have no slowdown but a bounded one. Means by area
     weigh with reference count times recorded runtime, which no policy changes.
     Size classes cut at 8 processors and one hour, both of the reference.
     """
@@ -110,6 +146,7 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
     wait = jobs["wait_time"].to_numpy()
     area = requested * reference
     floor = np.maximum(reference, BOUND_SECONDS)
+    timed = reference > 0
     status = jobs["status"].to_numpy()
     return {
         "jobs": len(jobs),
@@ -119,7 +156,7 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
         },
         **_spread(wait, "wait_time"),
         **_spread(response, "response_time"),
-        **_spread(response / reference, "slowdown"),
+        **_spread(response[timed] / reference[timed], "slowdown"),
         **_spread(bounded, "bounded_slowdown"),
         **_spread(np.maximum(1.0, response / (requested * floor)), "processor_bounded_slowdown"),
         "area_weighted_wait_time": weighted_mean(wait, area),

@@ -2,44 +2,18 @@
 
 import contextlib
 import platform
-import subprocess
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from sim.help.versions import commit, installed, own_version
 from sim.results.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
 from sim.results.job_metrics import Figures
 from workloads.base import Trace
 
 PACKAGES = (
-    *("moldsim", "numpy", "scipy", "pandas", "pyarrow", "simpy", "numba"),
+    *("numpy", "scipy", "pandas", "pyarrow", "simpy", "numba"),
     *("matplotlib", "hydra-core", "rich"),
 )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def commit() -> str | None:
-    """Return the commit of the checkout that this module lies in, None outside of one."""
-    root = Path(__file__).resolve().parents[1]
-    if not (root / ".git").exists():
-        return None
-    try:
-        asked = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return asked.stdout.strip()
 
 
 def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
@@ -59,7 +33,7 @@ def manifest(trace: Trace, wall_seconds: float) -> dict[str, object]:
         "platform": platform.platform(),
         "python": platform.python_version(),
         "source": trace.source,
-        "versions": {package: _version(package) for package in PACKAGES},
+        "versions": {"moldsim": own_version(), **{name: installed(name) for name in PACKAGES}},
         "wall_seconds": wall_seconds,
     }
 

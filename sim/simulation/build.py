@@ -1,6 +1,8 @@
 """Build the parts of a run from its configuration: the one place where classes are named."""
 
+import copy
 import importlib
+import importlib.util
 import inspect
 import os
 import types
@@ -11,10 +13,10 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 from predictors.base import Estimator
 from sim.errors import ConfigError
 from sim.policies.advice import check_counts
+from sim.simulation.parts import OBJECT, check_class, check_object, needs_of
 
 PACKAGES = ("sim", "predictors", "workloads")
-"""A ``_target_`` outside of these packages is refused."""
-
+"""A ``_target_`` outside of these packages must be a class with what its part needs."""
 _PART = "a part"
 _WORDS: Mapping[object, str] = {
     bool: "true or false",
@@ -90,17 +92,35 @@ def _listed(hint: Any) -> str:
 
 
 def _located(target: object, key: str) -> Any:
+    """Return the class that a ``_target_`` names; those of others must be fit for their part."""
     module, _, name = str(target).rpartition(".")
-    if module.partition(".")[0] not in PACKAGES:
-        packages = ", ".join(PACKAGES)
-        raise ConfigError(f"{key}._target_={target}: must be a class of one of {packages}")
+    own, said = module.partition(".")[0] in PACKAGES, f"{key}._target_={target}"
+    if not own and needs_of(key) is None:
+        raise ConfigError(f"{said}: must be a class of one of {', '.join(PACKAGES)}")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{key}._target_={target}: there is no such class") from error
-    if not callable(found) or found.__module__.partition(".")[0] not in PACKAGES:
-        raise ConfigError(f"{key}._target_={target}: there is no such class")
+        missing = getattr(error, "name", None)
+        if isinstance(error, ImportError) and missing and not f"{module}.".startswith(missing):
+            raise ConfigError(f"{said}: cannot be imported ({error})") from error
+        raise ConfigError(f"{said}: there is no such class{_where(module)}") from error
+    except Exception as error:  # whatever somebody's module dies of
+        raise ConfigError(
+            f"{said}: cannot be imported ({type(error).__name__}: {error})"
+        ) from error
+    if own and (not callable(found) or found.__module__.partition(".")[0] not in PACKAGES):
+        raise ConfigError(f"{said}: there is no such class")
+    if not own:
+        check_class(found, key, said)
     return found
+
+
+def _where(module: str) -> str:
+    try:
+        known = importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        known = False
+    return "" if known else "; its package must be installed, or its folder in PYTHONPATH"
 
 
 def accepted(target: object, key: str) -> tuple[str, ...]:
@@ -167,7 +187,7 @@ def build(node: Any, key: str, **more: Any) -> Any:
     Raises
     ------
     ConfigError
-        If a class is unknown or not this project's, an argument is missing,
+        If a class is unknown or not fit for its part, an argument is missing,
         unknown or of the wrong type, or the constructor refuses a value; the
         message has the full key.
 
@@ -181,6 +201,8 @@ def build(node: Any, key: str, **more: Any) -> Any:
         return [build(item, f"{key}[{i}]") for i, item in enumerate(node)]
     if not isinstance(node, Mapping):
         return node
+    if OBJECT in node:
+        return copy.deepcopy(node[OBJECT])
     arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
     if "_target_" not in node:
         return arguments
@@ -193,6 +215,8 @@ def build(node: Any, key: str, **more: Any) -> Any:
             made.check_parameters()
     except ValueError as error:
         raise ConfigError(_located_message(error, key, arguments)) from error
+    if needs_of(key) is not None and str(node["_target_"]).partition(".")[0] not in PACKAGES:
+        check_object(made, key, f"{key}._target_={node['_target_']}")
     return made
 
 

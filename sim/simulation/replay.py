@@ -3,7 +3,7 @@
 import contextlib
 import datetime
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from sim.results.artefacts import (
     REQUESTS,
     SIZES,
     Artefacts,
+    mean_of_replications,
     mean_summary,
     replication_folder,
     write_means,
@@ -278,27 +279,46 @@ def step_between(config: Mapping[str, Any], jobs: int) -> dict[str, Any] | None:
     return {**base, "predictor": config["predictor"]}
 
 
+Simulated = tuple[Artefacts, Artefacts | None, Artefacts | None]
+"""One replication of a run, of its baseline and of the step between."""
+
+
 def replicate(
-    config: Mapping[str, Any], replication: int, folder: Path, identity: Identity, show: Show
-) -> Results:
-    """Run one replication, its baseline and the step between; write all, return the summaries."""
+    config: Mapping[str, Any],
+    replication: int,
+    folder: Path | None,
+    identity: Identity,
+    show: Show,
+) -> Simulated:
+    """Run one replication, its baseline and the step between; write all where there is a folder."""
     scene = set_scene(config, replication)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
-    own = perform(config, config, scene, identity, show, first or every)
-    base, step = (
+    drawn = (first or every, first or every, every)
+    own, base, step = (
         None if parts is None else perform(config, parts, scene, identity, show, is_drawn)
-        for parts, is_drawn in zip(others, (first or every, every), strict=True)
+        for parts, is_drawn in zip((config, *others), drawn, strict=True)
     )
-    write_run(folder, own, base, step)
-    return own.summary, _summary(base), _summary(step)
+    assert own is not None
+    if folder is not None:
+        write_run(folder, own, base, step)
+    return own, base, step
 
 
-def _summary(written: Artefacts | None) -> Figures | None:
-    return None if written is None else written.summary
+def summaries(simulated: Simulated) -> Results:
+    """Return the summaries of a replication."""
+    own, base, step = (None if one is None else one.summary for one in simulated)
+    assert own is not None
+    return own, base, step
 
 
-def run(config: Mapping[str, Any], folder: Path, identity: Identity, show: Show) -> Results:
+def run(
+    config: Mapping[str, Any],
+    folder: Path | None,
+    identity: Identity,
+    show: Show,
+    keep: Callable[[Simulated], None] | None = None,
+) -> Results:
     """Carry out a whole run: all replications, each with what it is compared with, and means.
 
     Parameters
@@ -306,12 +326,14 @@ def run(config: Mapping[str, Any], folder: Path, identity: Identity, show: Show)
     config : mapping
         The resolved configuration; ``baseline`` is None or has a name, a policy
         and a predictor.
-    folder : pathlib.Path
-        Where the artefacts go.
+    folder : pathlib.Path or None
+        Where the artefacts go; None writes nothing.
     identity : mapping
         What the manifest says that the run was made of.
     show : Show
         What the terminal is told.
+    keep : callable, optional
+        Is handed each replication as it ends.
 
     Returns
     -------
@@ -322,13 +344,22 @@ def run(config: Mapping[str, Any], folder: Path, identity: Identity, show: Show)
     Trim(**config["metrics"])
     check_formats(config["export"])
     number, rule = config["replications"], stopping_rule(config)
+
+    def one(replication: int, place: Path | None) -> Results:
+        simulated = replicate(config, replication, place, identity, show)
+        if keep is not None:
+            keep(simulated)
+        return summaries(simulated)
+
     if number == 1 and rule is None:
-        return replicate(config, 0, folder, identity, show)
+        return one(0, folder)
     every = replicated(
-        lambda k: replicate(config, k, replication_folder(folder, k), identity, show), number, rule
+        lambda k: one(k, None if folder is None else replication_folder(folder, k)), number, rule
     )
     more = {} if rule is None else rule.figures(every)
-    means = write_means(folder, len(every), identity, more)
+    means = mean_of_replications([results[0] for results in every], more)
+    if folder is not None:
+        write_means(folder, len(every), identity, means)
     base, step = (_mean_of([results[place] for results in every]) for place in (1, 2))
     return means, base, step
 

@@ -27,7 +27,8 @@ from sim.simulation.calibration import (
     under_load,
 )
 from sim.simulation.growth import Site
-from sim.simulation.progress import Progress, ProgressWatcher
+from sim.simulation.parts import OBJECT
+from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
@@ -94,6 +95,8 @@ def source_of(workload: Mapping[str, Any]) -> dict[str, Any]:
 
     What repeats belongs to the truth, unless the source itself draws applications.
     """
+    if OBJECT in workload:
+        return dict(workload)
     taken = accepted(workload["_target_"], "workload")
     return {k: v for k, v in workload.items() if k not in REPETITION or k in taken}
 
@@ -135,11 +138,15 @@ def build_machine(
 
 
 def watchers(
-    config: Mapping[str, Any], progress: Progress | None, jobs: int
+    config: Mapping[str, Any], progress: Progress | None, trace: Trace, truth: GroundTruth
 ) -> tuple[Watcher, ...]:
-    """Return who watches the engine: its checker, and the progress display."""
-    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress, jobs)]
-    if config["sim"]["check"]:
+    """Return who watches the engine: a guard on progress, its display, a checker."""
+    asked = config["sim"]
+    most = asked["stall_time"] or longest_wait(trace, truth)
+    found: list[Watcher] = [ProgressGuard(asked["stall_events"], most)]
+    if progress is not None:
+        found.append(ProgressWatcher(progress, len(trace.jobs)))
+    if asked["check"]:
         from sim.engine.invariants import Checker
 
         found.append(Checker())
@@ -183,28 +190,32 @@ class Played:
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 
-def play(
+@dataclass(frozen=True)
+class Prepared:
+    """A simulation that is about to begin.
+
+    Attributes
+    ----------
+    setup : Setup
+    known : list of Observation
+        Runs that its predictor gets free of charge.
+    told_truth : bool
+        Whether the predictor holds the true runtimes.
+    """
+
+    setup: Setup
+    known: list[Observation]
+    told_truth: bool
+
+
+def prepare(
     config: Mapping[str, Any],
     parts: Mapping[str, Any],
     scene: Scene,
+    policy: Any,
     progress: Progress | None = None,
-) -> Played:
-    """Simulate one policy with one predictor on a scene.
-
-    Parameters
-    ----------
-    config : mapping
-        The run's whole configuration.
-    parts : mapping
-        The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
-    scene : Scene
-    progress : Progress, optional
-    """
-    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
-    if isinstance(policy, RecordedSchedule):
-        evolves = scene.evolving is not None
-        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
-        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
+) -> Prepared:
+    """Return what the simulation of a policy on a scene is made of; see `play`."""
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
@@ -230,12 +241,39 @@ def play(
         overrun=config["overrun"],
         adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
         known=known,
-        watchers=watchers(config, progress, len(trace.jobs)),
+        watchers=watchers(config, progress, trace, truth),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
+    return Prepared(setup, known, holder is not None)
+
+
+def play(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Progress | None = None,
+) -> Played:
+    """Simulate one policy with one predictor on a scene.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` to use: the run's own or the baseline's.
+    scene : Scene
+    progress : Progress, optional
+    """
+    policy = build(with_menu(parts["policy"], config["menu"]), "policy")
+    if isinstance(policy, RecordedSchedule):
+        evolves = scene.evolving is not None
+        recorded = policy.records(scene.trace, scene.machine, evolving=evolves)
+        return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
+    ready = prepare(config, parts, scene, policy, progress)
+    setup = ready.setup
     records = scene.replay(setup)
     menu = menu_name(parts["policy"], config["menu"])
-    return Played(outcome(trace, truth, records), known, holder is not None, menu)
+    return Played(outcome(setup.trace, setup.truth, records), ready.known, ready.told_truth, menu)
 
 
 def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[CalibrationRun]:

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from sim.config import CONFIG_FOLDER
+from sim.help.pages import roots
 from sim.results.durable import MANIFEST, damage, read_object, write_whole
 from sim.results.provenance import (
     CODE,
@@ -30,9 +29,12 @@ from sim.results.provenance import (
 from sim.results.rows import duration
 from sim.sweeps.callback import folder_name
 from sim.sweeps.locks import PAUSE, holder
+from sim.sweeps.packing import batch_size, spread
 
 SECONDS = 5.0
 """Between two looks at the folders, at least."""
+REDRAWN = 1.0
+"""Between two times that the line is drawn on a terminal, where others may have printed."""
 SHARE = 0.02
 """Of the time may be spent on looking, at most."""
 LOG = "sweep.log"
@@ -52,8 +54,8 @@ class State(NamedTuple):
 class SweepProgress:
     """Watches the folders of runs from a thread of its own, whatever carries them out.
 
-    A line goes to ``sweep.log`` in the sweep's folder, and to standard error
-    (one line that is redrawn on a terminal), whenever the counts have changed.
+    A line goes to ``sweep.log`` in the sweep's folder, and to standard error, whenever
+    the counts have changed; on a terminal one line is redrawn all the time.
 
     Parameters
     ----------
@@ -100,7 +102,8 @@ class SweepProgress:
         ended = self._done + self._failed
         rest = state.total - state.done - state.failed
         spent = time.time() - self._begun
-        left = duration(spent * rest / ended) if ended else "-:--:--"
+        begun = 0.5 * state.running  # runs under way are half done on average
+        left = duration(spent * (rest - begun) / (ended + begun)) if ended else "-:--:--"
         return (
             f"{state.done:,} of {state.total:,} done, {state.failed:,} failed, "
             f"{state.running:,} running, {rest - state.running:,} waiting, "
@@ -108,27 +111,35 @@ class SweepProgress:
         )
 
     def _watch(self) -> None:
-        pause = SECONDS
-        while not self._stop.wait(pause):
-            began = time.perf_counter()
-            self._show(self.look())
-            pause = max(SECONDS, (time.perf_counter() - began) / SHARE)
+        state, due = None, time.monotonic() + SECONDS
+        while not self._stop.wait(REDRAWN):
+            began = time.monotonic()
+            if began >= due:
+                state = self.look()
+                ended = time.monotonic()
+                due = ended + max(SECONDS, (ended - began) / SHARE)
+            if state is not None:
+                self._show(state)
 
     def _show(self, state: State, *, last: bool = False) -> None:
-        if state == self._last and not last:
-            return
+        line, is_news = self.line(state), last or state != self._last
         self._last = state
-        line = self.line(state)
+        if sys.stderr.isatty():
+            fits = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\033[K{line[:fits]}" + ("\n" if last else ""))
+            sys.stderr.flush()
+        elif is_news:
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+        if not is_news:
+            return
         with self._log.open("a", encoding="utf-8") as stream:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\033[K{line}" + ("\n" if last else ""))
-        else:
-            sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
 
     def __enter__(self) -> Self:
         if self._waiting:
+            for one in _launchers():
+                one.addFilter(_erase_line)
             self._thread.start()
         return self
 
@@ -139,10 +150,26 @@ class SweepProgress:
         trace: TracebackType | None,
     ) -> None:
         self._stop.set()
+        for one in _launchers():
+            one.removeFilter(_erase_line)
         if self._thread.is_alive():
             self._thread.join()
         if self._total - self._before and kind is None:
             self._show(self.look(), last=True)
+
+
+def _launchers() -> list[logging.Logger]:
+    """Return the loggers of Hydra, whose launchers print a line for each run."""
+    return [logging.getLogger(name) for name in list(logging.root.manager.loggerDict)
+            if name.startswith("hydra")]  # fmt: skip
+
+
+def _erase_line(record: logging.LogRecord) -> bool:
+    """Take the line of progress off a terminal before a record is printed; let it pass."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")
+        sys.stderr.flush()
+    return True
 
 
 def _is_new(path: Path, since: float) -> bool:
@@ -153,10 +180,6 @@ def _is_new(path: Path, since: float) -> bool:
         return False
 
 
-BATCH = 500
-"""Runs handed to a launcher at once: it keeps their results until all are back."""
-SLURM_ARRAY = 1000
-"""The same for Slurm where ``scontrol`` does not say; its own default is 1001."""
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
 MARK = ".hydra/finished.json"
@@ -172,9 +195,10 @@ Launch = Callable[[Sequence[Combination], int], None]
 @functools.cache
 def _configuration_hash() -> str:
     found = hashlib.sha256()
-    for path in sorted(CONFIG_FOLDER.rglob("*.yaml")):
-        found.update(path.relative_to(CONFIG_FOLDER).as_posix().encode() + b"\0")
-        found.update(path.read_bytes() + b"\0")
+    for root in roots():
+        for path in sorted(root.rglob("*.yaml")):
+            found.update(path.relative_to(root).as_posix().encode() + b"\0")
+            found.update(path.read_bytes() + b"\0")
     with contextlib.suppress(PackageNotFoundError):
         found.update(version("moldsim").encode())
     return found.hexdigest()
@@ -262,26 +286,6 @@ def samples_to_validate(combinations: Sequence[Combination]) -> list[list[str]]:
     return samples
 
 
-def batch_size(launcher: str) -> int:
-    """Return how many jobs may be handed to a launcher at once."""
-    return slurm_array_size() if "slurm" in launcher.lower() else BATCH
-
-
-def slurm_array_size() -> int:
-    """Return how many jobs an array may have, as this site's Slurm says."""
-    command = shutil.which("scontrol")
-    if command is None:
-        return SLURM_ARRAY
-    try:
-        shown = subprocess.run(
-            [command, "show", "config"], capture_output=True, text=True, timeout=20, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return SLURM_ARRAY
-    limit = re.search(r"^MaxArraySize\s*=\s*(\d+)", shown, re.MULTILINE)
-    return max(int(limit[1]) - 1, 1) if limit else SLURM_ARRAY
-
-
 class Sweep:
     """All runs of a multirun.
 
@@ -311,7 +315,10 @@ class Sweep:
         self.launcher = str(hydra["launcher"].get("_target_", ""))
         self.launch = launch
         self.runs_per_job = runs_per_job
-        self.known = hydra["sweep"]["subdir"] == SUBDIR and not hydra.get("searchpath")
+        found = hydra.get("runtime", {}).get("config_sources", ())
+        sources = {str(one["provider"]) for one in found}
+        elsewhere = bool(hydra.get("searchpath")) or "command-line" in sources
+        self.known = hydra["sweep"]["subdir"] == SUBDIR and not elsewhere
         self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
         self.combinations = combinations
         self.next = 0
@@ -326,6 +333,8 @@ class Sweep:
         done = len(self.combinations) - len(left)
         if done:
             logger.warning("%d of %d runs are finished already", done, len(self.combinations))
+        if self.known:  # folders are named from overrides, not from the order
+            left = spread(left)
         size = most or self.runs_per_job * batch_size(self.launcher)
         places = [self.place(c) for c in left] if self.known else []
         with SweepProgress(self.folder, places, done):

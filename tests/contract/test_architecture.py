@@ -9,7 +9,7 @@ pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("sim", "predictors", "workloads", "conf")
-HYDRA_DOORS = {"sim.app", "sim.config", "sim.sweeps.callback", "sim.warm"}
+HYDRA_DOORS = {"sim.app", "sim.composition", "sim.config", "sim.sweeps.callback"}
 SIMPY_DOORS = {"sim.engine.engine", "sim.engine.clock"}
 
 

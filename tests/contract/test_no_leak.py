@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from swf_samples import job_line
 
 from predictors.in_loop.oracle import NeedsTruth
-from sim.app import prepare
+from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine.engine import Engine, Watcher
 from sim.errors import PolicyError

@@ -10,8 +10,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
-from sim.config import CONFIG_FOLDER, options, page
+from sim.composition import prepare
+from sim.help.pages import CONFIG_FOLDER, options, page
 from sim.simulation.build import build
 from sim.simulation.scene import REPETITION
 from workloads.truth.options import TRUTH_KEYS
@@ -31,6 +31,7 @@ FILLED = {
     "workload/archive": ["workload.name=SDSC-SP2"],
     **{option: ["policy=equi"] for option in OPTIONS if "/cost/" in option},
     "workload/sacct": ["workload.path=jobs.txt"],
+    "workload/table": ["workload.path=jobs.csv"],
     "workload/batsim": ["workload.path=workload.json"],
     **{f"evolving/interval/{name}": ["evolving=adaptive"] for name in INTERVALS},
 }
@@ -143,7 +144,12 @@ def test_a_key_and_its_meaning_are_read_from_the_comment_behind_it(tmp_path):
 
 def test_every_option_says_what_it_is():
     folders = {(CONFIG_FOLDER / option).parent for option in OPTIONS + EXPERIMENTS + GIVEN}
-    assert [(f.name, o.name) for f in folders for o in options(f) if not o.about] == []
+    assert [
+        (f.name, o.name)
+        for f in folders
+        for o in options(f.relative_to(CONFIG_FOLDER).as_posix())
+        if not o.about
+    ] == []
 
 
 def test_help_shows_the_page_and_loads_nothing_heavy():

@@ -7,7 +7,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
+from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.consensus_choice import SHIPPED, Asked, by_width, graded, sides, spread
 from benchmarks.measured_curves import Case, cases, read_curves, source_weights, weighted_quantile
 from predictors import Adept, Amdahl, Consensus, LogLogRegression, UniversalScalability
+from predictors.remarks import GRADES
 
 SINGLE = {
     "adept": Adept,
@@ -38,6 +40,12 @@ def errors(asked: list[Case]) -> dict[str, np.ndarray]:
     return {name: np.abs(predicted / actual - 1.0) for name, predicted in found.items()}
 
 
+@pytest.fixture(scope="module")
+def wide(request: pytest.FixtureRequest) -> Asked:
+    """Return all cases of windows of three, four and five counts."""
+    return Asked(read_curves(request.getfixturevalue("scaling")), (3, 4, 5))
+
+
 def quantile(asked: list[Case], errors: np.ndarray, level: float, chosen: np.ndarray) -> float:
     weights = source_weights([case.source for case, one in zip(asked, chosen, strict=True) if one])
     return weighted_quantile(errors[chosen], weights, level)
@@ -66,31 +74,39 @@ def test_where_runtimes_rise_at_the_end_it_errs_by_less_than_30_percent_near(
     assert quantile(asked, errors["consensus"], 0.5, at(asked, "near") & rising) < 0.30
 
 
+def test_ranges_hold_what_they_say_at_each_distance_and_from_so_many_counts(wide: Asked) -> None:
+    missed = np.log(wide.actual / wide.said)
+    below, above = sides(wide, SHIPPED)
+    over, under = (missed > above).astype(float), (missed < -below).astype(float)
+    parts = [wide.distance == distance for distance in ("inside", *DISTANCES)]
+    parts += [wide.beyond & (wide.counts == k) for k in (3, 4, 5)]
+    parts += [part & (wide.counts == k) for part in parts[1:3] for k in (3, 4, 5)]
+    for rows in parts:
+        weights = source_weights(wide.source[rows].tolist())
+        held = 100.0 * float(weights @ (1.0 - over - under)[rows])
+        assert 70.0 <= held <= 90.0
+        assert abs(held - 80.0) <= 1.96 * spread(wide, 1.0 - over - under, rows)
+    for rows in (wide.beyond, parts[0]):
+        weights = source_weights(wide.source[rows].tolist())
+        assert 0.5 <= (weights @ over[rows]) / (weights @ under[rows]) <= 2.0
+
+
+def test_the_shipped_ranges_are_those_that_were_measured(wide: Asked) -> None:
+    below, above = sides(wide, SHIPPED)
+    free = ~wide.declining & wide.beyond
+    for place in np.flatnonzero(free)[::50]:
+        ends = wide.models[place].predict_range(wide.cases[place].target)
+        logs = np.log(np.array(ends, float) / wide.said[place])
+        assert logs == pytest.approx([-below[place], above[place]])
+
+
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_ranges_hold_what_they_say_and_miss_alike_on_both_sides(
-    asked: list[Case], distance: str
-) -> None:
-    chosen = [case for case in asked if case.distance == distance]
-    weights = source_weights([case.source for case in chosen])
-    above, below = np.zeros(len(chosen)), np.zeros(len(chosen))
-    for place, case in enumerate(chosen):
-        low, high = Consensus().fit_arrays(case.nprocs, case.runtime).predict_range(case.target)
-        above[place], below[place] = case.actual > high, case.actual < low
-    assert 0.76 <= 1.0 - weights @ (above + below) <= 0.84
-    assert 0.5 <= (weights @ above) / (weights @ below) <= 2.0
-
-
-def test_near_grades_order_errors(asked: list[Case], errors: dict[str, np.ndarray]) -> None:
-    near = at(asked, "near")
-    medians = []
-    models = [Consensus().fit_arrays(case.nprocs, case.runtime) for case in asked]
-    found = [
-        {r.grade for r in model.reliability(case.target) if r.code == "methods_differ"}
-        for model, case in zip(models, asked, strict=True)
+def test_grades_order_errors_by_a_quarter_and_more(wide: Asked, distance: str) -> None:
+    shares, medians = graded(wide, by_width(wide), distance)
+    assert min(shares) >= 0.05
+    assert (np.divide(medians[1:], medians[:-1]) >= 1.25).all(), medians
+    said = [
+        next((r.grade for r in model.reliability(case.target) if r.code == "wide_range"), "")
+        for case, model in zip(wide.cases[::97], wide.models[::97], strict=True)
     ]
-    declines = np.array([model.declines_after_ is not None for model in models])
-    for grade in (set(), {"note"}, {"warning"}, {"unusable"}):
-        chosen = near & ~declines & np.array([one == grade for one in found])
-        medians.append(quantile(asked, errors["consensus"], 0.5, chosen))
-    assert medians == sorted(medians)
-    assert medians[3] > 2.0 * medians[2] > 2.0 * 1.25 * medians[1], medians
+    assert said == [GRADES[int(grade)] for grade in by_width(wide)[::97]]

@@ -11,6 +11,7 @@ from sim.results import artefacts
 from sim.results.artefacts import (
     Artefacts,
     is_finished,
+    mean_of_replications,
     mean_summary,
     write_failure,
     write_means,
@@ -143,7 +144,8 @@ def test_means_over_replications(tmp_path):
         run = made(seed=k)
         write_run(tmp_path / f"replication={k}", run)
         summaries.append(run.summary)
-    summary = write_means(tmp_path, 3, {"host": "x"})
+    summary = mean_of_replications(summaries, {})
+    write_means(tmp_path, 3, {"host": "x"}, summary)
     assert json.loads((tmp_path / "summary.json").read_text()) == summary
     assert summary["replications"] == 3
     responses = [s["mean_response_time"] for s in summaries]
@@ -152,10 +154,9 @@ def test_means_over_replications(tmp_path):
     assert summary["jobs"] == 12
 
 
-def test_identical_replications_are_said_so(tmp_path):
-    for k in range(2):
-        write_run(tmp_path / f"replication={k}", made())
-    assert write_means(tmp_path, 2, {})["replications_identical"] is True
+def test_identical_replications_are_said_so():
+    summaries = [made().summary for _ in range(2)]
+    assert mean_of_replications(summaries, {})["replications_identical"] is True
 
 
 def test_mean_of_undefined_text_and_truth():

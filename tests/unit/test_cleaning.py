@@ -79,7 +79,7 @@ def test_values_are_filled_and_counted():
         "missing_requested_time": 2,
     }
     assert cleaned.dropped == {}
-    assert list(cleaned.jobs.columns) == [*COLUMNS, "recorded_wait_time"]
+    assert list(cleaned.jobs.columns) == [*COLUMNS, "recorded_wait_time", "partition"]
     assert cleaned.jobs["user"].tolist() == [7, 7, 7, 7]
 
 
@@ -232,9 +232,9 @@ def test_unknown_rules_and_actions_are_refused():
     with pytest.raises(WorkloadError, match=r"workload.cleaning.runtime: no such rule; rules are"):
         clean(log_of({}), actions={"runtime": "skip"})
     with pytest.raises(WorkloadError) as refusal:
-        clean(log_of({}), actions={"zero_runtime": "keep"})
+        clean(log_of({}), actions={"zero_runtime": "drop"})
     assert str(refusal.value) == (
-        "workload.cleaning.zero_runtime=keep: allowed are skip, repair, error"
+        "workload.cleaning.zero_runtime=drop: allowed are skip, keep, repair, error"
     )
 
 

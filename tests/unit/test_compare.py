@@ -9,8 +9,9 @@ from rich.console import Console
 
 from sim.compare import main, print_comparison
 from sim.errors import SimError
-from sim.report.gathering import find_runs, gather
+from sim.report.gathering import find_runs, gather, with_origins
 from sim.results.artefacts import write_failure
+from sim.sweeps.configurations import Configuration
 
 
 def fabricate(folder, overrides, *, summary=None, config=None, choices=None, baseline=None):
@@ -217,3 +218,12 @@ def test_module_runs_from_the_command_line(sweep):
     )
     assert done.returncode == 0, done.stderr
     assert "6 rows in" in done.stdout
+
+
+def test_a_run_that_is_not_finished_is_no_run_of_other_code():
+    settings, runs = [{"seed": 1}, {"seed": 2}, {"seed": 3}], [Configuration()] * 3
+    unfinished = (None, {})
+    same = [("abc", {}), ("abc", {}), unfinished]
+    assert with_origins(settings, runs, same) == settings
+    other = with_origins(settings, runs, [("abc", {}), ("", {}), unfinished])
+    assert [one["code"] for one in other] == ["abc", "unknown", "unknown"]

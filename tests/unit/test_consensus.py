@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.consensus.combination import ABOVE, BASE, REACH, Consensus
+from predictors.consensus.combination import BASE, BEND, REACH, Consensus
 from predictors.consensus.members import ErrorMemory, weighted_median
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 
@@ -90,14 +90,25 @@ def test_ranges_hold_the_prediction_and_widen_with_level_and_distance() -> None:
 
 
 def test_ranges_reach_farther_up_than_down_and_farther_with_fewer_counts() -> None:
-    exact = Consensus().fit_arrays([1, 2, 4, 8], [80.0, 40.0, 20.0, 10.0])
-    low, high = (end.item() for end in exact.predict_range([16]))
-    scale = BASE + REACH * np.log(2.0)
-    assert (low, high) == pytest.approx(
-        (5.0 * np.exp(-scale), 5.0 * np.exp(ABOVE * scale)), rel=1e-6
-    )
-    two = Consensus().fit_arrays([4, 8], [20.0, 10.0])
-    assert np.log(5.0 / two.predict_range([16])[0].item()) == pytest.approx(scale * np.sqrt(1.5))
+    exact = Consensus().fit_arrays([1, 2, 4], [80.0, 40.0, 20.0])
+    low, high = (end.item() for end in exact.predict_range([8]))
+    above = BASE + REACH * np.log(2.0)
+    assert (low, high) == pytest.approx((10.0 * np.exp(-BASE), 10.0 * np.exp(above)), rel=1e-6)
+    for counts, few in (([2, 4], 1.5), ([1, 2, 4, 8], 0.75)):
+        model = Consensus().fit_arrays(counts, [80.0 / n for n in counts])
+        low = model.predict_range([2 * counts[-1]])[0].item()
+        assert np.log(40.0 / counts[-1] / low) == pytest.approx(BASE * np.sqrt(few), rel=1e-6)
+
+
+def test_ranges_reach_up_by_the_distance_of_methods_and_where_runs_flatten() -> None:
+    model = Consensus().fit_arrays([1, 2, 4], [100.0, 50.0, 40.0])
+    says = np.log([row.item() for row in model.member_predictions([8]).values()])
+    apart = np.sort(np.abs(says - np.median(says)))[1]
+    bend = 1.0 - np.log(50 / 40) / np.log(2.0)
+    low, high = (end.item() for end in model.predict_range([8]))
+    said = model.predict([8]).item()
+    assert np.log(said / low) == pytest.approx(BASE + apart)
+    assert np.log(high / said) == pytest.approx(BASE + apart + (REACH + BEND * bend) * np.log(2.0))
 
 
 def test_where_sizes_vary_focused_regression_joins_and_all_agree_on_a_power_law() -> None:
@@ -181,17 +192,25 @@ def test_member_errors_are_log_ratios() -> None:
         model.member_errors(64, 0.0)
 
 
-def test_methods_that_differ_are_graded_by_how_far_and_say_where_to_measure() -> None:
+def test_ranges_are_graded_by_their_width_and_say_where_to_measure() -> None:
     assert not Consensus().fit_arrays([1, 2, 4], [80.0, 40.0, 20.0]).reliability([8])
     grades = {}
-    for middle, last in ((51.0, 33.0), (51.0, 40.0), (80.0, 20.0)):
+    for middle, last in ((80.0, 20.0), (51.0, 33.0), (51.0, 45.0)):
         model = Consensus().fit_arrays([1, 2, 4], [100.0, middle, last])
-        (found,) = (r for r in model.reliability([8]) if r.code == "methods_differ")
+        (found,) = (r for r in model.reliability([8]) if r.code == "wide_range")
         assert (found.target, found.measure_at) == (8.0, 6)
         grades[middle, last] = found.grade
     assert list(grades.values()) == ["note", "warning", "unusable"]
-    bent = Consensus().fit_arrays([1, 2, 4], [100.0, 51.0, 50.0])
-    assert {r.grade for r in bent.reliability([16]) if r.code == "methods_differ"} == {"warning"}
+
+
+def test_a_wide_range_is_graded_for_its_distance() -> None:
+    model = Consensus().fit_arrays([1, 2, 4], [90.0, 45.0, 20.0])
+    for target, doublings in ((8.0, 1.0), (16.0, 2.0)):
+        low, high = (end.item() for end in model.predict_range([target]))
+        least = {"": 0.0, "note": 0.7, "warning": 0.9, "unusable": 1.2}
+        wide = np.log(high / low) / np.sqrt(doublings)
+        graded = [r.grade for r in model.reliability([target]) if r.code == "wide_range"]
+        assert (graded or [""])[0] == [g for g in least if wide > least[g]][-1], (wide, graded)
 
 
 def test_units_of_time_only_rescale_and_rows_may_come_in_any_order() -> None:
@@ -226,3 +245,14 @@ def test_errors_name_what_is_wrong() -> None:
 def test_it_is_explained_in_a_few_sentences() -> None:
     explanation = inspect.getdoc(Consensus).split("Parameters")[0].split("\n\n")[1]
     assert len(re.findall(r"\.(?:\s|$)", explanation)) == 3
+
+
+@pytest.mark.parametrize("size", [None, 7.0])
+def test_runs_that_are_left_out_as_outliers_leave_the_others(size):
+    runs = pd.DataFrame({"nprocs": [1, 1, 1, 1, 2, 4], "runtime": [100, 101, 99, 700, 52, 29]})
+    if size is not None:
+        runs["size"] = size
+    without = runs[runs["runtime"] < 700]
+    given = {} if size is None else {"size": np.full(1, size)}
+    told, known = (Consensus().fit(one).predict([8], **given)[0] for one in (runs, without))
+    assert told == pytest.approx(known)

@@ -6,6 +6,7 @@ import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
+from sim.compare import fitting_table
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
@@ -221,3 +222,21 @@ def test_nothing_is_said_of_what_was_given_where_nobody_was_asked():
     given = {"given_runs": 3, "given_charged": False, "given_sizes": "hidden"}
     assert "The predictor was given: 3 runs" in printed(Side(given, "sa", "adept"))
     assert "was given" not in printed(Side(given, "recorded", "adept"))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160, 230])
+def test_a_table_keeps_within_the_window_and_cuts_no_figure(width):
+    head = ["policy", "predictor", "workload.jobs", "mean response", "p95 response", "mean wait"]
+    rows = [
+        ["iterative_with_a_long_name", "universal_scalability", "900", "1.72 h", "7.6 h", "0.41 h"],
+        ["easy", "user_estimate", "300", "107.82 h", "19.3 h", "5.63 h"],
+    ]
+    table, missing = fitting_table(head, rows, width, 3)
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    lines = console.file.getvalue().splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= width
+    shown = [name for name in head[3:] if name not in missing]
+    assert shown[0] == "mean response"
+    assert all(row[3] in "\n".join(lines) for row in rows)
+    assert ("mean wait" in missing) == (width < 90)

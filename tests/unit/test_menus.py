@@ -6,7 +6,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sim.app import prepare
+from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.simulation.build import has_menu, menu_name, with_menu
 from sim.simulation.replay import artefacts

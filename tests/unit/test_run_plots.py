@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -12,9 +13,11 @@ from random_schedules import random_run
 from test_compare import fabricate
 
 from sim.compare import main as compare
-from sim.plot import KINDS, WIDTHS, figure_of, main, read_run
+from sim.errors import SimError
+from sim.plot import figure, main, read_run
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
+from sim.results.plots.pictures import KINDS, WIDTHS, LoadSeries, Speedups, figure_of
 
 pytestmark = pytest.mark.fast
 NAMES = ("jobs", "allocations", "timeline", "predictions")
@@ -41,7 +44,10 @@ def run(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["schedule", *KINDS])
+REPLAYED = ("speedups", "background")
+
+
+@pytest.mark.parametrize("kind", ["schedule", *(kind for kind in KINDS if kind not in REPLAYED)])
 def test_every_kind_is_drawn_and_written_the_same_again(run, kind, tmp_path):
     written = []
     for name in ("a", "b"):
@@ -176,3 +182,50 @@ def test_a_comparison_links_a_page_of_the_best_and_its_reference(plotly, tmp_pat
     assert compare([str(tmp_path)]) == 0
     assert "explorer.html" not in (tmp_path / "comparison.html").read_text()
     assert not (tmp_path / "plots/explorer.html").exists()
+
+
+class Curves:
+    """Stands in for a run that is made again."""
+
+    def speedups(self, applications, most):
+        counts = np.array([1, 2, 4])
+        known = list(applications) or [3, 5]
+        believed = {3: np.array([1.0, 1.5, 2.0]), 5: None}
+        return [Speedups(one, 7, counts, counts * 1.0, believed[one]) for one in known]
+
+    def background(self):
+        time = np.linspace(0.0, 7200.0, 5)
+        return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75), 1800.0)
+
+
+def test_speedups_and_load_are_drawn_true_and_believed(run):
+    found = replace(read_run(run), again=Curves)
+    first, second = figure_of(found, "speedups").axes
+    true, believed, given = first.lines
+    assert true.get_ydata().tolist() == [1.0, 2.0, 4.0]
+    assert believed.get_ydata().tolist() == [1.0, 1.5, 2.0]
+    assert set(given.get_xdata()) <= {1, 2, 4}
+    assert len(second.lines) == 2
+    (only,) = figure_of(found, "speedups", of=[3]).axes
+    assert only.get_title() == "application 3 (7 jobs)"
+    whole, errors = figure_of(found, "background", columns=2).axes
+    assert [line.get_ydata().tolist() for line in whole.lines] == [[50.0] * 5, [75.0] * 5]
+    assert errors.lines[0].get_ydata().tolist() == [25.0] * 5
+
+
+def test_chosen_jobs_are_drawn_and_others_refused(run, capsys):
+    held = read_run(run).tables.allocations
+    job = int(held["job_id"].iloc[-1])
+    (line,) = figure(run, "resized", of=[job]).axes[0].lines
+    assert line.get_label() == f"job {job}"
+    for asked, problem in (
+        (["resized", "--of", "999"], "--of 999: there is no such job in this run"),
+        (["waits", "--of", "3"], "--of 3: goes with resized and speedups alone"),
+    ):
+        assert main([str(run), *asked]) == 2
+        assert problem in capsys.readouterr().err
+
+
+def test_what_needs_a_replay_says_so_without_a_folder(run):
+    with pytest.raises(SimError, match="needs the run's folder"):
+        figure_of(replace(read_run(run), again=None), "speedups")

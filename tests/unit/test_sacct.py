@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from workloads.errors import WorkloadError
@@ -135,11 +137,45 @@ def test_bad_arguments():
         SacctWorkload("x", unit="cores")
 
 
-def test_a_real_dump_replays_and_an_incomplete_one_is_refused(traces):
+def test_a_real_dump_replays(traces):
     trace = SacctWorkload(traces / "slurm-micro-sacct-2021.txt.gz").trace(Streams(1))
-    assert len(trace.jobs) == 444
-    assert trace.dropped == {"zero_runtime": 56}
+    assert len(trace.jobs) == 500
+    assert (trace.jobs["reference_runtime"] == 0).sum() == 56
+    assert trace.dropped == {}
     assert trace.jobs["submit_time"][0] == 1613082979.0  # 2021-02-11T22:36:19Z
     assert trace.jobs["requested_time"][0] == 420.0
-    with pytest.raises(WorkloadError, match="without the columns JobIDRaw or JobID, Start, Elaps"):
-        SacctWorkload(traces / "kabre-sacct-2024.csv.gz").trace(Streams(1))
+
+
+RECKONED = "CPUTimeRAW|ReqCPUS|ReqNodes|ResvCPURAW|Submit|TimelimitRaw|Partition|State"
+
+
+def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
+    rows = (
+        "1200|2|1|20|100|1|small|COMPLETED",  # too long for two CPUs and a minute
+        "80|2|1|20|100|1|small|COMPLETED",
+        "240|2|1|0|101|1|small|TIMEOUT",  # four CPUs for the minute
+        "6400|1|1|5|102|10|whole|TIMEOUT",  # further down: nodes of 16
+        "9600|1|1|5|103|10|whole|TIMEOUT",
+        "9610|2|1|4|104|10|whole|TIMEOUT",
+        "19200|20|2|40|105|10|whole|FAILED",
+        "0|1|1|7|106|10|small|CANCELLED by 7",
+        "0|1|1|7|107|10|small|FAILED",
+        "30|8|1|0|108|Partition_Limit|small|COMPLETED",
+    )
+    path = dump(tmp_path, RECKONED, rows)
+    jobs = read_sacct(path).jobs
+    assert jobs["allocated_processors"].tolist() == [2, 2, 4, 16, 16, 16, 32, 1, 1, 8]
+    assert jobs["wait_time"].tolist() == [10, 10, 0, 5, 5, 2, 2, 7, 7, 0]
+    assert jobs["run_time"].tolist()[:5] == [600, 40, 60, 400, 600]
+    assert jobs["run_time"].tolist()[6:] == [600, 0, 0, 3.75]
+    trace = SacctWorkload(path).trace(Streams(1))
+    assert trace.dropped == {"beyond_limit": 1, "cancelled_before_start": 1}
+    assert (trace.jobs["reference_runtime"] == 0).sum() == 1
+    told = "1 jobs tell by their TIMEOUT, 4 have whole nodes .* 5 have those requested; 1 would"
+    assert re.search(told, read_sacct(path).remarks[0])
+
+
+def test_an_export_without_starts_of_a_real_machine(traces):
+    log = read_sacct(traces / "kabre-sacct-2024.csv.gz", "America/Costa_Rica")
+    assert len(log.jobs) == 30_376
+    assert log.found["beyond_limit"].sum() == 622

@@ -6,12 +6,11 @@ import pytest
 from sim.results.artefacts import FAILURE, SUMMARY, read_failure, write_failure
 from sim.results.provenance import code_checksum
 from sim.results.run_folder import clear_run
+from sim.sweeps.packing import BATCH, batch_size, spread
 from sim.sweeps.resume import (
-    BATCH,
     State,
     Sweep,
     SweepProgress,
-    batch_size,
     fingerprint,
     is_marked,
     mark_finished,
@@ -55,7 +54,7 @@ def test_finished_runs_are_not_launched(tmp_path):
     mark_finished(tmp_path / "seed=3", ["seed=3", "policy=easy"])
     launcher = Launcher(tmp_path)
     Sweep(tmp_path, HYDRA, RUNS, launcher).run(None)
-    assert launcher.launched == [f"seed={number}" for number in range(2, 8)]
+    assert sorted(launcher.launched) == [f"seed={number}" for number in range(2, 8)]
 
 
 def test_runs_are_handed_over_in_parts(tmp_path):
@@ -128,3 +127,26 @@ def test_progress_counts_and_is_logged(tmp_path, capsys):
     expected = r"3 of 6 done, 1 failed, 1 running, 1 waiting, 0:00:0\d spent, 0:00:0\d left"
     assert re.search(expected, line)
     assert re.search(expected, capsys.readouterr().err)
+
+
+def test_a_tenth_of_unlike_runs_tells_the_time_that_is_left(tmp_path, monkeypatch):
+    """Policies of 1, 3 and 20 s, twice as long on twice the jobs, in the order of a sweep."""
+    seconds = {"a": 1.0, "b": 3.0, "c": 20.0}
+    runs = [
+        [f"policy={policy}", f"jobs={jobs}", f"seed={seed}"]
+        for policy in seconds
+        for jobs in (1, 2)
+        for seed in range(8)
+    ]
+    took = [seconds[run[0][-1]] * int(run[1][-1]) for run in spread(runs)]
+    whole, ended = sum(took), 0
+    progress = SweepProgress(tmp_path, [tmp_path / str(k) for k in range(len(runs))])
+    while sum(took[: ended + 1]) <= 0.1 * whole:
+        ended += 1
+    progress._done, progress._begun = ended, 0.0
+    monkeypatch.setattr("sim.sweeps.resume.time.time", lambda: 0.1 * whole)
+    line = progress.line(State(done=ended, failed=0, running=1, total=len(runs)))
+    hours, minutes, rest = re.search(r"(\d+):(\d+):(\d+) left", line).groups()
+    left = 3600 * int(hours) + 60 * int(minutes) + int(rest)
+    assert 0.5 < left / (0.9 * whole) < 2.0
+    assert sorted(spread(runs)) == sorted(runs)

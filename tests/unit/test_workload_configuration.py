@@ -21,8 +21,8 @@ OF_APPLICATIONS = {
     "size_noise": 0.1,
 }
 OF_LOGS = OF_APPLICATIONS | {"applications": "log", "size": "hidden"}
-NEEDED = {"swf": {"path": "log.swf"}, "archive": {"name": "KTH-SP2"}}
-MINE = ("swf", "archive", "lublin", "downey")
+NEEDED = {"swf": {"path": "log.swf"}, "archive": {"name": "KTH-SP2"}, "table": {"path": "jobs.csv"}}
+MINE = ("swf", "archive", "table", "lublin", "downey")
 
 
 def load(option: str) -> dict:
@@ -35,7 +35,9 @@ def test_every_constructor_argument_stands_in_the_file_with_its_default(option):
     config = load(option)
     target = get_class(config.pop("_target_"))
     arguments = inspect.signature(target).parameters
-    for key, value in (OF_LOGS if option in ("swf", "archive") else OF_APPLICATIONS).items():
+    for key, value in (
+        OF_LOGS if option in ("swf", "archive", "table") else OF_APPLICATIONS
+    ).items():
         assert config[key] == value
         if key not in arguments:
             del config[key]

@@ -40,7 +40,8 @@ RULES: Mapping[str, Rule] = {
     "unknown_submit": Rule("has no submit time (-1)", ("skip", "error")),
     "cancelled_before_start": Rule("was cancelled (status 5) and never ran", ("skip", "error")),
     "unknown_runtime": Rule("has a negative runtime", ("skip", "error")),
-    "zero_runtime": Rule("ran for 0 seconds", ("skip", "repair", "error"), "1 second"),
+    "beyond_limit": Rule("would have run more than 5 % past its limit", ("skip", "error")),
+    "zero_runtime": Rule("ran for 0 seconds", ("skip", "keep", "repair", "error"), "1 second"),
     "cancelled_while_running": Rule(
         "was cancelled (status 5) while it ran", ("keep", "skip", "error")
     ),
@@ -59,6 +60,9 @@ RULES: Mapping[str, Rule] = {
         "has no positive requested time",
         ("model", "exact", "skip", "error"),
         "a model of estimates",
+    ),
+    "negative_wait": Rule(
+        "started before it was submitted", ("repair", "skip", "error"), "an unknown wait"
     ),
     "missing_wait": Rule("has no recorded wait", ("keep", "skip", "error")),
     "out_of_order": Rule(
@@ -220,7 +224,8 @@ def screen(
     order = np.argsort(log.jobs["submit_time"].to_numpy(float), kind="stable")
     records = log.jobs.iloc[order].reset_index(drop=True)
     machine = log.machine_size() if processors is None else processors
-    defects = _defects(records, machine) | {"out_of_order": late[order]}
+    marked = {name: which[order] for name, which in log.found.items()}
+    defects = _defects(records, machine) | marked | {"out_of_order": late[order]}
     records["job_id"] = _fresh_numbers(records["job_number"], defects["repeated_number"])
     records["name"] = -1 if log.names is None else log.names[order]
     reason = np.full(len(records), "", dtype=object)
@@ -269,7 +274,7 @@ def _width(records: pd.DataFrame) -> FloatArray:
 def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]:
     """Return for each rule which records break it."""
     runtime = records["run_time"].to_numpy(float)
-    status = records["status"].to_numpy(float)
+    status, wait = (records[name].to_numpy(float) for name in ("status", "wait_time"))
     width = _width(records)
     allocated = records["allocated_processors"].to_numpy(float)
     numbers = records["job_number"]
@@ -294,7 +299,8 @@ def _defects(records: pd.DataFrame, machine: int | None) -> dict[str, BoolArray]
         "missing_allocation": (allocated <= 0) & (width > 0),
         "fractional_processors": (width > 0) & (width % 1 != 0),
         "missing_requested_time": records["requested_time"].to_numpy(float) <= 0,
-        "missing_wait": records["wait_time"].to_numpy(float) < 0,
+        "negative_wait": (wait < 0) & (wait != -1),
+        "missing_wait": wait < 0,
     }
 
 
@@ -328,10 +334,13 @@ def _job_table(
     predecessor = records["preceding_job"].to_numpy(np.int64)
     followed = (predecessor > 0) & ~defects["absent_predecessor"]
     runtime = records["run_time"].to_numpy(float)
-    runtime = np.where(defects["zero_runtime"], 1.0, runtime)
+    if chosen["zero_runtime"] == "repair":
+        runtime = np.where(defects["zero_runtime"], 1.0, runtime)
     requested_time = records["requested_time"].to_numpy(float)
-    instead = runtime if chosen["missing_requested_time"] == "exact" else np.nan
+    exact = np.where(runtime > 0, runtime, 1.0)
+    instead = exact if chosen["missing_requested_time"] == "exact" else np.nan
     wait = records["wait_time"].to_numpy(float)
+    parts = "partition" if records["partition"].nunique() > 1 else "queue"
     return pd.DataFrame(
         {
             "job_id": records["job_id"].to_numpy(np.int64),
@@ -344,6 +353,7 @@ def _job_table(
             "preceding_job": np.where(followed, predecessor, -1),
             "think_time": records["think_time"].to_numpy(float),
             "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
+            "partition": records[parts].to_numpy(np.int64),
         }
     )
 

@@ -6,15 +6,20 @@ from pathlib import Path
 
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import FileWorkload, SwfWorkload
-from workloads.logs.sacct import SacctWorkload
-from workloads.logs.swf_text import unpack
+from workloads.logs.sacct import SacctWorkload, is_reckoned
+from workloads.logs.swf_text import FIELDS, unpack
+from workloads.logs.table import TableWorkload
+from workloads.logs.table_columns import DELIMITERS
 
 FORMATS: Mapping[str, type[FileWorkload]] = {
     "swf": SwfWorkload,
     "sacct": SacctWorkload,
     "batsim": BatsimWorkload,
+    "table": TableWorkload,
 }
 """What a file may be."""
+_OF_SACCT = ({"JobID"}, {"JobIDRaw"}, {"Submit", "State"})
+"""Columns by which an accounting dump is known."""
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
@@ -30,7 +35,28 @@ def guess_format(path: str | os.PathLike[str]) -> str:
         first = line.strip()
         if first.startswith(b";") or not first:
             continue
-        if first.startswith((b"{", b"[")):
-            return "batsim"
-        return "sacct" if b"|" in first else "swf"
+        return _of_line(first.decode("utf-8", "replace"))
     return "swf"
+
+
+def _of_line(first: str) -> str:
+    """Return the format of a file by its first line.
+
+    Examples
+    --------
+    >>> [_of_line(line) for line in ('{"jobs": []}', "JobID|State|Start", "user,submit", "1 2 3")]
+    ['batsim', 'sacct', 'table', 'swf']
+    """
+    if first.startswith(("{", "[")):
+        return "batsim"
+    names = set(first.split("|"))
+    if is_reckoned(names) or any(own <= names for own in _OF_SACCT):
+        return "sacct"
+    delimited = any(delimiter in first for delimiter in DELIMITERS)
+    return "table" if delimited and not _is_job(first) else "swf"
+
+
+def _is_job(line: str) -> bool:
+    """Say whether a line is a job of SWF, whose fields some separate by tabs."""
+    words = line.split()
+    return len(words) == len(FIELDS) and all(word[-1:].isdigit() for word in words)

@@ -14,7 +14,7 @@ import pandas as pd
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import Limits, check_count, check_load
+from workloads.limits import Limits, check_count, check_load, check_mapping
 from workloads.logs.archive import fetch_log, find_log
 from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
 from workloads.logs.fetching import terminal_progress
@@ -44,7 +44,8 @@ class LogWorkload(ABC):
     feedback : bool
         Whether jobs that follow another wait for its end and their think time.
     cleaning : mapping of str to str, optional
-        Action for a rule of `workloads.logs.cleaning.RULES`, where not its default.
+        Action for a rule of `workloads.logs.cleaning.RULES`, where not its default; what
+        is usual in a format stands in ``usual``.
     estimate_factor, estimate_limit
         Of `Estimates`.
     identity : str
@@ -68,6 +69,7 @@ class LogWorkload(ABC):
     estimate_limit: float | None = None
     identity: Identity = "auto"
     limits: Mapping[str, int] | None = None
+    usual: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
@@ -81,7 +83,8 @@ class LogWorkload(ABC):
                 "submit times follow the schedule; set one of them to null or false"
             )
         check_identity(self.identity)
-        self._actions = check_actions(self.cleaning)
+        check_mapping("cleaning", self.cleaning)
+        self._actions = check_actions({**self.usual, **(self.cleaning or {})})
         self._limits = Limits.of(self.limits)
         self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
 
@@ -108,7 +111,10 @@ class LogWorkload(ABC):
             If the log cannot be read, no job can run, a rule says ``error``, or
             the log does not tell what the identity asks for.
         """
-        log = self.read()
+        return self.trace_of(self.read(), streams, processors)
+
+    def trace_of(self, log: SwfLog, streams: Streams, processors: int | None = None) -> Trace:
+        """Return the jobs of one replication of a log that was read before, as `trace` does."""
         screened = screen(log, processors, self._actions)
         usable = len(screened.usable)
         size = usable if self.jobs is None else min(self.jobs, usable)
@@ -170,6 +176,7 @@ class LogWorkload(ABC):
         runtime. Sizes are classed by recorded ones alone.
         """
         runtimes = jobs["reference_runtime"].to_numpy(float)
+        runtimes = np.where(runtimes > 0, runtimes, 1.0)  # nobody asks for no time
         if self._estimates.method != "recorded":
             drawn = self._estimates.draw(runtimes, streams("estimates"))
             return jobs.assign(requested_time=drawn, request_class=-1)
@@ -185,6 +192,8 @@ class LogWorkload(ABC):
         return jobs.assign(requested_time=asked)
 
     def _report(self, log: SwfLog, cleaned: Cleaned) -> None:
+        for remark in log.remarks:
+            _log.warning("%s: %s", log.source, remark)
         counts = ", ".join(
             f"{count} {name} ({RULES[name].meaning})" for name, count in cleaned.dropped.items()
         )

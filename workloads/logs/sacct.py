@@ -8,21 +8,22 @@ The manual page of ``sacct``: fields, states and formats of time.
 import datetime
 import hashlib
 import os
-import re
-import zoneinfo
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
 from workloads.limits import LARGEST, USUAL, Limits
+from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
-from workloads.logs.swf_text import FIELDS, check_lines, unpack
+from workloads.logs.swf_text import check_lines, unpack
 
 SACCT = (
     "sacct --allusers --allocations --parsable2 --noconvert --starttime=2024-01-01 "
@@ -43,8 +44,6 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 _STATUS = {"COMPLETED": 1, "CANCELLED": 5, "PREEMPTED": 2, "REQUEUED": 2, "REVOKED": 2}
 _UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "CONFIGURING")
-_UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID")
-_DURATION = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?")
 
 
 def read_sacct(
@@ -81,12 +80,23 @@ def read_sacct(
     stored, text = unpack(file, "an accounting dump", limits=limits)
     check_lines(text, file, limits)
     table = _table(text.decode("utf-8", "replace"), file)
+    comments = tuple(
+        Comment(0, f"; {line}")
+        for line in (f"Note: times are seconds since 1970, read as {timezone}", "UnixStartTime: 0")
+    )
+    reckons = is_reckoned(table.columns) and unit == "cpus"
+    log = _reckoned(table, zone, file) if reckons else _recorded(table, zone, unit, file)
+    checksum = hashlib.sha256(stored).hexdigest()
+    return replace(log, comments=comments, source=file.name, checksum=checksum)
+
+
+def _recorded(table: pd.DataFrame, zone: datetime.tzinfo, unit: str, file: Path) -> SwfLog:
+    """Return the jobs of an export that says when they started."""
     chosen = _choose_columns(table, unit, file)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
-    jobs = _told_apart(_fields(table, chosen, zone, unit, file), table[chosen["job"]])
-    names = _stems(table)
-    comments = (Comment(0, f"; Note: times are seconds since 1970, read as {timezone}"),)
-    return SwfLog(jobs, comments, file.name, hashlib.sha256(stored).hexdigest(), names)
+    jobs, negative = _fields(table, chosen, zone, unit, file)
+    jobs = _told_apart(jobs, table[chosen["job"]])
+    return SwfLog(jobs, names=_stems(table), found={"negative_wait": negative})
 
 
 def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
@@ -96,23 +106,10 @@ def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
     ------
     WorkloadError
         Naming the key, and what is accepted.
-
-    Examples
-    --------
-    >>> check_sacct("Mars/Base", "cpus")
-    Traceback (most recent call last):
-    ...
-    workloads.errors.WorkloadError: workload.timezone=Mars/Base: no such zone; give a name \
-such as Europe/Berlin or UTC
     """
     if unit not in ("cpus", "nodes"):
         raise WorkloadError(f"workload.unit={unit}: must be cpus or nodes")
-    try:
-        return datetime.UTC if timezone == "UTC" else zoneinfo.ZoneInfo(timezone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise WorkloadError(
-            f"workload.timezone={timezone}: no such zone; give a name such as Europe/Berlin or UTC"
-        ) from None
+    return zone_of(timezone)
 
 
 def _table(text: str, file: Path) -> pd.DataFrame:
@@ -138,10 +135,7 @@ def _table(text: str, file: Path) -> pd.DataFrame:
 def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str]:
     """Return which column says what.
 
-    Raises
-    ------
-    WorkloadError
-        Naming everything that is missing, in one line.
+    Everything that is missing is named in one line.
     """
     needed = dict(NEEDED)
     if unit == "nodes":
@@ -161,22 +155,24 @@ def _choose_columns(table: pd.DataFrame, unit: str, file: Path) -> dict[str, str
 
 def _fields(
     table: pd.DataFrame, chosen: Mapping[str, str], zone: datetime.tzinfo, unit: str, file: Path
-) -> pd.DataFrame:
-    """Return the 18 fields of each job."""
+) -> tuple[pd.DataFrame, BoolArray]:
+    """Return the 18 fields of each job, and which started before they were submitted."""
 
     def column(name: str, parse: Callable[[str], float]) -> np.ndarray:
         if name not in table.columns:
             return np.full(len(table), -1.0)
         return _parsed(table[name], parse, file)
 
-    submit = column("Submit", lambda text: _instant(text, zone))
-    start = column("Start", lambda text: _instant(text, zone))
+    submit = column("Submit", lambda text: instant(text, zone))
+    start = column("Start", lambda text: instant(text, zone))
     state = table[chosen["state"]].str.split(" ").str[0].str.rstrip("+")
     asked = "ReqCPUS" if unit == "cpus" else "ReqNodes"
+    wait = np.where((start >= 0) & (submit >= 0), start - submit, -1.0)
+    negative = (wait < 0) & (start >= 0) & (submit >= 0)
     known = {
         "job_number": _numbers(table[chosen["job"]]),
         "submit_time": submit,
-        "wait_time": np.where((start >= 0) & (submit >= 0), start - submit, -1.0),
+        "wait_time": np.where(negative, -1.0, wait),
         "run_time": _runtime(table, chosen["runtime"], start, state, column, zone),
         "allocated_processors": column(chosen["processors"], _count),
         "requested_processors": column(asked, _count),
@@ -187,8 +183,103 @@ def _fields(
         "executable": _codes(table, ("JobName",)),
         "partition": _codes(table, ("Partition",)),
     }
-    absent = np.full(len(table), -1.0)
-    return pd.DataFrame({name: _whole(known.get(name, absent)) for name in FIELDS})
+    return fields_of(known, len(table)), negative
+
+
+RECKONED = ("Submit", "CPUTimeRAW", "ReqCPUS", "ReqNodes", "ResvCPURAW", "TimelimitRaw", "State")
+"""Columns from which starts and runtimes are reckoned where an export lacks both."""
+PAST_LIMIT = 1.05
+"""Times the limit: a longer runtime shows that the count behind it is wrong."""
+WHOLE_NODES = 0.05
+"""Relative difference of counts a node that are counts of the same node."""
+
+
+def is_reckoned(columns: Iterable[str]) -> bool:
+    """Say whether an export lacks times and counts, but has what they can be reckoned from.
+
+    Examples
+    --------
+    >>> is_reckoned(RECKONED), is_reckoned((*RECKONED, "Start", "ElapsedRaw", "AllocCPUS"))
+    (True, False)
+    """
+    there = set(columns)
+    told = {name for what in ("start", "runtime", "processors") for name in NEEDED[what]}
+    return set(RECKONED) <= there and not there & told
+
+
+def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
+    """Return jobs of an export without starts, runtimes and allocated processors.
+
+    A job that waited r seconds on n CPUs has ResvCPURAW = r n, n those that it
+    requested; CPUTimeRAW is its runtime on the CPUs that it was given.
+    """
+
+    def column(name: str, parse: Callable[[str], float] = _count) -> FloatArray:
+        return _parsed(table[name], parse, file)
+
+    requested, nodes = np.maximum(column("ReqCPUS"), 1.0), np.maximum(column("ReqNodes"), 1.0)
+    work, reserved = column("CPUTimeRAW"), column("ResvCPURAW")
+    limit = _requested(table, column)
+    state = table["State"].str.split(" ").str[0].str.rstrip("+")
+    partition = _codes(table, ("Partition",))
+    count, told, whole = _counts(
+        pd.DataFrame(
+            {
+                "requested": requested,
+                "nodes": nodes,
+                "implied": np.where(limit > 0, work / np.maximum(limit, 1.0), np.nan),
+                "partition": partition,
+                "timeout": (state == "TIMEOUT").to_numpy(),
+            }
+        )
+    )
+    runtime = np.where(state.isin(_UNFINISHED), -1.0, work / count)
+    beyond = (limit > 0) & (runtime > PAST_LIMIT * limit)
+    known = {
+        "job_number": np.arange(1.0, len(table) + 1),
+        "submit_time": column("Submit", lambda text: instant(text, zone)),
+        "wait_time": np.where(reserved < 0, -1.0, reserved / requested),
+        "run_time": runtime,
+        "allocated_processors": count,
+        "requested_processors": requested,
+        "requested_time": limit,
+        "status": state.map(lambda name: _status(str(name))).to_numpy(float),
+        "partition": partition,
+    }
+    remark = (
+        f"it has no starts, runtimes and allocated CPUs: start is Submit + ResvCPURAW/ReqCPUS, "
+        f"runtime CPUTimeRAW over CPUs, of which {told} jobs tell by their TIMEOUT, {whole} have "
+        f"whole nodes as their partition's TIMEOUTs show, and {len(table) - told - whole} have "
+        f"those requested; {int(beyond.sum())} would have run more than 5 % past their limit"
+    )
+    return SwfLog(fields_of(known, len(table)), found={"beyond_limit": beyond}, remarks=(remark,))
+
+
+def _counts(jobs: pd.DataFrame) -> tuple[FloatArray, int, int]:
+    """Return the CPUs of each job, and how many a TIMEOUT or whole nodes tell.
+
+    Nodes of a partition are given whole where more than half of its TIMEOUTs have the
+    same CPUs a node, no job asks for more of one, and some asked for fewer.
+    """
+    count = jobs["requested"].to_numpy().copy()
+    asked = (jobs["requested"] / jobs["nodes"]).to_numpy()
+    implied = (jobs["implied"] / jobs["nodes"]).to_numpy()
+    ended = jobs["timeout"].to_numpy() & (implied >= 1)
+    widest = jobs.assign(asked=asked).groupby("partition")["asked"].transform("max").to_numpy()
+    plain = ended & (np.round(implied) >= np.floor(asked)) & (implied <= 2 * widest + 0.5)
+    count[plain] = np.round(jobs["implied"].to_numpy()[plain])
+    of_nodes = np.zeros(len(jobs), bool)
+    for rows in jobs.groupby("partition").indices.values():
+        seen = implied[rows][ended[rows]]
+        if not seen.size:
+            continue
+        node = np.round(np.median(seen))
+        alike = np.abs(seen / node - 1) <= WHOLE_NODES
+        fewer = (asked[rows][ended[rows]] < node).any()
+        if alike.mean() > 0.5 and widest[rows[0]] <= node and fewer:
+            count[rows] = node * jobs["nodes"].to_numpy()[rows]
+            of_nodes[rows] = True
+    return count, int((plain & ~of_nodes).sum()), int(of_nodes.sum())
 
 
 def _parsed(cells: pd.Series, parse: Callable[[str], float], file: Path) -> np.ndarray:
@@ -217,10 +308,10 @@ def _runtime(
     zone: datetime.tzinfo,
 ) -> np.ndarray:
     if name == "End":
-        end = column("End", lambda text: _instant(text, zone))
+        end = column("End", lambda text: instant(text, zone))
         runtime = np.where((end >= 0) & (start >= 0), end - start, -1.0)
     else:
-        runtime = column(name, _duration if name == "Elapsed" else _count)
+        runtime = column(name, duration if name == "Elapsed" else _count)
     return np.where(state.isin(_UNFINISHED), -1.0, runtime)
 
 
@@ -230,38 +321,11 @@ def _requested(
     if "TimelimitRaw" in table.columns:
         minutes = column("TimelimitRaw", lambda text: _count(text) if text.isdecimal() else -1.0)
         return np.where(minutes > 0, 60.0 * minutes, -1.0)
-    return column("Timelimit", lambda text: _duration(text) if text[:1].isdecimal() else -1.0)
-
-
-def _instant(text: str, zone: datetime.tzinfo) -> float:
-    """Return seconds since 1970, -1 for what is unknown."""
-    if text in _UNKNOWN:
-        return -1.0
-    if text.isdecimal():
-        return float(text)
-    when = datetime.datetime.fromisoformat(text)
-    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
-
-
-def _duration(text: str) -> float:
-    """Return the seconds of ``[[days-]hours:]minutes:seconds``.
-
-    Examples
-    --------
-    >>> _duration("1-02:03:04"), _duration("05:06")
-    (93784.0, 306.0)
-    """
-    if text in _UNKNOWN:
-        return -1.0
-    match = _DURATION.fullmatch(text)
-    if not match:
-        raise ValueError(text)
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return column("Timelimit", lambda text: duration(text) if text[:1].isdecimal() else -1.0)
 
 
 def _count(text: str) -> float:
-    if text in _UNKNOWN:
+    if text in UNKNOWN:
         return -1.0
     if not text.isdecimal():
         raise ValueError(text)
@@ -272,7 +336,7 @@ def _status(state: str) -> int:
     return -1 if state in _UNFINISHED else _STATUS.get(state, 0)
 
 
-def _numbers(identifiers: pd.Series) -> np.ndarray:
+def _numbers(identifiers: pd.Series) -> FloatArray:
     """Return job numbers; tasks of an array (``17_4``) share one, and cleaning renumbers them."""
     return (
         identifiers.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
@@ -293,16 +357,10 @@ def _told_apart(jobs: pd.DataFrame, identifiers: pd.Series) -> pd.DataFrame:
     return jobs.assign(job_number=np.where(alike, fresh, jobs["job_number"]))
 
 
-def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
-    """Return a number for each distinct name, whole numbers as they are; -1 where empty."""
+def _codes(table: pd.DataFrame, names: tuple[str, ...]) -> FloatArray:
+    """Return the codes of the first of these columns that there is, -1 without one."""
     name = next((n for n in names if n in table.columns), None)
-    if name is None:
-        return np.full(len(table), -1.0)
-    cells = table[name].fillna("")
-    if cells.str.fullmatch(r"\d{0,15}").all():
-        return cells.replace("", "-1").to_numpy().astype(float)
-    order = {text: code for code, text in enumerate(sorted(set(cells) - {""}), start=1)}
-    return cells.map(order).fillna(-1).to_numpy(float)
+    return np.full(len(table), -1.0) if name is None else codes(table[name])
 
 
 def _stems(table: pd.DataFrame) -> np.ndarray | None:
@@ -312,10 +370,6 @@ def _stems(table: pd.DataFrame) -> np.ndarray | None:
     stems = table["JobName"].str.replace(r"\d+", "#", regex=True)
     known = ~stems.str.fullmatch("#?")
     return np.where(known, pd.factorize(stems)[0], -1)
-
-
-def _whole(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.int64) if (values % 1 == 0).all() else values
 
 
 @dataclass
@@ -332,6 +386,7 @@ class SacctWorkload(FileWorkload):
 
     timezone: str = "UTC"
     unit: Literal["cpus", "nodes"] = "cpus"
+    usual = MappingProxyType({"zero_runtime": "keep"})
     wanted = "what sacct printed, such as workload.path=jobs.txt"
 
     def __post_init__(self) -> None:

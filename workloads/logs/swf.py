@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from workloads.base import IntArray, Trace
+from workloads.base import BoolArray, IntArray, Trace
 from workloads.errors import WorkloadError
 from workloads.limits import USUAL, Limits
 from workloads.logs.swf_text import (
@@ -74,6 +74,11 @@ class SwfLog:
     names : numpy.ndarray of int, shape (jobs,), or None
         A number for what is left of each job's name without its numbers, -1
         where it has none; None for logs without names.
+    found : mapping of str to numpy.ndarray of bool, shape (jobs,)
+        Which jobs break a rule of `workloads.logs.cleaning.RULES` in a way that the
+        18 fields do not show.
+    remarks : tuple of str
+        What its reader had to assume, a sentence each.
 
     Raises
     ------
@@ -93,6 +98,8 @@ class SwfLog:
     source: str = "log"
     checksum: str | None = None
     names: IntArray | None = None
+    found: Mapping[str, BoolArray] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if tuple(self.jobs.columns) != FIELDS:

@@ -66,6 +66,10 @@ def build_truth(
     [600.0, 90.0]
     >>> bool((truth.runtimes(0, np.array([1, 2])) > 600).all())
     True
+
+    Notes
+    -----
+    A job of zero seconds is rigid and takes part in the drawing of scales as one of a second.
     """
     checked = TruthOptions(**options)
     jobs = trace.jobs
@@ -76,9 +80,11 @@ def build_truth(
     _check_jobs_fit(trace, processors)
     shapes, application = _draw_shapes(trace, shape_family, streams, processors, checked)
     _check_family(shapes, shape_family, checked)
-    scales = _draw_scales(shapes, application, recorded, streams, checked)
+    timed = recorded.runtime > 0
+    drawn = replace(recorded, runtime=np.where(timed, recorded.runtime, 1.0))
+    scales = _draw_scales(shapes, application, drawn, streams, checked)
     scales = _classed(scales, jobs, checked)
-    moldable = streams("truth.share").random(len(jobs)) < checked.share
+    moldable = timed & (streams("truth.share").random(len(jobs)) < checked.share)
     if not shapes.known:
         moldable[:] = False
     malleable = moldable & (streams("truth.malleable").random(len(jobs)) < checked.malleable)

@@ -100,6 +100,16 @@ class BatchScheduler(OpenKeeper):
             return self._start_what_fits()
         return self._follow_plan()
 
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return what the plan of the batch says, where it has instants."""
+        queue = self.queue
+        place_of = {queue.job.item(place): place for place in queue.places().tolist()}
+        return {
+            job: (start, queue.processors.item(place), queue.runtime.item(place))
+            for job, start in self._planned.items()
+            if (place := place_of.get(job)) is not None
+        }
+
     def _begin_batch(self) -> None:
         queue = self.queue
         self.rank()

@@ -114,6 +114,15 @@ class EasyScheduler(QueueKeeper):
         """Until when a rule lets the head of the queue wait, seconds; past if it may start."""
         return -np.inf
 
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return the shadow time, processors and believed runtime of the head, if one waits."""
+        queue = self.queue
+        if queue.waiting == 0:
+            return {}
+        place = int(queue.places()[0])
+        count, seconds = queue.processors.item(place), queue.runtime.item(place)
+        return {queue.job.item(place): (self._shadow, count, seconds)}
+
     def foresee(self, outlook: Outlook) -> None:
         """Predict starts in another way."""
         self._outlook = outlook

@@ -147,16 +147,7 @@ class OpenScheduler(OpenKeeper):
         """Return start, processors and believed runtime of every reservation of this pass."""
         if not self._are_reserved:
             self._plan()
-        queue = self.queue
-        return {
-            queue.job.item(place): (
-                queue.start.item(place),
-                queue.processors.item(place),
-                queue.runtime.item(place),
-            )
-            for place in queue.places().tolist()
-            if queue.start.item(place) < np.inf
-        }
+        return super().reserved_starts()
 
     def _settle(self) -> int:
         """Find who starts without a profile, if that can be told; reservations are not made."""

@@ -73,6 +73,8 @@ class LendingView(View):
 
     def __getattr__(self, name: str) -> Any:
         """Return what this view does not see otherwise than the real one."""
+        if name == "_real":  # a copy under way has none yet
+            raise AttributeError(name)
         return getattr(self._real, name)
 
     @property

@@ -1,0 +1,133 @@
+"""The command ``moldsim``: finds the subcommand, and says what was probably meant.
+
+Nothing is imported before it is known what is asked for, so that help answers at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NamedTuple
+
+BAD_STATUS = 2
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: its module, what comes before its arguments, and what it is for."""
+
+    module: str
+    text: str
+    before: tuple[str, ...] = ()
+
+
+SUBCOMMANDS = {
+    "run": Subcommand("sim.app", "simulate: moldsim run policy=sa workload.jobs=300"),
+    "sweep": Subcommand("sim.app", "simulate every combination: policy=easy,sa seed=1,2", ("-m",)),
+    "study": Subcommand("sim.study", "a whole study by its name, and its answers"),
+    "compare": Subcommand("sim.compare", "tables, plots and a page of all runs below a folder"),
+    "plot": Subcommand("sim.plot", "a picture of a run, for papers and slides"),
+    "explain": Subcommand("sim.explain", "why a job waited, and why it got its processors"),
+    "verify": Subcommand("sim.verify", "which runs below a folder are whole"),
+    "dataset": Subcommand("sim.dataset", "one data set of all runs below a folder"),
+    "backtest": Subcommand("sim.backtest", "how far the simulated machine is from a log's own"),
+    "advise": Subcommand("sim.advise", "which processors and walltime to ask for"),
+    "predict": Subcommand("predictors", "runtime and speedup at other counts, from a few runs"),
+    "describe": Subcommand("workloads", "what a log holds", ("describe",)),
+    "convert": Subcommand("workloads", "a log in another format", ("convert",)),
+    "generate": Subcommand("workloads", "a log from a model", ("generate",)),
+    "fetch": Subcommand("workloads", "a log of the Parallel Workloads Archive", ("fetch",)),
+    "oracle": Subcommand("sim.oracle", "schedules by the rules, and whether another's keeps them"),
+    "warm": Subcommand("sim.warm", "compile everything, so that later runs start at once"),
+    "new": Subcommand("sim.command.new", "class, YAML file and test of a part of your own"),
+    "completion": Subcommand("sim.command.completion", "completion for bash, zsh or fish"),
+    "help": Subcommand("sim.command.topics", "a group, an option, a key or a subcommand"),
+    "version": Subcommand("sim.help.versions", "the version"),
+}
+
+
+def there_are() -> dict[str, Subcommand]:
+    """Return the subcommands whose modules there are."""
+    return {name: one for name, one in SUBCOMMANDS.items() if find_spec(one.module) is not None}
+
+
+def overview() -> str:
+    """Return what ``moldsim --help`` prints."""
+    names = there_are()
+    return "\n".join(
+        [
+            "usage: moldsim SUBCOMMAND ...",
+            "",
+            "What would adaptive processor allocation do for a machine, and how much hangs on",
+            "the runtime predictor?",
+            "",
+            *(f"  {name:<12}{one.text}" for name, one in names.items()),
+            "",
+            "moldsim help TOPIC tells more: policy, predictor, workload, cluster, a key such as",
+            "workload.load, or a subcommand. moldsim SUBCOMMAND --help has its arguments.",
+            "",
+        ]
+    )
+
+
+def _refuse(said: str) -> int:
+    sys.stderr.write(f"error: {said}\n")
+    return BAD_STATUS
+
+
+def _unknown(name: str) -> int:
+    """Say that there is no such subcommand, and what was probably meant."""
+    from sim.help.misspellings import meant
+
+    if "=" in name:
+        return _refuse(f"{name}: a subcommand comes first; did you mean moldsim run {name}?")
+    hint = meant(name, there_are(), "moldsim --help lists all")
+    return _refuse(f"{name}: there is no such subcommand; {hint}")
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Carry out a subcommand; return its exit status.
+
+    Parameters
+    ----------
+    given : sequence of str, optional
+        The command line; that of the process by default.
+    """
+    if given is None:  # the folder may not take the place of modules of workers either
+        os.environ.setdefault("PYTHONSAFEPATH", "1")
+    name, *rest = [*(sys.argv[1:] if given is None else given)] or ["--help"]
+    if name in ("--help", "-h"):
+        sys.stdout.write(overview())
+        return 0
+    if name in ("--version", "version"):
+        from sim.help.versions import own_version
+
+        sys.stdout.write(f"moldsim {own_version()}\n")
+        return 0
+    asked = there_are().get(name)
+    if asked is None:
+        return _unknown(name)
+    return carry_out(name, asked, rest)
+
+
+def carry_out(name: str, asked: Subcommand, rest: Sequence[str]) -> int:
+    """Hand the arguments to a subcommand's own ``main``."""
+    if asked.module == "sim.app" and {"--help", "-h"} & set(rest):
+        return carry_out("help", SUBCOMMANDS["help"], [name])
+    sys.argv = [f"moldsim {name}", *asked.before, *rest]
+    module = import_module(asked.module)
+    if hasattr(module, "__path__"):
+        module = import_module(f"{asked.module}.__main__")
+    if asked.module == "sim.app":
+        module.main()
+        return 0
+    from sim.results.durable import output
+
+    status: int = 0
+    with output():
+        status = module.main([*asked.before, *rest])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

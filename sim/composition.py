@@ -1,0 +1,262 @@
+"""Composing configurations: for the command, within Hydra's, and for Python, outside of it."""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from sim import config as schema
+from sim.errors import ConfigError, SimError
+from sim.help.misspellings import refusal
+from sim.help.pages import page
+from sim.sweeps.callback import HYDRA, folder_name
+from sim.sweeps.configurations import load_yaml
+
+_one_at_a_time = threading.RLock()
+"""Hydra composes for one caller at a time."""
+
+
+def _page() -> str:
+    return page().replace("$", "$$")
+
+
+def prepare() -> None:
+    """Register the schema and the resolvers, in this process and in every worker."""
+    schema.register()
+    OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
+    OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A run's configuration.
+
+    Attributes
+    ----------
+    settings : dict
+        As plain data, resolved and checked, the baseline's parts filled in.
+    choices : mapping of str to str
+        The chosen option of each group.
+    whole : DictConfig
+        As Hydra composed it, with Hydra's own part.
+    """
+
+    settings: dict[str, Any]
+    choices: Mapping[str, str]
+    whole: DictConfig
+
+    def save(self, folder: Path, parts: Mapping[str, tuple[str, str]]) -> None:
+        """Write what Hydra keeps beside the artefacts of a run, as far as anything reads it.
+
+        Parameters
+        ----------
+        folder : pathlib.Path
+        parts : mapping of str to (str, str)
+            Name and class of each part that was handed over instead of configured.
+        """
+        place = folder / HYDRA
+        place.mkdir(parents=True, exist_ok=True)
+        own = OmegaConf.masked_copy(self.whole, [str(k) for k in self.whole if k != "hydra"])
+        plain: Any = OmegaConf.to_container(own)
+        plain |= {key: {"_target_": target} for key, (_, target) in parts.items()}
+        chosen = {**self.choices, **{key: name for key, (name, _) in parts.items()}}
+        OmegaConf.save(OmegaConf.create(plain), place / "config.yaml")
+        OmegaConf.save(self.whole.hydra.overrides.task, place / "overrides.yaml")
+        choices = {"hydra": {"runtime": {"choices": chosen}}}
+        OmegaConf.save(OmegaConf.create(choices), place / "hydra.yaml")
+
+
+def preset(name: str, command: Any) -> dict[str, Any]:
+    """Return policy and predictor of a baseline, composed without the run's overrides.
+
+    Parameters
+    ----------
+    name : str
+        Of a policy preset.
+    command : DictConfig
+        Hydra's own part of the run's configuration.
+
+    Raises
+    ------
+    ConfigError
+        If there is no policy preset of that name.
+    """
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise ConfigError(f"baseline={name}: must be the name of a policy preset, or null")
+    searched = [o for o in command.overrides.hydra if o.startswith("hydra.searchpath=")]
+    era = command.runtime.choices["defaults_of"]
+    parts = [f"policy='{name}'", f"predictor={schema.BASELINE_PREDICTOR}", f"defaults_of={era}"]
+    try:
+        composed = hydra.compose(command.job.config_name, overrides=[*parts, *searched])
+    except HydraException as error:
+        options = ", ".join(re.findall(r"^\t(\w+)$", str(error), re.MULTILINE))
+        raise ConfigError(f"baseline={name}: must be one of {options}, or null") from error
+    plain: Any = OmegaConf.to_container(OmegaConf.masked_copy(composed, ["policy", "predictor"]))
+    return {"name": name, **plain}
+
+
+def names_baseline(overrides: Sequence[str]) -> bool:
+    """Return whether a run of a multirun asks for its baseline."""
+    return any(one.lstrip("+").startswith("baseline=") for one in overrides)
+
+
+def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, Any]:
+    """Return the run's configuration as plain data, checked, its baseline filled in.
+
+    Parameters
+    ----------
+    composed : DictConfig
+        Without Hydra's own part.
+    command : DictConfig
+        That part.
+    multirun : bool
+        Whether it is one of many: a baseline must then be asked for.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of range.
+    """
+    plain: Any = OmegaConf.to_container(composed, resolve=True)
+    schema.check_values(plain)
+    asked = names_baseline(command.overrides.task) or not multirun
+    name = plain["baseline"] if asked else None
+    plain["baseline"] = None if name is None else preset(name, command)
+    plain["picture"] = plain["picture"] or ("none" if multirun else "first")
+    return dict(plain)
+
+
+@contextmanager
+def _alone(overrides: Sequence[str]) -> Iterator[None]:
+    """Compose outside of Hydra's command, and say in one line what it refuses."""
+    with _one_at_a_time:
+        prepare()
+        try:
+            with hydra.initialize_config_dir(str(schema.CONFIG_FOLDER), version_base="1.3"):
+                yield
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError(refusal(error, overrides)) from None
+
+
+def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
+    """Return the configuration of a run as the command would.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        As on a command line.
+    multirun : bool
+        Whether it is one of many.
+
+    Raises
+    ------
+    ConfigError
+        If Hydra refuses an override, or a value is out of range.
+    """
+    with _alone(overrides):
+        whole = hydra.compose("config", list(overrides), return_hydra_config=True)
+        own = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
+        plain = settings(own, whole.hydra, multirun)
+        return Composed(plain, dict(whole.hydra.runtime.choices), whole)
+
+
+def configuration(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the resolved configuration of a run as plain data, checked, its baseline a name."""
+    with _alone(overrides):
+        config: Any = OmegaConf.to_container(hydra.compose("config", list(overrides)), resolve=True)
+    schema.check_values(config)
+    return dict(config)
+
+
+def options_below(prefix: str, usual: Any, given: Sequence[str]) -> Any:
+    """Return a command's own options, changed as its command line says.
+
+    Parameters
+    ----------
+    prefix : str
+        Before their names, such as ``backtest.``.
+    usual : object
+        An instance of a dataclass, which names their types.
+    given : sequence of str
+        Words such as ``backtest.capacity=recorded``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such option, or its value is of another type.
+    """
+    try:
+        mine = OmegaConf.from_dotlist([one.removeprefix(prefix) for one in given])
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(usual), mine))
+    except (OmegaConfBaseException, ValueError, YAMLError) as error:
+        keys = ", ".join(f"{prefix}{one.name}" for one in fields(usual))
+        first = str(error).splitlines()[0]
+        raise ConfigError(f"{' '.join(given)}: {first}; keys are {keys}") from error
+
+
+def recorded(root: Path) -> dict[str, Any]:
+    """Return the settings that a finished run left in its folder.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        The folder with ``.hydra/``.
+
+    Raises
+    ------
+    SimError
+        If there is no configuration, or one of another version.
+    """
+    kept = load_yaml(root / HYDRA / "config.yaml")
+    if not isinstance(kept, dict):
+        raise SimError(f"{root}: it has no configuration in {HYDRA}/")
+    plain: Any = OmegaConf.to_container(OmegaConf.create(kept), resolve=True)
+    try:
+        schema.check_values(plain)
+    except (KeyError, TypeError, AttributeError):
+        raise SimError(f"{root}: its configuration is of another version of the code") from None
+    name = plain["baseline"]
+    if name is not None:
+        command = recorded_command(root)
+        with _alone([]):
+            plain["baseline"] = preset(str(name), command)
+    return dict(plain)
+
+
+def recorded_command(root: Path) -> Any:
+    """Return what a finished run kept of Hydra's own part, with what `preset` needs."""
+    kept = load_yaml(root / HYDRA / "hydra.yaml")
+    own = kept.get("hydra") if isinstance(kept, dict) else None
+    least = {
+        "overrides": {"hydra": []},
+        "runtime": {"choices": {"defaults_of": "now"}, "cwd": "another folder"},
+        "job": {"config_name": "config"},
+    }
+    return OmegaConf.merge(least, own if isinstance(own, dict) else {})
+
+
+def combinations(overrides: Sequence[str]) -> list[list[str]]:
+    """Return the overrides of each run of a sweep, the last axis changing first.
+
+    Examples
+    --------
+    >>> combinations(["policy=easy,sa", "seed=1"])
+    [['policy=easy', 'seed=1'], ['policy=sa', 'seed=1']]
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.global_hydra import GlobalHydra
+
+    with _alone(overrides):
+        parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+        parsed = parser.parse_overrides(list(overrides))
+        return [list(one) for one in BasicSweeper.split_arguments(parsed, None)[0]]

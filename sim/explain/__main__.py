@@ -1,0 +1,326 @@
+"""Why a job waited: ``python -m sim.explain RUN JOB``."""
+
+import argparse
+import contextlib
+import json
+import logging
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from predictors.errors import PredictorError
+from sim.errors import SimError
+from sim.explain.account import Account, explained
+from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
+from sim.results.durable import output
+from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, SECONDS, texts
+from sim.simulation.progress import simulated_date
+from workloads.errors import WorkloadError
+
+MOST_TOLD = 12
+"""Parts of a wait that are told; all are in ``--json``."""
+MOST_NAMED = 6
+"""Jobs that a sentence names."""
+MOST_COUNTS = 24
+"""Counts that a table shows; of more, powers of two and the chosen one."""
+BECAUSE = {
+    PROCESSORS: "too few processors were free",
+    RESERVATION: "others were promised the processors that were free",
+    ORDER: "nobody passes a job that is blocked",
+    RULE: "the rule had it wait for a better start",
+    KEPT_BACK: "the rule kept it out of the queue",
+}
+
+
+class _Words:
+    """Instants and lengths of one account, in words."""
+
+    def __init__(self, told: Account) -> None:
+        self.told = told
+        self._start = None
+        if told["epoch"] is not None:
+            with contextlib.suppress(OverflowError, ValueError):
+                self._start = pd.Timestamp(
+                    told["epoch"] + told["origin"], unit="s", tz="UTC"
+                ).to_pydatetime()
+
+    def at(self, time: float) -> str:
+        """Return an instant."""
+        return simulated_date(time - self.told["origin"], self._start, to_the_second=True)
+
+    @staticmethod
+    def long(seconds: float) -> str:
+        """Return a length of time."""
+        return texts([seconds], SECONDS)[0]
+
+
+def _job(number: int | str) -> str:
+    """Return what a job is called; negative numbers are calibration runs.
+
+    Examples
+    --------
+    >>> _job(3), _job(-2)
+    ('job 3', 'calibration run 2')
+    """
+    own = isinstance(number, int) and number < 0
+    return f"calibration run {-int(number)}" if own else f"job {number}"
+
+
+def _jobs(jobs: Sequence[int | str]) -> str:
+    """Return several in a row.
+
+    Examples
+    --------
+    >>> _jobs([4, 7]), _jobs([4]), _jobs([-1, -2, 4, "node 3"])
+    ('jobs 4, 7', 'job 4', 'job 4, calibration runs 1, 2 and node 3')
+    """
+    kinds = [
+        ("job", [str(one) for one in jobs if isinstance(one, int) and one >= 0]),
+        ("calibration run", [str(-one) for one in jobs if isinstance(one, int) and one < 0]),
+        ("node", [one.removeprefix("node ") for one in jobs if isinstance(one, str)]),
+    ]
+    parts = []
+    for kind, names in kinds:
+        if names:
+            more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+            plural = "s" if len(names) > 1 else ""
+            parts.append(f"{kind}{plural} {', '.join(names[:MOST_NAMED])}{more}")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def _processors(number: int) -> str:
+    return f"{number:,} {'processor' if number == 1 else 'processors'}"
+
+
+def sentences(told: Account) -> Iterator[str]:
+    """Yield what is to be said of a job, the answer first."""
+    words = _Words(told)
+    yield from _answer(told, words)
+    if told["agrees"]:
+        others = told["other_starts"]
+        all_of_it = "the whole schedule is the recorded one" if not others else (
+            f"{others:,} other jobs start otherwise than recorded")  # fmt: skip
+        yield f"The replay starts it when the run did; {all_of_it}."
+    else:
+        yield (
+            f"The replay DIFFERS: it starts the job at {words.at(told['replayed_start_time'])}, "
+            f"the run did at {words.at(told['start_time'])}; what follows is true of the replay "
+            "alone."
+        )
+    for note in told["notes"]:
+        yield f"Note: {note}."
+    yield from _choice(told, words)
+    waits = told["waits"]
+    for number, wait in enumerate(waits[:MOST_TOLD]):
+        yield from _wait(wait, number, words)
+    if len(waits) > MOST_TOLD:
+        yield f"It came back {len(waits) - MOST_TOLD:,} times more (--json has every wait)."
+    yield from _course(told, words)
+
+
+def _answer(told: Account, words: _Words) -> Iterator[str]:
+    submit, waited = words.at(told["submit_time"]), told["wait_time"]
+    if not waited:
+        yield f"Job {told['job']} did not wait: it started at {submit}, when it came."
+        return
+    lost: dict[str, float] = {}
+    for wait in told["waits"]:
+        for _, reason, seconds in _spans(wait):
+            lost[reason] = lost.get(reason, 0.0) + seconds
+    whole = sum(lost.values()) or 1.0
+    parts = [
+        f"{words.long(seconds)} ({texts([seconds / whole], PERCENT)[0]}) because {BECAUSE[reason]}"
+        for reason, seconds in sorted(lost.items(), key=lambda item: -item[1])
+        if seconds > 0
+    ]
+    again = len(told["waits"]) > 1
+    yield (
+        f"Job {told['job']} came at {submit} and waited {words.long(waited)}"
+        f"{' before its first start' if again else ''}: {'; '.join(parts)}"
+        f"{', counting the waits after it was interrupted' if again else ''}."
+    )
+
+
+def _spans(wait: Account) -> Iterator[tuple[Account, str, float]]:
+    """Yield each pass, its reason, and the seconds until the next."""
+    refused = wait["refused"]
+    ends = [*(one["time"] for one in refused[1:]), wait["start"]][: len(refused)]
+    for one, end in zip(refused, ends, strict=True):
+        yield one, one["reason"], (0.0 if end is None else end - one["time"])
+
+
+def _choice(told: Account, words: _Words) -> Iterator[str]:
+    asked = (
+        f"It asked for {_processors(told['requested_processors'])} for "
+        f"{words.long(told['requested_time'])}"
+    )
+    weighed = told["weighed"]
+    if not weighed:
+        yield f"{asked}; no other count was weighed."
+        return
+    yield f"{asked}."
+    changes = "" if len(weighed) == 1 else f", the last of {len(weighed)} times"
+    last = weighed[-1]
+    yield f"What was believed of its counts at {words.at(last['time'])}{changes}:"
+    yield from _table(last, told, words)
+
+
+def _table(weighed: Account, told: Account, words: _Words) -> Iterator[str]:
+    taken = weighed["chosen"] or told["allocated_processors"]
+    rows = list(zip(weighed["counts"], weighed["runtimes"], weighed["starts"], strict=True))
+    if len(rows) > MOST_COUNTS:
+        kept = (taken, told["requested_processors"])
+        rows = [row for row in rows if row[0] & (row[0] - 1) == 0 or row[0] in kept]
+    starts = any(start is not None for _, _, start in rows)
+    yield "  processors  believed runtime" + ("  would start          would end" if starts else "")
+    for count, runtime, start in rows:
+        line = f"  {count:10,}  {words.long(runtime):>16}"
+        if start is not None:
+            line += f"  {words.at(start):<19}  {words.at(start + runtime)}"
+        yield line + ("  <- chosen" if count == taken else "")
+
+
+def _wait(wait: Account, number: int, words: _Words) -> Iterator[str]:
+    refused = wait["refused"]
+    if number:
+        yield f"It came back to the queue at {words.at(wait['begin'])}."
+    if refused:
+        passes = "pass" if len(refused) == 1 else "passes"
+        yield f"It was refused in {len(refused):,} scheduling {passes}:"
+        spans = list(_spans(wait))
+        parts = [
+            list(part)
+            for _, part in groupby(
+                spans,
+                lambda span: (span[1], span[0]["wanted"], span[0]["first_ahead"]),
+            )
+        ]
+        longest = sorted(parts, key=lambda part: -sum(span[2] for span in part))[:MOST_TOLD]
+        for part in parts:
+            if part in longest:
+                yield f"  {_part(part, words)}"
+        if len(parts) > MOST_TOLD:
+            yield f"  ... and {len(parts) - MOST_TOLD:,} shorter parts (--json has every pass)"
+        passed = list(dict.fromkeys(job for one in refused for job in one["passed_by"]))
+        if passed:
+            yield f"Later than it came and before it started {_jobs(passed)}."
+    if wait["start"] is None:
+        yield "It never started."
+        return
+    what = f"It started at {words.at(wait['start'])} on {_processors(wait['processors'])}"
+    if refused and wait["ended_at_start"]:
+        what += f", when {_jobs(wait['ended_at_start'])} had ended"
+    if wait["overtook"]:
+        what += f", ahead of {wait['overtook']:,} that wait before it in the queue"
+    yield f"{what}."
+
+
+def _part(part: Sequence[tuple[Account, str, float]], words: _Words) -> str:
+    """Return what a part of a wait was for, of passes of one reason behind the same job."""
+    first, last = part[0][0], part[-1][0]
+    reason, seconds = part[0][1], sum(span[2] for span in part)
+    free = [span[0]["free"] for span in part]
+    few = f"{min(free):,}" if min(free) == max(free) else f"{min(free):,} to {max(free):,}"
+    said = f"from {words.at(first['time'])} for {words.long(seconds)}, {len(part):,} "
+    said += f"{'pass' if len(part) == 1 else 'passes'}: "
+    if reason == PROCESSORS:
+        said += f"it needed {_processors(first['wanted'])} and {few} were free"
+    else:
+        said += f"{few} processors were free, but {BECAUSE[reason]}"
+    down = max(span[0]["out_of_service"] for span in part)
+    if down:
+        said += f"; up to {down:,} were out of service"
+    if first["jobs_ahead"]:
+        most = max(span[0]["jobs_ahead"] for span in part)
+        head, wants = first["first_ahead"], first["first_ahead_wants"]
+        said += f"; behind {most:,} waiting {'job' if most == 1 else 'jobs'}"
+        if head is not None:
+            said += f", first {_job(head)} ({_processors(wants)})"
+    promise, own = last["must_not_move"], last["own_reservation"]
+    if promise is not None:
+        said += (
+            f"; {_job(promise['job'])} was promised {_processors(promise['processors'])} "
+            f"from {words.at(promise['start'])}"
+        )
+    if own is not None:
+        said += f"; its own turn was expected at {words.at(own)}"
+    if reason == PROCESSORS and last["enough_free_at"] is not None:
+        said += (
+            f"; enough were to be free at {words.at(last['enough_free_at'])}, once "
+            f"{_jobs(last['once_these_end'])} no longer held them"
+        )
+    return said
+
+
+def _course(told: Account, words: _Words) -> Iterator[str]:
+    believed, took = told["believed_runtime"], told["runtime"]
+    if believed is not None:
+        off = (believed - took) / took if took else 0.0
+        far = BEYOND if off > MOST_ERROR else f"{round(100 * off):+d} %"
+        yield (
+            f"It was believed to run {words.long(believed)} and ran {words.long(took)} ({far}), "
+            f"until {words.at(told['end_time'])}: {told['status']}."
+        )
+    if told["restarts"]:
+        times = "once" if told["restarts"] == 1 else f"{told['restarts']:,} times"
+        yield f"It was started again {times}; these are figures of its last run."
+    changes = told["resized"]
+    if changes:
+        shown = "; ".join(
+            f"{one['before']:,} to {one['after']:,} at {words.at(one['time'])}"
+            for one in changes[:MOST_NAMED]
+        )
+        more = f" and {len(changes) - MOST_NAMED:,} more" if len(changes) > MOST_NAMED else ""
+        times = "once" if len(changes) == 1 else f"{len(changes):,} times"
+        yield f"Its processors changed {times}: {shown}{more}."
+
+
+def _folded(line: str, width: int) -> str:
+    """Return a sentence in lines that fit, a row of a table as it is."""
+    if line.startswith("  ") and not line.startswith(("  from", "  ...")):
+        return line
+    return textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Explain why a job waited.
+
+    Returns
+    -------
+    int
+        0, 1 if the replay does not start the job when the run did, 2 if nothing can be said.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.explain",
+        description="Why a job waited: replays its run and tells each scheduling pass.",
+    )
+    parser.add_argument("run", type=Path, help="folder of a run, a replication or a baseline")
+    parser.add_argument("job", type=int, help="its number, job_id in jobs.parquet")
+    parser.add_argument("--json", action="store_true", help="every pass, for programs")
+    asked = parser.parse_args(given)
+    messages = Console(stderr=True)
+    logging.basicConfig(level=logging.ERROR)  # what the run was warned of it has said itself
+    try:
+        told = explained(asked.run, asked.job, messages)
+    except (SimError, WorkloadError, PredictorError, OSError) as error:
+        messages.print(f"error: {' '.join(str(error).split())}", markup=False, soft_wrap=True)
+        return 2
+    if asked.json:
+        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+    else:
+        width = Console().width
+        for one in sentences(told):
+            sys.stdout.write(f"{_folded(one, width)}\n")
+    return 0 if told["agrees"] else 1
+
+
+if __name__ == "__main__":
+    status = 0
+    with output():
+        status = main()
+    sys.exit(status)

@@ -1,0 +1,180 @@
+"""What became of a job in a run: its folder is replayed with a recorder, as plain data."""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from sim.errors import SimError
+from sim.explain.recorder import Recorder, Wait
+from sim.simulation.progress import Progress
+from sim.simulation.recorded_run import RecordedRun, recorded_run
+from sim.simulation.replay import beginning
+from sim.state.records import Records
+
+Account = dict[str, Any]
+
+
+def find_job(folder: Path, job: int) -> pd.Series:
+    """Return a job's row of ``jobs.parquet``.
+
+    Raises
+    ------
+    SimError
+        If there is no such job.
+    """
+    jobs = pd.read_parquet(folder / "jobs.parquet")
+    own = jobs[jobs["job_id"] == job]
+    if not len(own):
+        known = jobs["job_id"][jobs["job_id"] >= 0]
+        raise SimError(
+            f"job {job}: {folder} has no such job; its {len(known):,} jobs have numbers from "
+            f"{known.min()} to {known.max()}"
+        )
+    return own.iloc[0]
+
+
+def explained(folder: Path, job: int, console: Console | None = None) -> Account:
+    """Replay a run and return what became of a job.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Of a run, a replication or a baseline; of several replications the first.
+    job : int
+        Its ``job_id``.
+    console : rich.console.Console, optional
+        Where progress is shown.
+
+    Returns
+    -------
+    dict
+        Of plain values, as ``--json`` prints it; times in seconds on the trace's clock.
+
+    Raises
+    ------
+    SimError
+        If there is no such run or job, or the run cannot be replayed.
+    """
+    run = recorded_run(folder)
+    row = find_job(run.place, job)
+    scene = run.scene()
+    origin, start = beginning(scene.trace)
+    recorders: list[Recorder] = []
+    names: list[int] = []
+
+    def watch(setup: Any) -> Any:
+        names.extend(setup.trace.jobs["job_id"].tolist())
+        if job not in names:
+            raise SimError(f"job {job}: the replay has no such job; the run is of another version")
+        recorders.append(Recorder(names.index(job)))
+        return recorders[0].around(setup)
+
+    with contextlib.ExitStack() as stack:
+        shown = None
+        if console is not None:
+            shown = stack.enter_context(Progress(console, "replay", origin=origin, start=start))
+        _, records = run.replay(scene, watch, shown)
+    epoch = None if start is None else scene.trace.epoch
+    return {
+        "job": job,
+        "run": run.place.as_posix(),
+        "notes": list(run.notes),
+        "origin": origin,
+        "epoch": epoch,
+        **_row(row),
+        **_agreement(run, records, names.index(job)),
+        **_story(recorders[0], names),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a figure as plain data; None where it is undefined."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+def _row(row: pd.Series) -> Account:
+    keys = ("submit_time", "start_time", "end_time", "wait_time", "requested_processors",
+            "requested_time", "allocated_processors", "believed_runtime", "runtime", "status",
+            "restarts", "application")  # fmt: skip
+    return {key: _plain(row[key]) for key in keys}
+
+
+def _agreement(run: RecordedRun, records: Records, place: int) -> Account:
+    """Return whether the replay is what was recorded, for the job and for all."""
+    recorded = pd.read_parquet(run.place / "jobs.parquet")["start_time"].to_numpy()
+    same = recorded.size == records.start_time.size
+    other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
+    return {
+        "replayed_start_time": _plain(records.start_time[place]),
+        "agrees": bool(same and recorded[place] == records.start_time[place]),
+        "other_starts": other,
+    }
+
+
+def _story(recorder: Recorder, names: Sequence[int]) -> Account:
+    """Return what the recorder noted, with jobs by their numbers; node k is ``node k``."""
+
+    def named(jobs: Sequence[int]) -> list[int | str]:
+        return [names[one] if one >= 0 else f"node {-1 - one}" for one in jobs]
+
+    weighed = [
+        {
+            "time": time,
+            "chosen": one.chosen or None,
+            "counts": one.counts.tolist(),
+            "runtimes": one.runtimes.tolist(),
+            "starts": list(map(_plain, one.starts)),
+        }
+        for time, one in recorder.weighed
+    ]
+    resized = [
+        {"time": time, "before": before, "after": after} for time, before, after in recorder.resized
+    ]
+    return {
+        "weighed": weighed,
+        "waits": [_waited(wait, named) for wait in recorder.waits],
+        "resized": resized,
+    }
+
+
+def _waited(wait: Wait, named: Callable[[Sequence[int]], list[int | str]]) -> Account:
+    refused = []
+    for one in wait.refusals:
+        head = None if one.head is None else named([one.head])[0]
+        promise = one.promise
+        refused.append(
+            {
+                "time": one.time,
+                "reason": one.reason,
+                "wanted": one.wanted,
+                "free": one.free,
+                "out_of_service": one.down,
+                "jobs_ahead": one.ahead,
+                "first_ahead": head,
+                "first_ahead_wants": one.head_wants,
+                "own_reservation": _plain(one.own),
+                "must_not_move": None if promise is None else {
+                    "job": named([promise.job])[0],
+                    "start": _plain(promise.start),
+                    "processors": promise.processors,
+                },
+                "enough_free_at": _plain(one.room),
+                "once_these_end": named(one.holders),
+                "passed_by": named(one.passed_by),
+            }
+        )  # fmt: skip
+    return {
+        "begin": wait.begin,
+        "start": wait.start,
+        "processors": wait.processors,
+        "overtook": wait.overtook,
+        "ended_at_start": named(wait.ended),
+        "refused": refused,
+    }

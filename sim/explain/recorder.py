@@ -1,0 +1,354 @@
+"""Looks on while a run is replayed: what happens to one job in each scheduling pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.in_loop.wrapper import Wrapper
+from sim.engine.engine import Engine, Setup, Watcher
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
+from sim.policies.molding.candidates import HELD
+from sim.policies.molding.scheduler import OpenKeeper
+from sim.state.decisions import Decision, Resize, Start
+from sim.state.view import View
+
+PROCESSORS, RESERVATION, ORDER, RULE, KEPT_BACK = (
+    "processors", "reservation", "order", "rule", "kept back",
+)  # fmt: skip
+"""Why a job does not start in a pass.
+
+So many are not free as it waits for; they are, and others are promised them; nobody
+passes a blocked job; the rule has it wait for a better start; the rule keeps it out of
+the queue.
+"""
+
+
+class Weighed(NamedTuple):
+    """What a rule believed of a job's counts when it chose.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (n,)
+    runtimes, starts : numpy.ndarray of float, shape (n,)
+        Believed, seconds; starts are NaN where the rule asked for none.
+    chosen : int
+        0 where the choice is left open.
+    """
+
+    counts: IntArray
+    runtimes: FloatArray
+    starts: FloatArray
+    chosen: int = 0
+
+
+class Promise(NamedTuple):
+    """A reservation: whose, when it begins (seconds), and of how many processors."""
+
+    job: int
+    start: float
+    processors: int
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A scheduling pass that leaves the job waiting; jobs by index, times in seconds.
+
+    Attributes
+    ----------
+    time : float
+    reason : str
+        `PROCESSORS`, `RESERVATION`, `ORDER`, `RULE` or `KEPT_BACK`.
+    wanted : int
+        Processors that it waits for; 0 where nothing is settled.
+    free : int
+        Left by all that starts in this pass.
+    down : int
+        Processors that are out of service.
+    ahead : int
+        Jobs that wait ahead of it.
+    head : int or None
+        The first of them.
+    head_wants : int
+    own : float or None
+        Its own reservation, where the rule gives it one.
+    promise : Promise or None
+        The first reservation that it must not move, where there is one.
+    room : float or None
+        When enough processors are believed to be free, nobody else asking; None: they are.
+    holders : tuple of int
+        Running jobs that are believed to end until then; node k as −1 − k.
+    passed_by : tuple of int
+        Jobs behind it that start in this pass.
+    """
+
+    time: float
+    reason: str
+    wanted: int
+    free: int
+    down: int = 0
+    ahead: int = 0
+    head: int | None = None
+    head_wants: int = 0
+    own: float | None = None
+    promise: Promise | None = None
+    room: float | None = None
+    holders: tuple[int, ...] = ()
+    passed_by: tuple[int, ...] = ()
+
+
+@dataclass
+class Wait:
+    """From an arrival in the queue to the start.
+
+    Attributes
+    ----------
+    begin : float
+        Seconds.
+    refusals : list of Refusal
+    start : float or None
+        Seconds; None where it never started.
+    processors : int
+    overtook : int
+        Jobs ahead of it in the queue that did not start in its pass.
+    ended : tuple of int
+        Jobs whose ends were taken in when it started.
+    """
+
+    begin: float
+    refusals: list[Refusal] = field(default_factory=list)
+    start: float | None = None
+    processors: int = 0
+    overtook: int = 0
+    ended: tuple[int, ...] = ()
+
+
+def _together(foreseen: Sequence[Weighed]) -> Weighed:
+    """Return all that was foreseen for a choice, the last word on each count, ascending."""
+    counts, runtimes, starts = (np.concatenate([one[k] for one in foreseen]) for k in range(3))
+    last = {count: place for place, count in enumerate(counts.tolist())}
+    order = [last[count] for count in sorted(last)]
+    return Weighed(counts[order], runtimes[order], starts[order])
+
+
+class _NotedAllocation:
+    """An allocation that is asked as ever, and passes on what it weighed for one job."""
+
+    def __init__(self, allocation: Any, recorder: "Recorder") -> None:
+        self._allocation = allocation
+        self._recorder = recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._allocation, name)
+
+    def choose(self, job: int, view: View, outlook: Outlook) -> int:
+        """Return the count for a job, and note which starts were predicted on the way."""
+        if job != self._recorder.job:
+            return int(self._allocation.choose(job, view, outlook))
+        foreseen: list[Weighed] = []
+
+        def noting(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+            starts = outlook(counts, runtimes)
+            foreseen.append(Weighed(counts.copy(), runtimes.copy(), starts.copy()))
+            return starts
+
+        chosen = int(self._allocation.choose(job, view, noting))
+        self._recorder.chose(view, chosen, foreseen)
+        return chosen
+
+
+class _NotedPredictor(Wrapper):
+    """A predictor that is asked as ever, and passes on what it said of one job."""
+
+    def __init__(self, before: Any, recorder: "Recorder") -> None:
+        super().__init__(before)
+        self._recorder = recorder
+
+    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return the believed runtimes, and note those of the job."""
+        found = self.before.curve(job, counts)
+        if job == self._recorder.job:
+            self._recorder.heard(counts, found)
+        return found
+
+
+class Recorder(Watcher):
+    """Notes what becomes of one job. It asks nobody anything that was not asked without it.
+
+    Parameters
+    ----------
+    job : int
+        Job index.
+
+    Attributes
+    ----------
+    waits : list of Wait
+        One for each time that it queued.
+    weighed : list of (float, Weighed)
+        What was believed when it chose, or, where counts stay open, since when, seconds.
+    resized : list of (float, int, int)
+        When its processors changed while it ran, from how many to how many.
+    """
+
+    def __init__(self, job: int) -> None:
+        self.job = job
+        self.waits: list[Wait] = []
+        self.weighed: list[tuple[float, Weighed]] = []
+        self.resized: list[tuple[float, int, int]] = []
+        self._said: dict[int, float] = {}
+        self._open = False
+        self._waiting = False
+
+    def around(self, setup: Setup) -> Setup:
+        """Return a setup of which this is told."""
+        policy = setup.policy
+        self._open = isinstance(policy.allocation, OpenAllocation)
+        if not self._open:
+            policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))
+        predictor: Any = _NotedPredictor(setup.predictor, self)
+        return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
+
+    def heard(self, counts: IntArray, runtimes: FloatArray | None) -> None:
+        """Note what the predictor said."""
+        if runtimes is not None:
+            self._said.update(zip(counts.tolist(), runtimes.tolist(), strict=True))
+
+    def chose(self, view: View, chosen: int, foreseen: Sequence[Weighed]) -> None:
+        """Note which count was chosen, by which beliefs and predicted starts."""
+        found = _together(foreseen) if foreseen else self._beliefs()
+        if found is not None:
+            self.weighed.append((view.now, found._replace(chosen=chosen)))
+        self._said.clear()
+
+    def _beliefs(self) -> Weighed | None:
+        """Return what was said since the last time, ascending; None if nothing was."""
+        if not self._said:
+            return None
+        counts = np.array(sorted(self._said), np.int64)
+        runtimes = np.array([self._said[n] for n in counts.tolist()])
+        return Weighed(counts, runtimes, np.full(counts.size, np.nan))
+
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Note what a pass does to the job."""
+        view, job = engine.view, self.job
+        if job in view.arrived:
+            self.waits.append(Wait(view.now))
+            self._waiting = True
+        if not self._waiting:
+            self._note_resize(view, decisions)
+            return
+        self._note_beliefs(view)
+        wait = self.waits[-1]
+        keeper = _keeper(engine.scheduler)
+        starts = [one for one in decisions if type(one) is Start]
+        own = next((one for one in starts if one.job == job), None)
+        if own is None:
+            wait.refusals.append(_refusal(engine, keeper, job, starts))
+            return
+        wait.start, wait.processors = view.now, own.processors
+        wait.ended = tuple(run.job for run in view.ended)
+        wait.overtook = len(_ahead(keeper, view, job))
+        self._waiting = False
+        self._said.clear()
+
+    def _note_beliefs(self, view: View) -> None:
+        """Note what is believed of a job whose count is not settled, as often as it changes."""
+        found = self._beliefs() if self._open or view.malleable[self.job] else None
+        if found is None or found.counts.size < 2:
+            return
+        before = self.weighed[-1][1] if self.weighed else None
+        if before is None or before.counts.size != found.counts.size or (
+            before.runtimes.tolist() != found.runtimes.tolist()
+        ):  # fmt: skip
+            self.weighed.append((view.now, found))
+        self._said.clear()
+
+    def _note_resize(self, view: View, decisions: Sequence[Decision]) -> None:
+        for one in decisions:
+            if type(one) is Resize and one.job == self.job and self.job in view.running:
+                before = view.running[self.job].processors
+                self.resized.append((view.now, before, one.processors))
+
+
+def _keeper(scheduler: Any) -> QueueKeeper | None:
+    """Return who keeps the queue, behind all that add to what it decides."""
+    while scheduler is not None and not isinstance(scheduler, QueueKeeper):
+        scheduler = getattr(scheduler, "inner", None)
+    return scheduler
+
+
+def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
+    """Return the waiting jobs that stand before a job, or came before one that is not queued."""
+    queued = [] if keeper is None else list(keeper.queue)
+    if job in queued:
+        return queued[: queued.index(job)]
+    submit = view.submit_time
+    return [one for one in queued if (submit[one], one) < (submit[job], job)]
+
+
+def _refusal(
+    engine: Engine, keeper: QueueKeeper | None, job: int, starts: Sequence[Start]
+) -> Refusal:
+    """Return why a job does not start in this pass."""
+    view = engine.view
+    free = view.free - sum(one.processors for one in starts)
+    down = sum(width for _, width in view.outages.values())
+    ahead = _ahead(keeper, view, job)
+    behind = tuple(one.job for one in starts if _came_later(view, one.job, job))
+    known = Refusal(view.now, KEPT_BACK, 0, free, down, len(ahead), passed_by=behind)
+    if keeper is None or job not in set(keeper.queue):
+        return known
+    queue = keeper.queue
+    place_of = {queue.job.item(place): place for place in queue.places().tolist()}
+    place = place_of[job]
+    wanted = least = queue.processors.item(place)
+    if isinstance(keeper, OpenKeeper):
+        allowed, _ = keeper.queue.allowed(place)
+        least = int(allowed[0]) if allowed.size else wanted
+    if ahead:
+        head_wants = queue.processors.item(place_of[ahead[0]])
+        known = replace(known, head=ahead[0], head_wants=head_wants)
+    reserved = keeper.reserved_starts()
+    own = reserved.get(job)
+    others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)
+    ends = view.now + queue.runtime.item(place)
+    promises = [Promise(one, *reserved[one][:2]) for one in sorted(others)]
+    promises = [one for one in promises if one.job in ahead or one.start < ends]
+    first = min(promises, key=lambda one: one.start, default=None)
+    room, holders = _room(view, starts, free, least)
+    if own is not None and isinstance(keeper, OpenKeeper):
+        wanted = own[1]
+    reason = PROCESSORS
+    if least <= free:
+        is_held = isinstance(keeper, OpenKeeper) and keeper.queue.spans[HELD, place] != 0
+        reason = ORDER if isinstance(keeper, StrictScheduler) and ahead else RESERVATION
+        if is_held or (reason == RESERVATION and not promises):
+            reason = RULE
+    return replace(
+        known, reason=reason, wanted=wanted, promise=first, room=room, holders=holders,
+        own=None if own is None else own[0],
+    )  # fmt: skip
+
+
+def _came_later(view: View, one: int, job: int) -> bool:
+    return (view.submit_time[one], one) > (view.submit_time[job], job)
+
+
+def _room(
+    view: View, starts: Sequence[Start], free: int, wanted: int
+) -> tuple[float | None, tuple[int, ...]]:
+    """Return when so many processors are believed to be free, and whose ends that takes."""
+    if wanted <= free:
+        return None, ()
+    ends = [*view.believed_ends]
+    ends += [(view.now + view.belief(s.job, s.processors), s.job, s.processors) for s in starts]
+    holders: list[int] = []
+    for end, job, processors in sorted(ends):
+        holders.append(job)
+        free += processors
+        if free >= wanted:
+            return end, tuple(holders)
+    return None, tuple(holders)

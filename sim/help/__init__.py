@@ -1,0 +1,1 @@
+"""Help: what keys mean, and what was probably meant."""

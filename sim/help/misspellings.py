@@ -1,0 +1,125 @@
+"""What was probably meant: misspelt keys, groups, options and commands, each in one line."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from sim.help.pages import (
+    CONFIG_FOLDER,
+    INTERNAL,
+    group_lines,
+    inner_groups,
+    key_lines,
+    options,
+    read_option,
+)
+
+SEE = "python -m sim --help lists all"
+
+
+def known_keys() -> list[str]:
+    """Return every group and key that a command line may set."""
+    found = [one for group in inner_groups("") for one in group_lines(group)]
+    found += key_lines("", [read_option(CONFIG_FOLDER / "config.yaml")])
+    names = (label.partition("=")[0] for label, _ in found if not label.startswith(" "))
+    return list(dict.fromkeys(names))
+
+
+LEAST, NEAR, MOST = 0.65, 0.06, 3
+"""Likeness below which nothing is offered, how much less than the best is, and how many are."""
+
+
+def meant(name: str, among: Iterable[str], otherwise: str) -> str:
+    """Return a question that offers the nearest names, or something else without any.
+
+    Examples
+    --------
+    >>> meant("esy", ["easy", "sa"], "see help")
+    'did you mean easy?'
+    >>> meant("policy.ordr", ["policy.order", "policy.worth", "policy"], "see help")
+    'did you mean policy.order?'
+    """
+    rated = sorted(((_likeness(name, one), one) for one in dict.fromkeys(among)), reverse=True)
+    best = rated[0][0] if rated else 0.0
+    near = [one for rate, one in rated if rate >= max(LEAST, best - NEAR)][:MOST]
+    return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def _likeness(name: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1; those below the same key are nearer."""
+    (above, own), (other_above, last) = (_split(name), _split(other))
+    if above and above == other_above:
+        return (1.0 + difflib.SequenceMatcher(None, own, last).ratio()) / 2
+    return difflib.SequenceMatcher(None, name, other).ratio()
+
+
+def _split(name: str) -> tuple[str, str]:
+    above, _, last = name.replace("/", ".").rpartition(".")
+    return above, last
+
+
+def no_such_key(override: str, key: str) -> str:
+    """Return the message about an override of a key that there is not, or not here."""
+    known = known_keys()
+    if key not in known:
+        return f"{override}: there is no such key; {meant(key, known, SEE)}"
+    group = next((g for g in sorted(groups(), key=len, reverse=True) if _within(key, g)), None)
+    inner = key[len(group) + 1 :] if group else ""
+    having = [o.name for o in options(group) if inner in (k.name for k in o.keys)] if group else []
+    if not having:
+        return f"{override}: there is no such key here; {SEE}"
+    return f"{override}: not with the chosen {group}; {group}={', '.join(having[:6])} have this key"
+
+
+def _within(key: str, group: str) -> bool:
+    return key.startswith(group.replace("/", ".") + ".")
+
+
+def groups(above: str = "") -> list[str]:
+    """Return all groups of options, such as ``policy`` and ``policy/order``."""
+    found = [one for one in inner_groups(above) if one not in INTERNAL]
+    return [each for one in found for each in (one, *groups(one))]
+
+
+def refusal(error: BaseException, given: Sequence[str]) -> str:
+    """Return in one line what Hydra refuses, with what was probably meant.
+
+    Parameters
+    ----------
+    error : BaseException
+        What Hydra or OmegaConf raised.
+    given : sequence of str
+        The overrides of the command line.
+    """
+    first, *_ = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    kind = type(error).__name__
+    if kind == "MissingConfigException" and (missing := getattr(error, "missing_cfg_file", None)):
+        return _no_such_option(str(missing), getattr(error, "options", None))
+    if kind == "OverrideParseException":
+        return f"{getattr(error, 'override', '')}: cannot be read as KEY=VALUE ({first})"
+    if several := re.match(r"Ambiguous value for argument '(.*)'", first):
+        return f"{several[1]}: several values make a multirun: moldsim sweep, or python -m sim -m"
+    if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']+)'", first):
+        key = unknown[1].lstrip("+~").partition("=")[0]
+        mine = (one for one in given if re.split("[=@]", one.lstrip("+~"))[0] == key)
+        return no_such_key(next(mine, key), key)
+    if first.startswith("Error resolving interpolation") and any(o[0] == "~" for o in given):
+        return f"{next(o for o in given if o[0] == '~')}: cannot be left out"
+    if merged := re.match(r"Error merging override (.*)", first):
+        cause = str(error.__cause__ or "it has another type").splitlines()[0]
+        return f"{merged[1]}: {cause}"
+    if first.startswith("Config group override must be a string"):
+        empty = (one for one in given if one.partition("=")[2] in ("null", ""))
+        mine = (one for one in empty if one.partition("=")[0] in groups())
+        return f"{next(mine, 'a group')}: must be the name of an option"
+    return first or kind
+
+
+def _no_such_option(missing: str, known: Sequence[object] | None) -> str:
+    """Return the message about an option that a group does not have."""
+    group, _, name = missing.rpartition("/")
+    names = [str(option) for option in known or []] or [one.name for one in options(group)]
+    if not names:
+        return f"{group}={name}: there is no such group; {meant(group, groups(), SEE)}"
+    hint = meant(name, names, f"there are {', '.join(names)}")
+    return f"{group}={name}: there is no such option; {hint}"

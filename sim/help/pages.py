@@ -1,0 +1,202 @@
+"""What the comments of YAML files say: the page of ``--help``, and its parts by topic."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+CONFIG_FOLDER = Path(__file__).resolve().parents[2] / "conf"
+WIDTH = 100
+"""Columns of the page of ``--help``."""
+COLUMN = 34
+"""Where descriptions begin."""
+LONGEST = 20
+"""Of a default that is shown."""
+PLUGINS = "moldsim.plugins"
+"""Entry points of packages that bring configuration."""
+PLACE = "{keys}"
+"""Where in the text around them groups and keys stand."""
+INTERNAL = ("former", "defaults_of")
+"""Groups that nobody chooses from."""
+
+_KEY = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<value>[^#]*)(#\s*(?P<comment>.*))?$")
+_MORE = re.compile(r"^ *#\s*(?P<comment>.*)$")
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a YAML file: its dotted name in the file, its default, what it means."""
+
+    name: str
+    default: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """One YAML file of a group: its name, what it is, and its keys."""
+
+    name: str
+    about: str
+    keys: tuple[Key, ...]
+
+
+def read_option(path: Path) -> Option:
+    """Return what the comments of a YAML file say.
+
+    The comment above the first key says what the option is; the one behind a key, and
+    comment lines right below that, say what the key means.
+    """
+    about: list[str] = []
+    keys: list[Key] = []
+    within: list[tuple[int, str]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        more = _MORE.match(line)
+        if more and not line.startswith("# @package"):
+            if keys and keys[-1].comment and line.startswith(" " * 8):
+                last = keys[-1]
+                keys[-1] = Key(last.name, last.default, f"{last.comment} {more['comment']}")
+            elif not keys and not within:
+                about.append(more["comment"])
+        found = _KEY.match(line)
+        if not found:
+            continue
+        depth = len(found["indent"])
+        within = [one for one in within if one[0] < depth]
+        value, comment = found["value"].strip(), (found["comment"] or "").strip()
+        name = ".".join([*(inner for _, inner in within), found["name"]])
+        within.append((depth, found["name"]))
+        is_key = (value or comment) and found["name"] != "_target_"
+        if is_key and name.partition(".")[0] not in ("defaults", "hydra"):
+            keys.append(Key(name, value.replace(", ", ","), comment))
+    return Option(path.stem, " ".join(about), tuple(keys))
+
+
+def options(group: str, root: Path | None = None) -> list[Option]:
+    """Return the options of a group, by name; their keys without those of groups inside it.
+
+    Parameters
+    ----------
+    group : str
+        Such as ``policy/order``.
+    root : pathlib.Path, optional
+        The only folder to look at; by default those of installed packages count too.
+    """
+    folders = [one / group for one in ([root] if root else roots())]
+    inside = {path.name for folder in folders for path in folder.glob("*") if path.is_dir()}
+    files: dict[str, Path] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
+        files.setdefault(path.name, path)
+    found = (read_option(files[name]) for name in sorted(files))
+    return [
+        replace(one, keys=tuple(k for k in one.keys if k.name.partition(".")[0] not in inside))
+        for one in found
+    ]
+
+
+def key_lines(group: str, found: list[Option]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a group's options and what they mean, alike ones once.
+
+    A key that not every option has, or that means something else in some, names its options.
+    """
+    meanings: dict[str, dict[str, list[Option]]] = {}
+    defaults: dict[tuple[str, str], str] = {}
+    for option in found:
+        for key in option.keys:
+            by_comment = meanings.setdefault(key.name, {})
+            by_comment.setdefault(key.comment, []).append(option)
+            defaults.setdefault((key.name, key.comment), key.default)
+    for name, by_comment in meanings.items():
+        said = {comment: has for comment, has in by_comment.items() if comment}
+        silent = by_comment.get("", [])
+        for comment, has in said.items():
+            having = has + silent if len(said) == 1 else has
+            default = defaults[name, comment]
+            shown = f"={default}" if default and len(default) <= LONGEST else ""
+            whose = "" if len(having) == len(found) else _names(having) + ": "
+            yield f"{group}{name}{shown}", whose + comment
+
+
+def _names(having: list[Option], most: int = 4) -> str:
+    names = [option.name for option in having]
+    return ", ".join(names) if len(names) <= most else ", ".join([*names[:most], "…"])
+
+
+def group_lines(group: str, root: Path | None = None) -> Iterator[tuple[str, str]]:
+    """Yield a group, its options, its keys, then the groups inside it; as `options` takes them."""
+    found = options(group, root)
+    yield f"{group}=NAME", ""
+    for option in found:
+        yield f"    {option.name}", option.about
+    if group != "experiment":
+        yield from key_lines(group.replace("/", ".") + ".", found)
+    for inner in inner_groups(group, root):
+        yield from group_lines(inner, root)
+
+
+def inner_groups(group: str, root: Path | None = None) -> list[str]:
+    """Return the groups right inside a group, or at the top for ``""``."""
+    folders = [path for one in ([root] if root else roots()) for path in (one / group).glob("*")]
+    names = {path.name for path in folders if path.is_dir() and any(path.glob("*.yaml"))}
+    return [f"{group}/{name}" if group else name for name in sorted(names)]
+
+
+def roots() -> list[Path]:
+    """Return the folders of configuration: the program's, then those of installed packages."""
+    return [CONFIG_FOLDER, *plugin_folders().values()]
+
+
+@cache
+def plugin_folders() -> dict[str, Path]:
+    """Return the folders of configuration of installed packages, by their dotted names.
+
+    A package names its own by an entry point of the group ``moldsim.plugins``.
+    """
+    found = {}
+    for point in entry_points(group=PLUGINS):
+        try:
+            spec = find_spec(point.value)
+        except (ImportError, ValueError):
+            spec = None
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            found[point.value] = Path(place)
+    return found
+
+
+def columns(label: str, text: str) -> str:
+    """Return a label and its meaning in two columns, wrapped.
+
+    Examples
+    --------
+    >>> columns("seed=1", "every random stream derives from it").split()[:2]
+    ['seed=1', 'every']
+    """
+    head = f"  {label}"
+    gap = " " * max(COLUMN - len(head), 2)
+    indent = head + gap, " " * COLUMN
+    return textwrap.TextWrapper(WIDTH, *indent, break_on_hyphens=False).fill(text) if text else head
+
+
+def page(root: Path = CONFIG_FOLDER) -> str:
+    """Return the page of ``--help``: every group, option and key, from the comments of YAML files.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        The folder of the configuration; its ``help.txt`` is what stands around the keys.
+    """
+    around = (root / "help.txt").read_text(encoding="utf-8")
+    top = (root / "config.yaml").read_text(encoding="utf-8")
+    order = re.findall(r"^  - (\w+):", top, re.MULTILINE)
+    parts = [
+        "\n".join([name.upper(), *(columns(*line) for line in group_lines(name, root))])
+        for name in order
+        if name not in INTERNAL
+    ]
+    keys = key_lines("", [read_option(root / "config.yaml")])
+    parts.append("\n".join(["RUN", *(columns(*line) for line in keys)]))
+    return around.replace(PLACE, "\n\n".join(parts))

@@ -1,0 +1,253 @@
+"""From the arguments of a call to the configuration that the command would run."""
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sim.composition import Composed
+from sim.config import Config
+from sim.errors import ConfigError
+from sim.help.misspellings import no_such_key
+from sim.library.result import Names
+from sim.simulation.build import build
+from sim.simulation.parts import given_object
+from workloads.frame import SOURCE, FrameWorkload
+from workloads.logs.formats import guess_format
+from workloads.logs.log import LogWorkload
+
+KEYS = (*(one.name for one in fields(Config)), "given", "experiment")
+"""Keywords beside those of their own meaning."""
+PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+WORDS = ("null", "true", "false", "nan", "inf")
+"""What plain text would not stay text as."""
+FRAME = f"{FrameWorkload.__module__}.{FrameWorkload.__qualname__}"
+FILES, MODELS = "swf", "lublin"
+"""Presets with the defaults of files and of models."""
+REPEATS = ("applications", "popularity", "sizes", "size", "size_noise")
+"""Keys of a workload that an object leaves to the configuration."""
+
+
+def literal(value: object) -> str:
+    """Return a Python value as an override spells it.
+
+    Raises
+    ------
+    ConfigError
+        If no override can say it.
+
+    Examples
+    --------
+    >>> [literal(v) for v in (None, True, 0.5, "sa", "a b", [1, 2], {"k": "null"})]
+    ['null', 'true', '0.5', 'sa', "'a b'", '[1,2]', "{k:'null'}"]
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, PathLike):
+        value = fspath(value)
+    if isinstance(value, str):
+        if PLAIN.fullmatch(value) and value.lower() not in WORDS:
+            return value
+        inner = re.sub(r"(\\*)'", r"\1\1\\'", value)
+        inner = re.sub(r"(\\+)$", r"\1\1", inner)
+        return f"'{inner}'"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{literal(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(literal, value))}]"
+    if callable(getattr(value, "item", None)) and getattr(value, "shape", None) == ():
+        return literal(value.item())  # type: ignore[attr-defined]
+    raise ConfigError(f"{value!r:.60}: must be a number, text, truth value, None, list or dict")
+
+
+def keyword(key: str, value: object) -> str:
+    """Return the override that a keyword stands for.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such key, or no override can say the value.
+    """
+    if key not in KEYS:
+        raise ConfigError(no_such_key(f"{key}={value}", key))
+    try:
+        return f"{key}={literal(value)}"
+    except ConfigError as error:
+        raise ConfigError(f"{key}={error}") from None
+
+
+def axis(key: str, values: object) -> str:
+    """Return the override that a keyword with several values stands for.
+
+    Examples
+    --------
+    >>> axis("seed", [1, 2])
+    'seed=1,2'
+    """
+    several = values if isinstance(values, list | tuple) else [values]
+    return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in several)
+
+
+def key_of(override: str) -> str:
+    """Return the key of an override without signs.
+
+    Examples
+    --------
+    >>> key_of("+workload.load=0.8"), key_of("policy/order@x=sjf")
+    ('workload.load', 'policy/order')
+    """
+    return re.split("[=@]", override.lstrip("+~"))[0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A policy, predictor or workload that the caller handed over: its node and its name."""
+
+    node: dict[str, Any]
+    name: str
+
+    @property
+    def target(self) -> str:
+        """Where its class is."""
+        return str(self.node["_target_"])
+
+
+def part(key: str, given: object) -> str | Part | None:
+    """Return the override of a part that has a name, or the part itself.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither a name nor fit for its place.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str) and "." not in given:
+        return f"{key}={literal(given)}"
+    if isinstance(given, str):
+        node = {"_target_": given}
+        return Part(node, type(build(node, key)).__name__)
+    if inspect.isclass(given):
+        given = _made(given, key)
+    return Part(given_object(given, key), type(given).__name__)
+
+
+def _made(kind: type, key: str) -> object:
+    try:
+        return kind()
+    except TypeError as error:
+        raise ConfigError(f"{key}={kind.__name__}: {error}; hand over an object") from None
+
+
+def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | None]:
+    """Return the overrides of what a call says of its jobs, and the workload if it is one.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither a DataFrame, a path nor a workload, or a workload is named too.
+    """
+    chosen = [one for one in overrides if key_of(one) == "workload"]
+    if jobs is None:
+        return [], None
+    if isinstance(jobs, str | PathLike):
+        path = Path(fspath(jobs)).expanduser()
+        kind = [] if chosen else [f"workload={guess_format(path)}"]
+        return [*kind, f"workload.path={literal(fspath(path))}"], None
+    if chosen:
+        raise ConfigError(f"{chosen[0]}: jobs= says already where jobs come from; leave one out")
+    if isinstance(jobs, pd.DataFrame):
+        return [f"workload={FILES}"], Part({"_target_": FRAME, "frame": jobs}, SOURCE)
+    made = part("workload", jobs)
+    assert isinstance(made, Part)
+    return [f"workload={FILES if isinstance(jobs, LogWorkload) else MODELS}"], made
+
+
+class Call:
+    """What a call asks for.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+    jobs, processors, policy, predictor
+        As `sim.run` takes them.
+    keys : mapping
+        Its further keywords.
+
+    Attributes
+    ----------
+    overrides : list of str
+        The command line that it amounts to, parts that are objects left out.
+
+    Raises
+    ------
+    ConfigError
+        If an argument is refused.
+    """
+
+    def __init__(
+        self,
+        overrides: Sequence[str],
+        jobs: object,
+        processors: int | None,
+        policy: object,
+        predictor: object,
+        keys: Mapping[str, object],
+    ) -> None:
+        for one in overrides:
+            if not isinstance(one, str):
+                raise ConfigError(f"{one!r:.60}: must be an override such as 'policy=easy'")
+            if re.match(r"[+~]*hydra[./]", one) and not one.startswith("hydra.searchpath="):
+                raise ConfigError(f"{one}: is for the command; folder= says where artefacts go")
+        own = [*overrides, *(keyword(key, value) for key, value in keys.items())]
+        said, workload = source(jobs, own)
+        self.parts: dict[str, Part] = {} if workload is None else {"workload": workload}
+        for key, given in (("policy", policy), ("predictor", predictor)):
+            found = part(key, given)
+            if isinstance(found, Part):
+                self.parts[key] = found
+            elif found is not None:
+                said.append(found)
+        if processors is not None:
+            said.append(f"cluster.processors={literal(processors)}")
+        self._refuse_unread(own)
+        self.overrides = [*own, *said]
+
+    def _refuse_unread(self, overrides: Sequence[str]) -> None:
+        """Refuse overrides of what an object has decided."""
+        for one in overrides:
+            group, _, inner = key_of(one).replace("/", ".").partition(".")
+            held = self.parts.get(group)
+            if held is None or inner in REPEATS or (held.target == FRAME and inner != "path"):
+                continue
+            raise ConfigError(f"{one}: has no effect, as {group} is {held.name} here")
+
+    def settings(self, composed: Composed) -> dict[str, Any]:
+        """Return the settings of a run with the parts that are objects in their places."""
+        config = dict(composed.settings)
+        for key, held in self.parts.items():
+            if "frame" in held.node:
+                config[key] = self._framed(config[key], held.node["frame"])
+            elif key == "workload":
+                config[key] = {k: v for k, v in config[key].items() if k in REPEATS} | held.node
+            else:
+                config[key] = held.node
+        return config
+
+    @staticmethod
+    def _framed(workload: Mapping[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the settings of a log's workload whose jobs are those of a table."""
+        keys = {key: value for key, value in workload.items() if key != "path"}
+        return {**keys, "_target_": FRAME, "frame": frame}
+
+    def names(self, choices: Mapping[str, str]) -> Names:
+        """Return what the parts of the run are called."""
+        found = {key: str(choices[key]) for key in ("policy", "predictor", "workload")}
+        return Names(**(found | {key: held.name for key, held in self.parts.items()}))

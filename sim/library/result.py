@@ -1,0 +1,247 @@
+"""What a simulation from Python returns."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from sim.errors import SimError
+from sim.results.frames import Tables
+from sim.results.job_metrics import Figures
+from sim.statistics.paired import compare_paired
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sim.console import Side
+
+
+@dataclass(frozen=True)
+class Names:
+    """What parts of a run are called: presets, or classes of objects."""
+
+    policy: str
+    predictor: str
+    workload: str
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A finished run.
+
+    Attributes
+    ----------
+    summary : dict
+        What ``summary.json`` has; of several replications the means.
+    names : Names
+    baseline : Result or None
+        The same jobs under the baseline.
+    baseline_predictor : Result or None
+        The baseline's policy with the run's predictor, where that was played.
+    replications : tuple of Result
+        Each replication, where there are several.
+    folder : pathlib.Path or None
+        Where the artefacts are, if they were written.
+
+    Examples
+    --------
+    >>> import sim
+    >>> result = sim.run("workload.jobs=40", policy="sa", seed=1)
+    >>> own = result.jobs.query("job_id >= 0")  # without runs that train the predictor
+    >>> len(own), bool(own["wait_time"].mean() > 0)
+    (40, True)
+    >>> result.baseline.names.policy
+    'easy'
+    """
+
+    summary: Figures
+    names: Names
+    baseline: "Result | None" = None
+    baseline_predictor: "Result | None" = None
+    replications: tuple["Result", ...] = ()
+    folder: Path | None = None
+    tables: Tables | None = field(default=None, compare=False)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if self.tables is not None:
+            found: pd.DataFrame = getattr(self.tables, name)
+            return found
+        parts = [one._table(name).assign(replication=k) for k, one in enumerate(self.replications)]
+        return pd.concat(parts, ignore_index=True)
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job, as ``jobs.parquet``; of several replications with a column of that name."""
+        return self._table("jobs")
+
+    @property
+    def allocations(self) -> pd.DataFrame:
+        """A row for each stretch of constant allocation, as ``allocations.parquet``."""
+        return self._table("allocations")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """A row a change of machine or queue, as ``timeline.parquet``."""
+        return self._table("timeline")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """A row for each started run that a predictor was asked about."""
+        return self._table("predictions")
+
+    def plot(
+        self,
+        kind: str = "schedule",
+        columns: int = 1,
+        title: bool = True,
+        of: Sequence[int] = (),
+    ) -> "Figure":
+        """Return a picture, the same as ``python -m sim.plot RUN KIND`` draws.
+
+        Parameters
+        ----------
+        kind : str
+            ``schedule``, ``load``, ``processors``, ``runtimes``, ``waits``, ``errors``
+            or ``resized``; where the run was written to a folder also ``speedups`` and
+            ``background``, which make it again. Of several replications it shows the first.
+        columns : {1, 2}
+            Of a paper, for the size; a schedule has its own.
+        title : bool
+            Whether it says what was simulated.
+        of : sequence of int
+            Jobs (``resized``) or applications (``speedups``) to show.
+
+        Raises
+        ------
+        SimError
+            If there is no such kind, or the run has nothing of it.
+        """
+        from sim.plot import figure, made_again
+        from sim.results.plots.pictures import RunFolder
+
+        first = self.replications[0] if self.replications else self
+        assert first.tables is not None
+        named = f"{self.names.policy} by {self.names.predictor}, {self.names.workload}"
+        sizes = f"{first.summary['jobs']:,} jobs on {first.summary['processors']:,} processors"
+        again = None if self.folder is None else partial(made_again, self.folder)
+        run = RunFolder(first.tables, first.summary, f"{named}: {sizes}", again)
+        return figure(run, kind, columns, title, of)
+
+    def compare(self, other: "Result", level: float = 0.95) -> pd.DataFrame:
+        """Return how every figure differs from that of another run of the same jobs.
+
+        Parameters
+        ----------
+        other : Result
+        level : float
+            Of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a figure: ``own``, ``other``, ``difference`` (own less other, the mean
+            over pairs of replications), its Student interval ``low`` to ``high``,
+            ``change`` (geometric mean of the ratios, less 1), ``p_value`` and ``pairs``.
+            Intervals and p values are NaN with fewer than two replications.
+
+        Raises
+        ------
+        SimError
+            If the two did not run the same jobs.
+
+        Examples
+        --------
+        >>> import sim
+        >>> small = ("workload.jobs=40", "baseline=null")
+        >>> a, b = (sim.run(*small, policy=name, replications=3) for name in ("sa", "easy"))
+        >>> found = a.compare(b).loc["mean_response_time"]
+        >>> bool(found["low"] <= found["difference"] <= found["high"])
+        True
+        """
+        own, others = self.replications or (self,), other.replications or (other,)
+        if len(own) != len(others) or any(
+            not _same_jobs(a, b) for a, b in zip(own, others, strict=True)
+        ):
+            raise SimError(
+                "the two results are not of the same jobs: compare runs with the same workload, "
+                "seed and replications"
+            )
+        rows = {}
+        for key in self.summary:
+            values = [_paired(a, b, key) for a, b in zip(own, others, strict=True)]
+            pairs = np.array([pair for pair in values if pair is not None], np.float64)
+            if len(pairs):
+                rows[key] = _difference(pairs[:, 0], pairs[:, 1], level)
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("figure")
+
+    def __repr__(self) -> str:
+        jobs, mean = (self.summary.get(key) for key in ("jobs", "mean_response_time"))
+        names = f"policy={self.names.policy!r}, predictor={self.names.predictor!r}"
+        return f"Result({names}, jobs={jobs}, mean_response_time={mean})"
+
+    def __str__(self) -> str:
+        return self._shown(html=False)
+
+    def _repr_html_(self) -> str:
+        return self._shown(html=True)
+
+    def _shown(self, html: bool) -> str:
+        """Return the end table of the command."""
+        from rich.console import Console
+
+        from sim.console import print_results
+
+        page = Console(file=io.StringIO(), record=True, width=110, force_jupyter=False)
+        print_results(page, self._sides(), self.folder)
+        if not html:
+            return page.export_text()
+        frame = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+        return page.export_html(inline_styles=True, code_format=frame)
+
+    def _sides(self) -> "list[Side]":
+        from sim.console import NOBODY, Side
+
+        def side(one: Result, is_baseline: bool = False) -> Side:
+            predictor = "" if one.names.policy == NOBODY else one.names.predictor
+            return Side(one.summary, one.names.policy, predictor, is_baseline)
+
+        found = [side(self)]
+        if self.baseline is not None:
+            step = self.baseline_predictor
+            found += [] if step is None else [side(step)]
+            found.append(side(self.baseline, is_baseline=True))
+        return found
+
+
+JOB = ("job_id", "requested_processors", "reference_runtime")
+"""Columns in which the same jobs are alike."""
+
+
+def _same_jobs(own: Result, other: Result) -> bool:
+    tables = [one.jobs[one.jobs["job_id"] >= 0][list(JOB)] for one in (own, other)]
+    return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
+
+
+def _paired(own: Result, other: Result, key: str) -> tuple[float, float] | None:
+    both = own.summary.get(key), other.summary.get(key)
+    numbers = [float(v) for v in both if isinstance(v, int | float) and not isinstance(v, bool)]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+
+
+def _difference(own: np.ndarray, other: np.ndarray, level: float) -> dict[str, float]:
+    found = compare_paired(own, other, level)
+    return {
+        "own": float(own.mean()),
+        "other": float(other.mean()),
+        "difference": found.difference.mean,
+        "low": found.difference.low,
+        "high": found.difference.high,
+        "change": found.change.mean,
+        "p_value": found.p_value,
+        "pairs": len(own),
+    }

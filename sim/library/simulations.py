@@ -1,0 +1,284 @@
+"""Simulations from Python: `sim.run` and `sim.sweep`."""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from predictors.errors import PredictorError
+from sim.composition import Composed, combinations, compose
+from sim.config import BASELINE_PREDICTOR
+from sim.errors import SimError, one_line
+from sim.library.call import Call, axis
+from sim.library.result import Names, Result
+from sim.results.artefacts import write_failure
+from sim.results.run_folder import clear_run
+from sim.simulation.in_folder import run_in
+from sim.simulation.replay import Results, Show, Simulated
+from sim.simulation.replay import run as replay
+from sim.sweeps.callback import folder_name
+from sim.sweeps.configurations import parse_override
+from sim.sweeps.locks import locked
+from sim.sweeps.resume import mark_finished, override_dirname, samples_to_validate
+from workloads.errors import WorkloadError
+
+logger = logging.getLogger(__name__)
+REFUSED = (SimError, WorkloadError, PredictorError, OSError, MemoryError)
+"""What a run of a sweep fails of while the others go on."""
+EXCLUDED = ("sim.progress", "reuse", "picture")
+"""Keys that names of folders leave out, as ``conf/config.yaml`` has them."""
+
+
+def run(
+    *overrides: str,
+    jobs: object = None,
+    processors: int | None = None,
+    policy: object = None,
+    predictor: object = None,
+    folder: str | PathLike[str] | None = None,
+    **keys: object,
+) -> Result:
+    """Simulate, as ``python -m sim`` does with the same settings and seed.
+
+    Parameters
+    ----------
+    *overrides : str
+        As on the command line, such as ``"workload.jobs=2000"``.
+    jobs : pandas.DataFrame, path or workload, optional
+        What to run instead of a configured workload. A DataFrame has ``submit_time``,
+        ``runtime`` (seconds), ``called_processors`` and, where there,
+        ``called_time``, ``user``, ``application`` (see
+        `workloads.FrameWorkload`); it has the defaults of files.
+    processors : int, optional
+        Of the machine: ``cluster.processors``.
+    policy, predictor : str, class or object, optional
+        A preset's name, or anything with the methods of a policy (`sim.Policy`) or of
+        a predictor in the loop (`predictors.RuntimePredictor`): an object, a class
+        without arguments, or a class's dotted name. Objects are copied, not changed.
+    folder : path, optional
+        Where to write the artefacts; without it nothing is written.
+    **keys
+        Top-level keys: ``seed=2``, ``baseline=None``, ``metrics={"warmup": 0.1}``.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ConfigError
+        If a key or value is refused; the text is that of the command line.
+    WorkloadError, PredictorError, PolicyError
+        If jobs cannot be read, or a part refuses its work.
+
+    Examples
+    --------
+    >>> import sim
+    >>> result = sim.run("workload.jobs=30", policy="easy", predictor="oracle", seed=2)
+    >>> len(result.jobs), result.summary["prediction_median_error"]
+    (30, 0.0)
+    """
+    call = Call(overrides, jobs, processors, policy, predictor, keys)
+    composed = compose(call.overrides)
+    config, names = call.settings(composed), call.names(composed.choices)
+    kept: list[Simulated] = []
+    show = _show(config, names)
+    if folder is None:
+        means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
+        return _result(means, kept, names, config["baseline"], None)
+    place = Path(fspath(folder))
+    with _kept_whole(place, composed, call):
+        means = run_in(place, config, show, kept.append, anew=True).results
+    return _result(means, kept, names, config["baseline"], place)
+
+
+def _show(config: Mapping[str, Any], names: Names) -> Show:
+    """Return what is told of the progress: at a terminal or in a notebook, unless it is set."""
+    show = Show(False, names.policy, names.predictor, names.workload)
+    asked = config["sim"]["progress"]
+    if asked is None:
+        asked = show.messages.is_terminal or show.messages.is_jupyter
+    return Show(asked, names.policy, names.predictor, names.workload, show.messages)
+
+
+@contextlib.contextmanager
+def _kept_whole(
+    folder: Path, composed: Composed, call: Call, *, wait: bool = False
+) -> Iterator[None]:
+    """Keep others out of a run's folder, and leave nothing half-finished in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, wait=wait):
+        composed.save(folder, {key: (one.name, one.target) for key, one in call.parts.items()})
+        try:
+            yield
+        except BaseException:
+            clear_run(folder)
+            raise
+
+
+def _result(
+    means: Results,
+    kept: Sequence[Simulated],
+    names: Names,
+    base: Mapping[str, Any] | None,
+    folder: Path | None,
+) -> Result:
+    """Return the result of a run: of one replication, or of several with their means."""
+    named = [names, names, names]
+    if base is not None:
+        named[1] = Names(str(base["name"]), BASELINE_PREDICTOR, names.workload)
+        named[2] = Names(str(base["name"]), names.predictor, names.workload)
+    each = [_replication(one, named) for one in kept]
+    if "replications" not in means[0]:
+        return replace(each[0], folder=folder)
+    baseline, step = (
+        None if summary is None else Result(summary, name, replications=tuple(filter(None, parts)))
+        for summary, name, parts in (
+            (means[1], named[1], [one.baseline for one in each]),
+            (means[2], named[2], [one.baseline_predictor for one in each]),
+        )
+    )
+    return Result(means[0], names, baseline, step, tuple(each), folder)
+
+
+def _replication(simulated: Simulated, named: Sequence[Names]) -> Result:
+    own, baseline, step = (
+        None if made is None else Result(made.summary, name, tables=made.tables)
+        for made, name in zip(simulated, named, strict=True)
+    )
+    assert own is not None
+    return replace(own, baseline=baseline, baseline_predictor=step)
+
+
+def sweep(
+    *overrides: str,
+    jobs: object = None,
+    processors: int | None = None,
+    policy: object = None,
+    predictor: object = None,
+    folder: str | PathLike[str] | None = None,
+    **keys: object,
+) -> pd.DataFrame:
+    """Simulate every combination of values, one after the other.
+
+    Parameters
+    ----------
+    *overrides : str
+        As on the command line after ``-m``: ``"policy=easy,sa"``, ``"seed=range(1,4)"``.
+    jobs, processors, policy, predictor, folder, **keys
+        As for `run`. A list is an axis: ``policy=["easy", MyPolicy()]``,
+        ``seed=[1, 2]``. Below `folder` each run has a folder named from its values, and
+        what is finished there is not done again, unless a part is an object.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a run: ``run`` (its values), ``policy``, ``predictor``, the keys that differ
+        between runs, ``status`` (``finished`` or ``failed``) and ``message``, the figures
+        of the summary, and as ``baseline_*`` those of its baseline, which is played only
+        if ``baseline`` is given.
+
+    Raises
+    ------
+    ConfigError
+        If a key or value is refused. A run that fails later is a row, and the
+        others go on.
+
+    Examples
+    --------
+    >>> import sim
+    >>> table = sim.sweep("policy=easy,sa", "workload.jobs=40", seed=[1, 2])
+    >>> table[["policy", "seed"]].to_numpy().tolist()
+    [['easy', 1], ['easy', 2], ['sa', 1], ['sa', 2]]
+    """
+    axes = [axis(k, v) for k, v in keys.items() if _is_axis(k, v)]
+    rest = {key: value for key, value in keys.items() if not _is_axis(key, value)}
+    place = None if folder is None else Path(fspath(folder))
+    planned = [
+        planned
+        for own, other in product(_several(policy), _several(predictor))
+        for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
+    ]
+    differing = _differing([one.values for one in planned])
+    return pd.DataFrame([_row(one, place, differing) for one in planned])
+
+
+def _is_axis(key: str, value: object) -> bool:
+    return isinstance(value, list | tuple) and key != "export"
+
+
+def _several(part: object) -> list[object]:
+    return list(part) if isinstance(part, list | tuple) else [part]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a sweep: its call, its own overrides, and its configuration if composed."""
+
+    call: Call
+    overrides: Sequence[str]
+    composed: Composed | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was given, by key; of objects their names."""
+        return dict(map(parse_override, self.said))
+
+    @property
+    def said(self) -> list[str]:
+        """The overrides, with the names of objects."""
+        parts = self.call.parts.items()
+        return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
+
+    def carry_out(self, folder: Path | None) -> tuple[Names, Results]:
+        """Simulate; what is finished in its folder is left as it is."""
+        composed = self.composed or compose(self.overrides, multirun=True)
+        call = self.call
+        config, names = call.settings(composed), call.names(composed.choices)
+        show = _show(config, names)
+        if folder is None:
+            return names, replay({**config, "picture": "none"}, None, {}, show)
+        with _kept_whole(folder, composed, call, wait=True):
+            done = run_in(folder, config, show, anew=bool(call.parts))
+            mark_finished(folder, list(self.overrides), done.inputs)
+        return names, done.results
+
+
+def _plan(call: Call) -> list[Planned]:
+    """Return the runs of a call; each value of each key is composed once, to fail early."""
+    every = combinations(call.overrides)
+    early = {tuple(one): compose(one, multirun=True) for one in samples_to_validate(every)}
+    return [Planned(call, one, early.get(tuple(one))) for one in every]
+
+
+def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys that not all runs have alike, policy and predictor apart."""
+    known = dict.fromkeys(key for one in runs for key in one)
+    apart = [key for key in known if len({repr(one.get(key)) for one in runs}) > 1]
+    return [key for key in apart if key not in ("policy", "predictor")]
+
+
+def _row(one: Planned, place: Path | None, differing: Sequence[str]) -> dict[str, Any]:
+    """Carry out a run of a sweep and return its row."""
+    name = folder_name(override_dirname(one.said, EXCLUDED))
+    folder = None if place is None else place / name
+    values = one.values
+    row: dict[str, Any] = {"run": name}
+    row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
+    try:
+        names, (own, base, _) = one.carry_out(folder)
+    except REFUSED as error:
+        if folder is not None:
+            write_failure(folder, one_line(error))
+        logger.warning("failed: %s: %s", name, one_line(error))
+        return row | {"status": "failed", "message": one_line(error)}
+    row |= {"policy": names.policy, "predictor": names.predictor}
+    figures = {key: value for key, value in own.items() if key not in row}
+    beside = {} if base is None else {f"baseline_{key}": value for key, value in base.items()}
+    return row | {"status": "finished", "message": ""} | figures | beside

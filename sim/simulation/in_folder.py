@@ -1,0 +1,65 @@
+"""A run in a folder of its own: done once, or found there as it would be."""
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.config import digest
+from sim.results.provenance import (
+    CODE,
+    DIGEST,
+    INPUTS,
+    KEEP,
+    checked_inputs,
+    code_checksum,
+    input_files,
+    why_again,
+)
+from sim.results.run_folder import clear_run, read_results
+from sim.simulation.replay import Results, Show, Simulated, run
+
+logger = logging.getLogger(__name__)
+
+
+class Carried(NamedTuple):
+    """A run that is finished in its folder: its summaries, and the files that it read."""
+
+    results: Results
+    inputs: Mapping[str, Path]
+    was_there: bool
+
+
+def run_in(
+    folder: Path,
+    config: Mapping[str, Any],
+    show: Show,
+    keep: Callable[[Simulated], None] | None = None,
+    *,
+    anew: bool,
+) -> Carried:
+    """Carry out a run in a folder that nobody else works in.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    config : mapping
+        Its whole settings.
+    show : Show
+    keep : callable, optional
+        Is handed each replication as it ends.
+    anew : bool
+        Whether to do again what is finished there with this configuration, these
+        inputs and this code.
+    """
+    files = input_files(config)
+    identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
+    if not anew:
+        why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
+        if why is None:
+            logger.info("already finished: %s", folder.name)
+            return Carried(read_results(folder), files, was_there=True)
+        if why:
+            logger.warning("done again: %s", why)
+    clear_run(folder)
+    return Carried(run(config, folder, identity, show, keep), files, was_there=False)

@@ -1,0 +1,123 @@
+"""What the parts of a run must have, so that anybody's classes and objects can be parts."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sim.errors import ConfigError
+
+OBJECT = "_object_"
+"""Key of an object that was handed over instead of a class; every use gets a copy."""
+
+
+class Needs(NamedTuple):
+    """What a part must have: methods, of which its class is asked, and attributes, of the object.
+
+    A method ``a|b`` is one of two.
+    """
+
+    methods: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+
+
+NEEDED: Mapping[str, Needs] = {
+    "policy": Needs(("begin",)),
+    "policy.order": Needs(("keys",), ("recomputed",)),
+    "policy.backfill": Needs(("begin",)),
+    "policy.allocation": Needs(("choose|open",)),
+    "policy.reallocation": Needs(("begin",), ("cost", "reallocates")),
+    "policy.placement": Needs(("begin",)),
+    "policy.grants": Needs(("begin",), ("answers", "cost")),
+    "predictor": Needs(("attach", "curve", "explain", "observe"), ("learns",)),
+    "predictor.model": Needs(("fit_arrays", "predict_model", "reliability")),
+    "workload": Needs(("trace",)),
+    "moldability": Needs(("draw",)),
+    "cluster": Needs(
+        ("completion", "measured", "outlook", "progress"),
+        ("processors", "processors_per_node", "splits_work"),
+    ),
+    "growth": Needs(("grow",)),
+    "evolving": Needs(("scene",)),
+}
+"""What the parts of a configuration must have, by key; a test holds it against the protocols."""
+_WRAPPED = "predictor.before"
+"""Predictors within predictors need what these need."""
+
+
+def needs_of(key: str) -> Needs | None:
+    """Return what the part of a key needs; None where only this project has such parts."""
+    if key.startswith(_WRAPPED):
+        key = key.replace(_WRAPPED, "predictor")
+    return NEEDED.get(key)
+
+
+def check_class(found: object, key: str, said: str) -> None:
+    """Refuse what is no class, or a class without the methods of its part.
+
+    Parameters
+    ----------
+    found : object
+    key : str
+        Of the part, such as ``policy.order``.
+    said : str
+        How messages begin.
+
+    Raises
+    ------
+    ConfigError
+        Naming what is missing.
+
+    Examples
+    --------
+    >>> check_class(int, "policy.order", "policy.order=int")
+    Traceback (most recent call last):
+    ...
+    sim.errors.ConfigError: policy.order=int: must be a class with keys; it lacks keys
+    """
+    needs = needs_of(key)
+    assert needs is not None
+    wanted = _listing(needs.methods)
+    if not inspect.isclass(found):
+        kind = type(found).__name__
+        raise ConfigError(f"{said}: must be a class with {wanted}; it is a {kind}")
+    lacking = [n for n in needs.methods if not _has_method(found, n)]
+    if lacking:
+        raise ConfigError(f"{said}: must be a class with {wanted}; it lacks {_listing(lacking)}")
+
+
+def check_object(made: object, key: str, said: str) -> None:
+    """Refuse an object without the methods and attributes of its part.
+
+    Raises
+    ------
+    ConfigError
+        Naming what is missing.
+    """
+    needs = needs_of(key)
+    assert needs is not None
+    lacking = [n for n in needs.methods if not _has_method(made, n)]
+    lacking += [n for n in needs.attributes if not hasattr(made, n)]
+    if lacking:
+        wanted = _listing((*needs.methods, *needs.attributes))
+        raise ConfigError(f"{said}: needs {wanted}; it lacks {_listing(lacking)}")
+
+
+def _has_method(where: object, name: str) -> bool:
+    return any(callable(getattr(where, one, None)) for one in name.split("|"))
+
+
+def _listing(names: Sequence[str]) -> str:
+    return ", ".join(name.replace("|", " or ") for name in names)
+
+
+def given_object(made: object, key: str) -> dict[str, Any]:
+    """Return the node of an object that stands for a part of the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If it lacks what the part needs.
+    """
+    kind = type(made)
+    check_object(made, key, f"{key}={kind.__name__}")
+    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", OBJECT: made}

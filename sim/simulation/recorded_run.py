@@ -1,0 +1,247 @@
+"""A finished run, made ready to be replayed from what its folder recorded of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray
+from sim.composition import recorded, recorded_command
+from sim.config import digest
+from sim.engine.engine import Setup
+from sim.errors import SimError
+from sim.machine.shared import Shared
+from sim.results.artefacts import BASELINE, STEP, is_finished
+from sim.results.durable import MANIFEST, damage, read_object
+from sim.results.plots.pictures import LoadSeries, Speedups
+from sim.results.provenance import (
+    CODE,
+    DIGEST,
+    INPUTS,
+    changed_code,
+    changed_inputs,
+    checked_inputs,
+    input_files,
+)
+from sim.simulation.build import build, with_menu
+from sim.simulation.progress import Progress
+from sim.simulation.recorded_schedule import is_recorded
+from sim.simulation.scene import Scene, prepare, set_scene
+from sim.state.records import Records
+
+REPLICATION = "replication="
+MOMENTS = 240
+"""Instants at which load is looked at."""
+CURVE_COUNTS = 60
+"""Processor counts of a speedup curve."""
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What a folder says of a finished simulation.
+
+    Attributes
+    ----------
+    place : pathlib.Path
+        The folder of its tables: that of a run, a replication, or what either is compared with.
+    config : mapping
+        The run's configuration, resolved.
+    parts : mapping
+        The ``policy`` and ``predictor`` of this simulation.
+    replication : int
+    notes : tuple of str
+        What is to be said of a replay beforehand, such as that the code has changed.
+    """
+
+    place: Path
+    config: Mapping[str, Any]
+    parts: Mapping[str, Any]
+    replication: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    def scene(self) -> Scene:
+        """Return its jobs, truth and machine."""
+        return set_scene(self.config, self.replication)
+
+    def replay(
+        self,
+        scene: Scene,
+        watch: Callable[[Setup], Setup],
+        progress: Progress | None = None,
+    ) -> tuple[Setup, Records]:
+        """Simulate it again on its scene.
+
+        Parameters
+        ----------
+        scene : Scene
+        watch : callable
+            Returns the setup with whoever looks on.
+        progress : Progress, optional
+
+        Returns
+        -------
+        setup : Setup
+            As it was replayed; its predictor knows what it knew at the end.
+        records : Records
+
+        Raises
+        ------
+        SimError
+            If nobody decided anything: it is the log's own schedule.
+        """
+        if is_recorded(self.parts["policy"]):
+            raise SimError(f"{self.place}: it is the log's own schedule; nobody decided anything")
+        policy = build(with_menu(self.parts["policy"], self.config["menu"]), "policy")
+        setup = watch(prepare(self.config, self.parts, scene, policy, progress).setup)
+        return setup, scene.replay(setup)
+
+    def speedups(self, applications: Sequence[int], most: int) -> list[Speedups]:
+        """Return speedup curves, true and as the predictor believes at the end of a replay.
+
+        Parameters
+        ----------
+        applications : sequence of int
+            Of none, the most frequent.
+        most : int
+            How many, of the most frequent.
+
+        Raises
+        ------
+        SimError
+            If an application has no job that could run on two counts.
+        """
+        scene = self.scene()
+        setup, _ = self.replay(scene, lambda setup: setup)
+        own = setup.trace.jobs["job_id"].to_numpy() >= 0
+        of = setup.truth.application
+        names, jobs = np.unique(of[own & setup.truth.moldable], return_counts=True)
+        number = dict(zip(names.tolist(), jobs.tolist(), strict=True))
+        if missing := set(applications) - set(number):
+            raise SimError(f"--of {min(missing)}: no job of this application could be molded")
+        if not number:
+            raise SimError("no job of this run could be molded: it has no speedup curves")
+        wanted = applications or sorted(number, key=lambda one: (-number[one], one))[:most]
+        found = []
+        for application in wanted:
+            job = int(np.flatnonzero((of == application) & own & setup.truth.moldable)[-1])
+            counts = _some_counts(setup, job)
+            believed = setup.predictor.curve(job, counts)
+            found.append(
+                Speedups(
+                    application,
+                    number[application],
+                    counts,
+                    _speedup(counts, setup.truth.runtimes(job, counts)),
+                    None if believed is None else _speedup(counts, believed),
+                )
+            )
+        return found
+
+    def background(self) -> LoadSeries:
+        """Return the load of the machine over the run, true and as it was believed.
+
+        Raises
+        ------
+        SimError
+            If the machine has no load of its own.
+        """
+        machine = self.scene().machine
+        outlook = machine.outlook()
+        if outlook is None or not isinstance(machine, Shared):
+            raise SimError("the machine has no background load: cluster=shared has")
+        jobs = pd.read_parquet(self.place / "jobs.parquet")
+        begin, end = float(jobs["submit_time"].min()), float(jobs["end_time"].max())
+        time = np.linspace(begin, max(end, begin + outlook.every), MOMENTS)
+        ahead = max(outlook.every, (end - begin) / MOMENTS)
+        everywhere = np.arange(machine.processors)
+        true, believed = [], []
+        for now in time.tolist():
+            outlook.now = now
+            believed.append(outlook.cpu(ahead))
+            true.append(machine.load.average_cpu(everywhere, now, now + ahead))
+        return LoadSeries(time, np.array(true), np.array(believed), ahead)
+
+
+def _speedup(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    found: FloatArray = counts[0] * runtimes[0] / runtimes
+    return found
+
+
+def _some_counts(setup: Setup, job: int) -> IntArray:
+    """Return counts on which a job can run, so many that a curve through them looks smooth."""
+    truth = setup.truth
+    least = int(truth.min_processors[job])
+    most = min(int(truth.max_processors[job]), setup.machine.processors)
+    counts = truth.feasible(job)
+    counts = np.arange(least, most + 1) if counts is None else counts[counts <= most]
+    spread = np.geomspace(1, counts.size, min(counts.size, CURVE_COUNTS)) - 1
+    return np.asarray(counts[np.unique(np.round(spread).astype(np.int64))])
+
+
+def tables_folder(folder: Path) -> Path:
+    """Return where the tables of a run are: of several replications those of the first.
+
+    Raises
+    ------
+    SimError
+        If the folder holds no finished run.
+    """
+    first = folder / f"{REPLICATION}0"
+    place = first if first.is_dir() else folder
+    if not is_finished(place) or not (place / "jobs.parquet").is_file():
+        raise SimError(f"{folder}: there is no finished run with its tables")
+    return place
+
+
+def recorded_run(folder: Path) -> RecordedRun:
+    """Return what a folder says of a finished simulation, its input files checked.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Of a run (of several replications the first is taken), a replication, a baseline.
+
+    Raises
+    ------
+    SimError
+        If there is no finished run, its files are damaged, its configuration is not there,
+        or an input file is another one or gone.
+    """
+    place = tables_folder(folder)
+    if wrong := damage(place):
+        raise SimError(f"{place}: {wrong}")
+    manifest = read_object(place / MANIFEST)
+    role = place.name if place.name in (BASELINE, STEP) else ""
+    own = place.parent if role else place
+    root = own if (own / ".hydra").is_dir() else own.parent
+    number = own.name.removeprefix(REPLICATION)
+    replication = int(number) if number != own.name and number.isdigit() else 0
+    config = recorded(root)
+    _check_inputs(root, config, manifest.get(INPUTS))
+    if not (own / BASELINE).is_dir():  # in a multirun nobody asked for it
+        config["baseline"] = None
+    parts: dict[str, Any] = config["baseline"] if role else config
+    if role == STEP:
+        parts = {**parts, "predictor": config["predictor"]}
+    notes = [] if place == folder else [f"of several replications the first, {place.name}"]
+    if changed_code(manifest.get(CODE), keep_code=False):
+        notes.append("the code has changed since this run, so the replay may differ")
+    if manifest.get(DIGEST) not in (None, digest(config)):
+        notes.append("its configuration, or the preset of its baseline, is not what it was")
+    return RecordedRun(place, config, parts, replication, tuple(notes))
+
+
+def _check_inputs(root: Path, config: Mapping[str, Any], known: object) -> None:
+    """Refuse input files that are not what they were."""
+    before = known if isinstance(known, Mapping) else {}
+    files = input_files(config)
+    gone = [key for key in before if key not in files]
+    if gone:
+        made_in = recorded_command(root).runtime.cwd
+        raise SimError(f"{gone[0]}: its file is not there; the run was made in {made_in}")
+    wrong = changed_inputs(before, checked_inputs(files)) if before else None
+    if wrong:
+        raise SimError(f"{root}: {wrong}, so that the run cannot be replayed")

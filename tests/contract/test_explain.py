@@ -1,0 +1,231 @@
+"""Why a job waited: replays of whole runs, and small schedules worked by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from toys import BACKFILLS, ToyEstimate, rigid, rigid_truth, trace_of
+
+from sim.engine.engine import Setup, simulate
+from sim.errors import SimError
+from sim.explain.__main__ import main
+from sim.explain.account import explained
+from sim.explain.recorder import ORDER, PROCESSORS, RESERVATION, Recorder
+from sim.machine.base import Dedicated
+from sim.plot import main as main_plot
+from sim.simulation.recorded_run import recorded_run
+
+pytestmark = pytest.mark.fast
+
+# Four processors. Job 1 holds three until 10 (believed 12). Job 2 wants all four, job 3 one for
+# long, job 4 one for a short time.
+ROWS = [(0, 3, 10, 12), (1, 4, 5, 5), (2, 1, 20, 20), (3, 1, 4, 4)]
+
+
+def recorded(backfill, job, rows=ROWS):
+    """Replay toy rows with a recorder on a job (by index), and without; return the recorder."""
+    trace = trace_of(rows)
+    setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
+    recorder = Recorder(job)
+    watched = simulate(recorder.around(setup))
+    setup = Setup(trace, rigid_truth(trace), rigid(backfill), ToyEstimate(), Dedicated(4))
+    assert watched.start_time.tolist() == simulate(setup).start_time.tolist()
+    return recorder
+
+
+def reasons(backfill, job):
+    (wait,) = recorded(backfill, job).waits
+    return [(one.time, one.reason) for one in wait.refusals], wait.start
+
+
+def test_nobody_passes_a_blocked_job_under_fcfs():
+    assert reasons("none", 2) == ([(2, ORDER), (3, ORDER), (10, PROCESSORS)], 15)
+
+
+def test_easy_refuses_who_would_delay_the_head_and_names_the_promise():
+    assert reasons("easy", 2) == (
+        [(2, RESERVATION), (3, PROCESSORS), (7, RESERVATION), (10, PROCESSORS)], 15,
+    )  # fmt: skip
+    first = recorded("easy", 2).waits[0].refusals[0]
+    assert (first.head, first.head_wants, first.free, first.wanted) == (1, 4, 1, 1)
+    assert tuple(first.promise) == (1, 12.0, 4)
+    assert recorded("easy", 2).waits[0].refusals[1].passed_by == (3,)
+
+
+def test_the_head_waits_for_processors_that_others_are_believed_to_hold():
+    (wait,) = recorded("easy", 1).waits
+    assert {one.reason for one in wait.refusals} == {PROCESSORS}
+    first = wait.refusals[0]
+    assert (first.own, first.room, first.holders, first.ahead) == (12.0, 12.0, (0,), 0)
+    assert wait.ended == (0,)
+
+
+def test_conservative_tells_a_jobs_own_turn():
+    (wait,) = recorded("conservative", 2).waits
+    assert [one.reason for one in wait.refusals][:2] == [RESERVATION, PROCESSORS]
+    assert wait.refusals[0].own == 17.0
+    assert wait.start == 15.0
+
+
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_job_that_comes_to_idle_processors_is_never_refused(backfill):
+    (wait,) = recorded(backfill, 0).waits
+    assert (wait.refusals, wait.start, wait.processors) == ([], 0.0, 3)
+
+
+def test_who_starts_ahead_of_the_queue_is_told():
+    (wait,) = recorded("easy", 3).waits
+    assert (wait.start, wait.overtook) == (3.0, 2)
+
+
+ASKED = ("workload.jobs=50", "workload.load=1.0", "sim.progress=false", "picture=none", "seed=3")
+RUNS = {
+    "fcfs": ("policy=fcfs", "predictor=user_estimate"),
+    "easy": ("policy=easy", "predictor=user_estimate"),
+    "conservative": ("policy=conservative", "predictor=user_estimate"),
+    "sa": ("policy=sa", "predictor=oracle"),
+    "learned": ("policy=sa_easy", "predictor=adept"),
+    "iterative": ("policy=iterative", "predictor=oracle"),
+    "malleable": ("policy=hesrpt", "predictor=oracle"),
+    "shared": ("policy=load_aware", "predictor=rational", "cluster=shared", "cluster.history=1200",
+               "cluster.processors=32", "workload.jobs=15"),
+    "failing": ("policy=easy", "predictor=user_estimate", "cluster=failing", "cluster.mtbf=4e6",
+                "workload.jobs=30"),
+    "batches": ("policy=two_shelves", "predictor=oracle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_replay_is_the_recorded_schedule_and_accounts_for_all_of_the_wait(name, command):
+    assert command(*ASKED, *RUNS[name], "baseline=null", "hydra.run.dir=run").status == 0
+    jobs = pd.read_parquet("run/jobs.parquet")
+    longest = jobs[jobs["job_id"] >= 0].sort_values("wait_time", kind="stable").iloc[-1]
+    told = explained(Path("run"), int(longest.job_id))
+    assert told["agrees"]
+    assert told["other_starts"] == 0
+    assert told["notes"] == []
+    first = told["waits"][0]
+    assert (first["begin"], first["start"]) == (longest.submit_time, longest.start_time)
+    assert len(told["waits"]) == longest.restarts + 1
+    for wait in told["waits"]:
+        times = [one["time"] for one in wait["refused"]]
+        assert times == sorted(times)
+        assert not times or (times[0] == wait["begin"] and times[-1] < wait["start"])
+    for one in first["refused"]:
+        if one["reason"] == PROCESSORS:
+            assert one["enough_free_at"] is None or one["once_these_end"]
+        if one["reason"] in (RESERVATION, ORDER):
+            assert one["free"] >= 1
+            assert one["jobs_ahead"] or one["must_not_move"]
+    if name in ("sa", "iterative", "malleable", "shared", "batches"):
+        last = told["weighed"][-1]
+        assert len(last["counts"]) == len(last["runtimes"]) > 1
+        assert last["counts"] == sorted(last["counts"])
+
+
+@pytest.fixture
+def study(command):
+    """A run of two replications with a baseline."""
+    given = ("policy=sa", "predictor=adept", "baseline=easy", "replications=2")
+    assert command(*ASKED, *given, "workload.jobs=30", "hydra.run.dir=run").status == 0
+    return Path("run")
+
+
+def test_replications_baselines_and_the_step_between_are_replayed_too(study, capsys):
+    beliefs = set()
+    for place in ("replication=1", "replication=1/baseline", "replication=1/baseline_predictor"):
+        told = explained(study / place, 20)
+        assert (told["agrees"], told["other_starts"], told["notes"]) == (True, 0, [])
+        beliefs.add(told["believed_runtime"])
+    assert len(beliefs) > 1
+    assert explained(study, 20)["notes"] == ["of several replications the first, replication=0"]
+    assert main([str(study / "replication=1"), "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Job 20 ")
+    assert lines[1] == (
+        "The replay starts it when the run did; the whole schedule is the recorded one."
+    )
+    assert main([str(study / "replication=1"), "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == explained(study / "replication=1", 20)
+
+
+def test_a_replay_of_another_schedule_says_so(study, capsys):
+    place = study / "replication=0"
+    jobs = pd.read_parquet(place / "jobs.parquet")
+    jobs.loc[jobs["job_id"] == 20, "start_time"] -= 1.0
+    jobs.to_parquet(place / "jobs.parquet")
+    manifest = json.loads((place / "manifest.json").read_text())
+    del manifest["artefacts"]
+    manifest["code"] = "another"
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    assert main([str(place), "20"]) == 1
+    told = capsys.readouterr().out
+    assert "The replay DIFFERS" in told
+    assert "the code has changed since this run, so the replay may differ" in told
+
+
+def refused(capsys, *asked):
+    assert main([str(one) for one in asked]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    return error
+
+
+def test_what_cannot_be_explained_is_one_line(study, capsys):
+    error = refused(capsys, study, 31)
+    assert (
+        "job 31: run/replication=0 has no such job; its 30 jobs have numbers from 1 to 30" in error
+    )
+    assert "nowhere: there is no finished run with its tables" in refused(capsys, "nowhere", 1)
+    (study / "replication=0/jobs.parquet").write_bytes(b"")
+    assert "jobs.parquet is damaged" in refused(capsys, study, 1)
+
+
+def test_speedup_curves_and_load_come_from_the_run_made_again(command):
+    learned = ("policy=sa", "predictor=oracle", "baseline=null", "hydra.run.dir=run")
+    assert command(*ASKED, *learned).status == 0
+    exact = recorded_run(Path("run")).speedups([], 3)
+    assert len(exact) == 3
+    for one in exact:
+        assert one.true == pytest.approx(one.believed)
+        assert one.true[0] == one.counts[0]
+        assert (np.diff(one.counts) > 0).all()
+    application = exact[1].application
+    (again,) = recorded_run(Path("run")).speedups([application], 3)
+    assert again.true.tolist() == exact[1].true.tolist()
+    with pytest.raises(SimError, match="--of 999: no job of this application could be molded"):
+        recorded_run(Path("run")).speedups([999], 3)
+    with pytest.raises(SimError, match="no background load: cluster=shared has"):
+        recorded_run(Path("run")).background()
+
+
+@pytest.mark.parametrize("belief", ["oracle", "mean"])
+def test_an_oracle_of_load_believes_the_load(belief, command):
+    shared = (*RUNS["shared"], f"cluster.belief={belief}", "baseline=null", "hydra.run.dir=run")
+    assert command(*ASKED, *shared).status == 0
+    found = recorded_run(Path("run")).background()
+    assert found.true.shape == found.believed.shape == (found.time.size, 32)
+    assert (found.believed == pytest.approx(found.true)) is (belief == "oracle")
+    assert main_plot(["run", "background"]) == 0
+    assert sorted(path.name for path in Path("run/plots").iterdir()) == [
+        "background.png", "background.svg"
+    ]  # fmt: skip
+
+
+SWF = "".join(f"{k} {10 * k} -1 {60 + k} 4 -1 -1 4 120 -1 1 {k % 3} 1 {k % 4} 1 -1 -1 -1\n"
+              for k in range(1, 31))  # fmt: skip
+
+
+def test_other_input_files_are_refused(command, capsys):
+    log = Path("log.swf")
+    log.write_text(f"; MaxProcs: 8\n{SWF}")
+    given = ("workload=swf", "workload.path=log.swf", "policy=easy", "predictor=user_estimate")
+    assert command(*given, "baseline=null", "hydra.run.dir=run").status == 0
+    assert explained(Path("run"), 30)["agrees"]
+    log.write_text(f"; MaxProcs: 8\n{SWF}\n")
+    assert "workload.path is another file than it was" in refused(capsys, "run", 30)
+    log.unlink()
+    assert "workload.path: its file is not there; the run was made in" in refused(capsys, "run", 30)

@@ -1,0 +1,112 @@
+"""What cells of accounting say: instants, durations, names; and the fields of a log from them."""
+
+import datetime
+import re
+import zoneinfo
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from workloads.base import FloatArray
+from workloads.errors import WorkloadError
+from workloads.logs.swf_text import FIELDS
+
+UNKNOWN = ("", "Unknown", "None", "N/A", "INVALID", "-", "NA", "NaN", "nan", "null", "NULL")
+"""Texts that say nothing."""
+_DURATION = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)(?:\.\d+)?")
+
+
+def zone_of(timezone: str) -> datetime.tzinfo:
+    """Return a time zone by its name.
+
+    Raises
+    ------
+    WorkloadError
+        Naming ``workload.timezone``.
+
+    Examples
+    --------
+    >>> zone_of("Mars/Base")
+    Traceback (most recent call last):
+    ...
+    workloads.errors.WorkloadError: workload.timezone=Mars/Base: no such zone; give a name \
+such as Europe/Berlin or UTC
+    """
+    try:
+        return datetime.UTC if timezone == "UTC" else zoneinfo.ZoneInfo(timezone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        raise WorkloadError(
+            f"workload.timezone={timezone}: no such zone; give a name such as Europe/Berlin or UTC"
+        ) from None
+
+
+def instant(text: str, zone: datetime.tzinfo) -> float:
+    """Return seconds since 1970, -1 for what is unknown.
+
+    Parameters
+    ----------
+    text : str
+        ISO 8601, or whole seconds since 1970.
+    zone : datetime.tzinfo
+        Of times without an offset.
+
+    Raises
+    ------
+    ValueError
+        If the text is neither.
+    """
+    if text in UNKNOWN:
+        return -1.0
+    if text.isdecimal():
+        return float(text)
+    when = datetime.datetime.fromisoformat(text)
+    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
+
+
+def duration(text: str) -> float:
+    """Return the seconds of ``[[days-]hours:]minutes:seconds``, -1 for what is unknown.
+
+    Raises
+    ------
+    ValueError
+        If the text is no duration.
+
+    Examples
+    --------
+    >>> duration("1-02:03:04"), duration("05:06")
+    (93784.0, 306.0)
+    """
+    if text in UNKNOWN:
+        return -1.0
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise ValueError(text)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def codes(cells: pd.Series) -> FloatArray:
+    """Return a number for each distinct name from 1 on, whole numbers as they are; -1 unknown.
+
+    Examples
+    --------
+    >>> codes(pd.Series(["bob", "ann", "", "bob"])).tolist(), codes(pd.Series(["7", ""])).tolist()
+    ([2.0, 1.0, -1.0, 2.0], [7.0, -1.0])
+    """
+    cells = cells.fillna("")
+    if cells.str.fullmatch(r"(-1|\d{0,15})").all():
+        return cells.replace("", "-1").to_numpy().astype(float)
+    names = cells.where(~cells.isin(UNKNOWN), "")
+    order = {text: code for code, text in enumerate(sorted(set(names) - {""}), start=1)}
+    return names.map(order).fillna(-1).to_numpy(float)
+
+
+def fields_of(known: Mapping[str, FloatArray], number: int) -> pd.DataFrame:
+    """Return the 18 fields of so many jobs, whole numbers as integers, -1 for what is unknown."""
+    absent = np.full(number, -1.0)
+    columns = {name: known.get(name, absent) for name in FIELDS}
+    whole = {name: (values % 1 == 0).all() for name, values in columns.items()}
+    return pd.DataFrame(
+        {name: v.astype(np.int64) if whole[name] else v for name, v in columns.items()}
+    )

@@ -1,0 +1,248 @@
+"""Any delimited table of jobs: what PBS, LSF, Cobalt, Flux and spreadsheets export, as a log."""
+
+import datetime
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from workloads.errors import WorkloadError
+from workloads.limits import LARGEST, USUAL, Limits
+from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, zone_of
+from workloads.logs.log import FileWorkload
+from workloads.logs.swf import Comment, SwfLog
+from workloads.logs.swf_text import check_lines, unpack
+from workloads.logs.table_columns import LENGTHS, NAMES, TIMES, Layout, choose, rows_of
+
+SECONDS_AT_MOST = 1e11
+"""Seconds since 1970, in the year 5138: numbers beyond it are of another unit."""
+_ENDED_WELL = ("completed", "complete", "done", "success", "succeeded", "finished", "cd", "c", "0")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read_table(
+    path: str | os.PathLike[str], layout: Layout | None = None, limits: Limits = USUAL
+) -> SwfLog:
+    """Read a delimited table, plain or gzip-compressed, as a log of the 18 fields.
+
+    Needed are submits, processors, and of start, end, wait and runtime enough to
+    tell when a job ran. Users, applications and queues become numbers from 1, in
+    order of their names. Nothing is cleaned here; a start before the submit is
+    marked, for cleaning to count.
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be read, columns are missing or not certain (all are
+        named), or a value is not what its column holds (with its line).
+    """
+    layout, file = layout or Layout(), Path(path).expanduser()
+    stored, text = unpack(file, "a table of jobs", limits=limits)
+    check_lines(text, file, limits)
+    rows = rows_of(text.decode("utf-8", "replace"), file, layout)
+    chosen, cells = choose(rows, file, layout)
+    jobs, negative = _fields(_Cells(cells, chosen, file, layout))
+    comments = [Comment(0, f"; Note: read as {_told(chosen)}")]
+    if (jobs["submit_time"] > SECONDS_AT_MOST / 1000).any():
+        comments.append(Comment(0, "; UnixStartTime: 0"))
+    return SwfLog(
+        jobs,
+        tuple(comments),
+        file.name,
+        hashlib.sha256(stored).hexdigest(),
+        found={"negative_wait": negative},
+    )
+
+
+def _told(chosen: Mapping[str, str]) -> str:
+    return ", ".join(f"{role}: {name}" for role, name in chosen.items())
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a table by what they say."""
+
+    table: pd.DataFrame
+    chosen: Mapping[str, str]
+    file: Path
+    layout: Layout
+
+    def texts(self, role: str) -> pd.Series | None:
+        return self.table[self.chosen[role]] if role in self.chosen else None
+
+    def parsed(self, role: str, parse: Callable[[str], float]) -> np.ndarray:
+        """Return the numbers of a column, each distinct text parsed once; -1 where unknown."""
+        cells = self.texts(role)
+        if cells is None:
+            return np.full(len(self.table), -1.0)
+        values = {}
+        for text in cells.unique():
+            try:
+                values[text] = -1.0 if text in UNKNOWN else parse(text)
+            except (ValueError, OverflowError) as error:
+                self._refuse(role, cells, text, str(error))
+            if not abs(values[text]) <= LARGEST:
+                self._refuse(role, cells, text, "it is too large")
+        return cells.map(values).to_numpy(float)
+
+    def _refuse(self, role: str, cells: pd.Series, text: str, why: str) -> None:
+        line = int(cells.index[cells == text][0])
+        raise WorkloadError(
+            f"{self.file}, line {line}, column {cells.name} ({role}): {text[:40]!r}: {why}"
+        ) from None
+
+    def instants(self, role: str) -> np.ndarray:
+        zone, pattern = zone_of(self.layout.timezone), self.layout.time_format
+        unit, hint = self.layout.unit(role), self._header_hint()
+
+        def parse(text: str) -> float:
+            if pattern is not None:
+                return _with_format(text, pattern, zone)
+            if _NUMBER.fullmatch(text):
+                seconds = float(text) * unit
+                if seconds > SECONDS_AT_MOST:
+                    raise ValueError(
+                        f"beyond any date; workload.units.{role}=ms reads milliseconds"
+                    )
+                return seconds
+            try:
+                return instant(text, zone)
+            except ValueError:
+                raise ValueError(
+                    "neither a number nor a time such as 2024-03-01T12:00:00; "
+                    f"workload.time_format says how times are written{hint}"
+                ) from None
+
+        return self.parsed(role, parse)
+
+    def lengths(self, role: str) -> np.ndarray:
+        unit, hint = self.layout.unit(role), self._header_hint()
+
+        def parse(text: str) -> float:
+            if _NUMBER.fullmatch(text):
+                return float(text) * unit
+            try:
+                return duration(text)
+            except ValueError:
+                raise ValueError(
+                    f"neither a number nor a duration such as 1-12:00:00{hint}"
+                ) from None
+
+        return self.parsed(role, parse)
+
+    def counts(self, role: str) -> np.ndarray:
+        hint = self._header_hint()
+
+        def parse(text: str) -> float:
+            if not _NUMBER.fullmatch(text):
+                raise ValueError(f"not a number of processors{hint}")
+            return float(text)
+
+        return self.parsed(role, parse)
+
+    def _header_hint(self) -> str:
+        return (
+            f"; workload.header={self.layout.header + 1} if the header has "
+            f"{self.layout.header + 1} lines"
+        )
+
+    def codes(self, role: str) -> np.ndarray:
+        """Return a number for each distinct name from 1 on, whole numbers as they are."""
+        cells = self.texts(role)
+        if cells is None:
+            return np.full(len(self.table), -1.0)
+        return codes(cells)
+
+    def numbers(self) -> np.ndarray:
+        """Return the numbers of jobs: their identifiers' own where these tell them apart."""
+        cells = self.texts("job")
+        if cells is None:
+            return np.arange(1.0, len(self.table) + 1)
+        digits = cells.str.extract(r"^(\d{1,15})(?:\D|$)", expand=False)
+        apart = pd.DataFrame({"text": cells, "number": digits}).drop_duplicates()
+        if digits.isna().any() or apart["number"].duplicated().any():
+            return pd.factorize(cells)[0] + 1.0
+        return digits.to_numpy().astype(float)
+
+    def status(self) -> np.ndarray:
+        """Return 1 for jobs that ended well, 5 for cancelled ones, 0 for others, -1 unknown."""
+        cells = self.texts("status")
+        if cells is None:
+            return np.full(len(self.table), -1.0)
+        words = cells.str.lower().str.split().str[0].fillna("")
+        known = np.where(words.str.startswith("cancel") | (words == "ca"), 5.0, 0.0)
+        known = np.where(words.isin(_ENDED_WELL), 1.0, known)
+        return np.where(words == "", -1.0, known)
+
+
+def _with_format(text: str, pattern: str, zone: datetime.tzinfo) -> float:
+    try:
+        when = datetime.datetime.strptime(text, pattern)
+    except ValueError:
+        raise ValueError(f"not as workload.time_format={pattern} says") from None
+    return (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp()
+
+
+def _fields(cells: _Cells) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the 18 fields of each job, and of which jobs the wait is negative."""
+    chosen = cells.chosen
+    submit, start, end = (cells.instants(role) for role in TIMES)
+    wait, runtime, requested = (cells.lengths(role) for role in LENGTHS)
+    known = submit != -1
+    if "start" not in chosen and "wait" in chosen:
+        start = np.where(known & (wait != -1), submit + wait, -1.0)
+    if "start" not in chosen and "wait" not in chosen and "runtime" in chosen:
+        start = np.where((end != -1) & (runtime >= 0), end - runtime, -1.0)
+    if "start" in chosen or "end" in chosen:
+        wait = np.where(known & (start != -1), start - submit, -1.0)
+    if "runtime" not in chosen:
+        runtime = np.where((start != -1) & (end != -1), end - start, -1.0)
+    negative = (wait < 0) & known & (start != -1)
+    fields = {
+        "job_number": cells.numbers(),
+        "submit_time": submit,
+        "wait_time": np.where(negative, -1.0, wait),
+        "run_time": np.where(runtime < 0, -1.0, runtime),
+        "allocated_processors": cells.counts("processors"),
+        "requested_processors": cells.counts("requested_processors"),
+        "requested_time": requested,
+        "status": cells.status(),
+        **{field: cells.codes(role) for role, field in NAMES.items()},
+    }
+    return fields_of(fields, len(submit)), negative
+
+
+@dataclass
+class TableWorkload(FileWorkload):
+    """Jobs from a delimited table.
+
+    Parameters
+    ----------
+    path
+        As for `FileWorkload`; others as for `LogWorkload`.
+    columns, units, time_format, timezone, delimiter, header
+        As for `Layout`.
+    """
+
+    columns: Mapping[str, str] | None = None
+    units: Mapping[str, str] | None = None
+    time_format: str | None = None
+    timezone: str = "UTC"
+    delimiter: str | None = None
+    header: int = 1
+    wanted = "a table of jobs, such as workload.path=jobs.csv"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._layout = Layout(
+            self.columns, self.units, self.time_format, self.timezone, self.delimiter, self.header
+        )
+
+    def read(self) -> SwfLog:
+        """Read the file."""
+        return read_table(self.file, self._layout, self._limits)
