@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-extra docs lint bench clean
+.PHONY: run test test-extra soak docs lint bench clean
 
 .venv/installed: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -19,6 +19,10 @@ test: .venv/installed
 # variants of the source, a browser, Slurm, evalys, documentation; skipped with a message where it cannot be installed.
 test-extra: .venv/installed
 	scripts/test_extra.sh
+
+# Random trials of what must never end in a traceback, a hang or a wrong byte: an hour at most.
+soak: .venv/installed
+	$(BIN)/python -m tests.soak --report docs/results/soak.json
 
 docs: .venv/installed
 	$(BIN)/python -m pip install --quiet mkdocs

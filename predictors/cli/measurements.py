@@ -219,7 +219,7 @@ def _split(lines: list[str], delimiter: str) -> Rows:
         split = [(reader.line_num, cells) for cells in reader]
     for line, cells in split:
         stripped = [cell.strip() for cell in cells]
-        if delimiter == "|" and not stripped[0] and not stripped[-1]:
+        if delimiter == "|" and stripped and not stripped[0] and not stripped[-1]:
             stripped = stripped[1:-1]
         if any(stripped):
             found.append((line, stripped))

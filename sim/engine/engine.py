@@ -156,7 +156,7 @@ class Engine:
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
-        self._restarts: dict[int, int] = {}
+        self.restarts: dict[int, int] = {}
         self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False
@@ -452,7 +452,7 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         state.free -= processors
         state.running[job] = run
         insort(state.believed_ends, (run.believed_end, job, processors))

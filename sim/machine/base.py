@@ -8,7 +8,8 @@ from sim.background.load_outlook import LoadOutlook
 from sim.errors import ConfigError
 from sim.state.records import Ranges
 
-MOST_PROCESSORS = 1_000_000_000
+MOST_PROCESSORS = 20_000_000
+"""Twice as many as any machine has; counts up to it are kept in tables."""
 """More than any machine has; areas of jobs stay exact enough below it."""
 
 
