@@ -2,14 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-extra docs lint bench clean
+.PHONY: run test test-extra soak docs lint bench clean
 
-.venv/installed: requirements.lock
+.venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	touch $@
 
-run: .venv/installed
+.venv/installed: requirements-dev.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+run: .venv/runs
 	$(BIN)/python -m sim
 
 test: .venv/installed
@@ -20,8 +25,12 @@ test: .venv/installed
 test-extra: .venv/installed
 	scripts/test_extra.sh
 
+# Random trials of what must never end in a traceback, a hang or a wrong byte: an hour at most.
+soak: .venv/installed
+	$(BIN)/python -m tests.soak --report docs/results/soak.json
+
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet mkdocs
+	$(BIN)/python -m pip install --quiet '.[docs]'
 	$(BIN)/python -m mkdocs build
 
 lint: .venv/installed

@@ -12,6 +12,8 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from benchmarks.floor import best_of, show
+from predictors.base import FloatArray
 from predictors.consensus.combination import Consensus
 from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
 from predictors.regression.barnes import LogLogRegression
@@ -30,6 +32,8 @@ from workloads.truth.build import build_truth
 
 ROUNDS = 40
 PROCESSORS = 256
+LEAST_SQUARES = 35.0
+"""How many least squares of its size a consensus may take."""
 
 
 def microseconds(call: Callable[[], object], number: int) -> float:
@@ -92,6 +96,19 @@ def share_of_fits(model: LogLogRegression | FocusedRegression, jobs: int = 5000)
     return f"{spent['number of fits']:.0f} fits in {total:.2f} s: {shares}"
 
 
+def over_least_squares(model: Consensus, curve: tuple[FloatArray, FloatArray]) -> dict[str, object]:
+    """Return how many least squares of a quadratic a fit and one prediction take."""
+    x = np.log2(curve[0])
+    design, response = np.column_stack([np.ones(len(x)), x, x**2]), np.log2(curve[1])
+    times = best_of(
+        20,
+        lambda: [np.linalg.lstsq(design, response, rcond=None) for _ in range(100)],
+        lambda: [model.fit_arrays(*curve).predict(16.0) for _ in range(100)],
+    )
+    ratio = round(times[1] / times[0], 1)
+    return {"rule": "consensus, fit and prediction", "ratio": ratio, "limit": LEAST_SQUARES}
+
+
 def main() -> None:
     rng = np.random.default_rng(1)
     nprocs = np.repeat([16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0], 3)
@@ -122,6 +139,7 @@ def main() -> None:
     for name, call, number in calls:
         call()
         print(f"{name:45s} {microseconds(call, number):9.1f} µs")
+    show("the consensus over a least squares of its size", [over_least_squares(consensus, curve)])
     for name, model in (("regression", LogLogRegression()), ("focused", FocusedRegression())):
         print(f"5,000 jobs, predictor={name}: {share_of_fits(model)}")
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.consensus_choice FOLDER
 
-FOLDER as in `scripts.accuracy`. Printed are which methods a plain median would take, what ranges
+FOLDER as in `benchmarks.accuracy`. Printed are which methods a plain median would take, what ranges
 hold and how grades order errors with constants of the other files and with those shipped, and
 what `predictors.measure_next` gains beside simple rules.
 """
@@ -121,10 +121,15 @@ def members(asked: Asked) -> str:
         found[here] = errors[best][here]
         names = [" ".join(n for n, one in zip(METHODS, part, strict=True) if one) for part in best]
         lines.append(f"| {source} | {names[0]} | {names[1]} |")
-    for distance in BEYOND:
+    hindsight = np.abs(asked.methods / asked.actual - 1.0).min(axis=0)
+    for distance, (name, each) in product(
+        BEYOND, (("chosen", found), ("the best method of each case", hindsight))
+    ):
         rows = asked.distance == distance
-        median, tail = (100.0 * asked.quantile(found, level, rows) for level in (0.5, 0.9))
-        lines.append(f"| {distance} | median {median:.1f} % | 90th percentile {tail:.0f} % |")
+        median, tail = (100.0 * asked.quantile(each, level, rows) for level in (0.5, 0.9))
+        lines.append(
+            f"| {distance}, {name} | median {median:.1f} % | 90th percentile {tail:.0f} % |"
+        )
     return "\n".join(lines)
 
 

@@ -3,7 +3,9 @@
 A name is imported from its module when it is first asked for, so that ``import sim`` is light.
 """
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,6 +67,28 @@ _MODULES = {
 }
 """Public name and the module that defines it; the block above tells type checkers the same."""
 __all__ = list(_MODULES)
+
+
+def _find_siblings() -> None:
+    """Import the packages beside this one, whatever the current folder has by their names.
+
+    Raises
+    ------
+    ImportError
+        If another module of such a name was imported before.
+    """
+    home = Path(__file__).parents[1]
+    sys.path.insert(0, str(home))
+    try:
+        for name in ("predictors", "workloads", "conf"):
+            found = import_module(name).__file__
+            if found is None or Path(found).parents[1] != home:
+                raise ImportError(f"{found} is in the place of moldsim's package {name}; rename it")
+    finally:
+        sys.path.remove(str(home))
+
+
+_find_siblings()
 
 
 def __getattr__(name: str) -> Any:

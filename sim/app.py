@@ -21,6 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.composition import prepare, settings
@@ -89,10 +90,13 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
 
     from sim.console import print_results
     from sim.results.durable import output
+    from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()
         print_results(console, _sides(config, results), folder)
+        for sentence in backtest_sentences([folder]):
+            console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 
@@ -136,7 +140,8 @@ def is_bad_input(error: BaseException) -> bool:
     from predictors.errors import PredictorError
     from workloads.errors import WorkloadError
 
-    return isinstance(error, SimError | WorkloadError | PredictorError | OSError | MemoryError)
+    of_files = OSError | MemoryError | OmegaConfBaseException
+    return isinstance(error, SimError | WorkloadError | PredictorError | of_files)
 
 
 def was_interrupted(error: BaseException) -> bool:

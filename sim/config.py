@@ -19,16 +19,19 @@ from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
 
-OVERRUNS = ("extend", "kill")
 PRECISE = ("run", "change")
-MENUS = ("powers_of_two", "all", None)
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
-REUSES = ("inputs", None)
-PICTURED = ("none", "first", "all", None)
+WHOLE = (("seed", 0, 2**63 - 1), ("replications", 1, 10**5), ("most_replications", 1, 10**5))
+ONE_OF: Mapping[str, tuple[str | None, ...]] = {
+    "menu": ("powers_of_two", "all", None),
+    "overrun": ("extend", "kill"),
+    "picture": ("none", "first", "all", None),
+    "reuse": ("inputs", None),
+}
 UNLIKE = ("reuse", "picture")
 """Keys that change no figure of a run."""
-_NOT_RESULTS = ("progress",)
+_NOT_RESULTS = ("progress", "stall_events", "stall_time")
 
 
 @dataclass
@@ -45,6 +48,8 @@ class SimConfig:
 
     check: bool = False
     progress: bool | None = None
+    stall_events: int = 1_000_000
+    stall_time: float | None = None
 
 
 @dataclass
@@ -139,19 +144,19 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
-    for key, least in (("seed", 0), ("replications", 1)):
-        if config[key] < least:
-            _refuse(key, config[key], f"a whole number, at least {least}")
+    for key, least, most in WHOLE:
+        if not least <= config[key] <= most:
+            _refuse(key, config[key], f"a whole number, at least {least} and at most {most:,}")
     if not 0 <= config["sensor_noise"] < math.inf:
         _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
-    if config["overrun"] not in OVERRUNS:
-        _refuse("overrun", config["overrun"], f"one of {', '.join(OVERRUNS)}")
-    if config["menu"] not in MENUS:
-        _refuse("menu", config["menu"], "powers_of_two, all or null")
-    if config["reuse"] not in REUSES:
-        _refuse("reuse", config["reuse"], "inputs or null")
-    if config["picture"] not in PICTURED:
-        _refuse("picture", config["picture"], "none, first, all or null")
+    for key, accepted in ONE_OF.items():
+        if config[key] not in accepted:
+            names = ", ".join(name for name in accepted if name is not None)
+            _refuse(key, config[key], f"{names} or null" if None in accepted else f"one of {names}")
+    if config["sim"]["stall_events"] < 1:
+        _refuse("sim.stall_events", config["sim"]["stall_events"], "a whole number, at least 1")
+    if (longest := config["sim"]["stall_time"]) is not None and not 0 < longest < math.inf:
+        _refuse("sim.stall_time", longest, "above 0 and finite, or null")
     _check_precision(config)
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
@@ -166,8 +171,6 @@ def _check_precision(config: Mapping[str, Any]) -> None:
         _refuse("precision", asked, "a number between 0 and 1, or null")
     if config["objective_of"] not in PRECISE:
         _refuse("objective_of", config["objective_of"], f"one of {', '.join(PRECISE)}")
-    if config["most_replications"] < 1:
-        _refuse("most_replications", config["most_replications"], "a whole number, at least 1")
 
 
 def digest(config: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ LOGGED: Mapping[str, type] = {
     "recorded_wait_time": np.float64,  # s, -1 where unknown
     "application": np.int64,  # which application it is by the log's identity, from 0
     "request_class": np.int64,  # which popular requested time it asks for, -1 where unknown
+    "partition": np.int64,  # or queue, where the log has no two partitions; -1 where unknown
 }
 """Columns that only job tables of logs have."""
 
@@ -68,6 +69,16 @@ class Trace:
     altered : str or None
         Why submit times are not those that a log recorded, such as
         "workload.load=0.8 scales them"; None where they are.
+
+    Examples
+    --------
+    >>> from workloads import FrameWorkload, Streams
+    >>> frame = pd.DataFrame(
+    ...     {"submit_time": [0.0], "runtime": [60.0], "requested_processors": [4]}
+    ... )
+    >>> trace = FrameWorkload(frame=frame).trace(Streams(seed=1), processors=8)
+    >>> len(trace.jobs), trace.is_recorded
+    (1, True)
     """
 
     jobs: pd.DataFrame

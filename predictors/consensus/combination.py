@@ -112,6 +112,14 @@ class Consensus(InputEstimator):
         names = tuple(n for n in self.inputs if n in runs.inputs or n in runs.constants)
         columns = [table[name].to_numpy(dtype=np.float64) for name in names]
         counts = table["nprocs"].to_numpy(dtype=np.float64)
+        if runs.dropped:  # outliers, which the table still has
+            counts = counts_of(runs.log_q)
+            columns = [
+                np.exp2(runs.log_inputs[:, runs.inputs.index(name)])
+                if name in runs.inputs
+                else np.full(runs.rows, runs.constants[name])
+                for name in names
+            ]
         self.members_ = fit_members(names, counts, runs.runtime, columns)
         return self
 
@@ -123,7 +131,7 @@ class Consensus(InputEstimator):
         return self
 
     def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
-        return _seconds(self._consensus(log_q, log_inputs)[0])
+        return _seconds(self._middle(log_q, log_inputs)[0])
 
     def _model_range(
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
@@ -170,14 +178,20 @@ class Consensus(InputEstimator):
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
         return np.array([[factors.get(name, 1.0)] for name in self.members_.methods])
 
+    def _middle(
+        self, log_q: FloatArray, log_inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ln seconds of the median, of every method, and the methods' weights."""
+        voices = self.members_.log_seconds(log_q, log_inputs)
+        weights = np.repeat(self._weights(), log_q.size, axis=1)
+        return weighted_median(voices, weights), voices, weights
+
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
         members = self.members_
-        voices = members.log_seconds(log_q, log_inputs)
-        weights = np.repeat(self._weights(), log_q.size, axis=1)
-        middle = weighted_median(voices, weights)
+        middle, voices, weights = self._middle(log_q, log_inputs)
         apart = np.minimum(weighted_median(np.abs(voices - middle), weights), 1.0)
         outside = np.log(2.0) * self._doublings(log_q)
         above = BASE + apart + (REACH + BEND * self._flattening()) * outside

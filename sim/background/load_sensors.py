@@ -169,12 +169,15 @@ class LoadSensors:
 
     def _own_links(self, times: FloatArray, own: IntArray) -> FloatArray:
         rows = self.load.loaded_links(own, float(times[0]), float(times[-1]))
-        seen = (rows[:, 0] <= times[:, None]) & (times[:, None] < rows[:, 1])
-        rows, seen = rows[seen.any(axis=0)], seen[:, seen.any(axis=0)]
-        pairs, which = np.unique(rows[:, 2:4].astype(np.int64), axis=0, return_inverse=True)
+        first, last = (times.searchsorted(rows[:, column]) for column in (0, 1))
+        seen = last > first
+        rows, first, last = rows[seen], first[seen], last[seen]
+        links = (rows[:, 2] * self.load.nodes + rows[:, 3]).astype(np.int64)
+        distinct, which = np.unique(links, return_inverse=True)
+        pairs = np.column_stack(np.divmod(distinct, self.load.nodes))
         values = np.ones((len(times), len(pairs)))
-        moments, intervals = np.nonzero(seen)
-        values[moments, which.ravel()[intervals]] = rows[intervals, 4]
+        for row, begin, end, link in zip(rows[:, 4], first, last, which, strict=True):
+            values[begin:end, link] = row
         loaded = values < 1
         noisy = values.copy()
         self._disturb(noisy, self._link_keys(pairs[:, 0], pairs[:, 1]), times)

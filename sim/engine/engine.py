@@ -91,6 +91,19 @@ class Setup:
     watchers : tuple of Watcher
     sensor_noise : SensorNoise
         Errors of what is measured of running jobs.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> len(setup.trace.jobs), setup.machine.processors
+    (20, 64)
     """
 
     trace: Trace
@@ -114,6 +127,20 @@ def simulate(setup: Setup) -> Records:
         If a job can never run on the machine.
     PolicyError
         If the policy decides what cannot be done, or leaves jobs waiting for ever.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> records = sim.simulate(setup)
+    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
+    True
     """
     with collection_deferred():
         engine = Engine(setup)
@@ -156,7 +183,7 @@ class Engine:
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
-        self._restarts: dict[int, int] = {}
+        self.restarts: dict[int, int] = {}
         self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False
@@ -452,7 +479,7 @@ class Engine:
                 )
             self.free.take_named(nodes)
         belief = view.belief(job, processors)
-        run = Run(job, self._restarts.get(job, 0), nodes, processors, now, now + cost + belief)
+        run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
         state.free -= processors
         state.running[job] = run
         insort(state.believed_ends, (run.believed_end, job, processors))

@@ -39,6 +39,10 @@ class Logbook:
         """Say whether a job runs or has run."""
         return self._status[job] != "waiting"
 
+    def is_over(self, job: int) -> bool:
+        """Say whether a job has ended, or was given up."""
+        return self._status[job] not in ("waiting", "running")
+
     def held(self, job: int) -> int:
         """Return how many processors a job holds, 0 while it does not run."""
         return self._held.get(job, 0)

@@ -5,6 +5,7 @@ by `sim.engine.engine` alone.
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
@@ -31,6 +32,7 @@ from sim.state.records import Outages, Records, Recoveries
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
+RESUBMITTED = "resubmitted more often than evolving.max_resubmits"
 PATIENCE = 10
 """Runs in a row that may end at their limit without a cycle gained, where load slows them."""
 UNFIT = "its restart does not fit its limit"
@@ -83,7 +85,8 @@ class RecoveringEngine(Engine):
         self._in_vain: dict[int, int] = {}
         self.interruptions = 0
         self.shrunk = 0
-        self._resubmit = evolving is not None and evolving.resubmit
+        self._resubmits = evolving.most_resubmits if evolving is not None else 0
+        self._resubmitted: Counter[int] = Counter()
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
         self._node_events: Iterator[NodeEvent] = iter(())
@@ -121,6 +124,8 @@ class RecoveringEngine(Engine):
         }
         if self._failing is not None and self._failing.shrink_off_failed:
             counters["shrunk_runs"] = float(self.shrunk)
+        if self._resubmits and self.kills:
+            counters["resubmissions"] = float(self._resubmitted.total())
         if self._renewal is not None:
             counters["renewed_beliefs"] = float(self._renewal.renewals)
         return replace(
@@ -270,7 +275,7 @@ class RecoveringEngine(Engine):
             return
         self._take_off(run)
         self.log.interrupt(run, self.clock._now)
-        self._restarts[job] = run.number + 1
+        self.restarts[job] = run.number + 1
         if self.work.evolves(job):
             state.left[job] = self.work.left(job)
         self.view.forget([job])
@@ -323,7 +328,7 @@ class RecoveringEngine(Engine):
         run: Run = occurrence.subject
         if self._completions.get(run.job) is not occurrence:
             return
-        if self._resubmit:
+        if self._resubmits:
             self._resume(occurrence, whole=False)
         else:
             self.work.over(run, self.clock._now)
@@ -345,7 +350,15 @@ class RecoveringEngine(Engine):
         else:
             if gained > 0:
                 self._in_vain.pop(run.job, None)
-            self._queue_again(run)
+            self._resubmit(run)
+
+    def _resubmit(self, run: Run) -> None:
+        """Queue a job again that goes on from its checkpoint, or give it up."""
+        if self._resubmitted[run.job] >= self._resubmits:
+            self._report(run, "killed", RESUBMITTED)
+            return
+        self._resubmitted[run.job] += 1
+        self._queue_again(run)
 
     def _fruitless(self, job: int) -> bool:
         """Say whether so many runs of a job ended at their limit without a cycle gained."""

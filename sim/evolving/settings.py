@@ -70,6 +70,8 @@ class Asks:
         return self.for_processors or self.walltime
 
 
+MOST_RESUBMITS = 1_000_000
+"""More would not end."""
 NETWORKS = {"alphaserver": ALPHASERVER, "itanium2": ITANIUM2}
 """Message costs that a benchmark of each machine would find."""
 
@@ -82,8 +84,9 @@ class EvolvingScene:
     ----------
     runs : EvolvingRuns
     saving : Checkpointing
-    resubmit : bool
-        Whether a job that was killed at its limit goes on from its checkpoint.
+    most_resubmits : int
+        How often a job that stopped before its limit, or was killed there, goes on from
+        its checkpoint.
     offline : tuple of OfflineCyclePredictor
         Benchmarked model of each application of `runs`.
     before : int
@@ -95,7 +98,7 @@ class EvolvingScene:
     runs: EvolvingRuns
     saving: Checkpointing
     offline: tuple[OfflineCyclePredictor, ...] = ()
-    resubmit: bool = True
+    most_resubmits: int = 1000
     before: int = 0
     asks: Asks = field(default_factory=Asks)
 
@@ -185,6 +188,8 @@ class Evolving:
         How many times its prediction a cycle is given before the limit.
     resubmit : bool
         Under ``overrun=kill``: a job that is killed goes on from its checkpoint.
+    max_resubmits : int
+        How often, at least 1; a job that needs more is given up.
     memory : float, optional
         Cells that the memory of a processor holds; all do by default.
     paging : float
@@ -218,6 +223,7 @@ class Evolving:
     stop_in_time: bool = True
     margin: float = 1.25
     resubmit: bool = True
+    max_resubmits: int = 1000
     memory: float | None = None
     paging: float = 3.0
     asks: Asks = field(default_factory=Asks)
@@ -226,6 +232,11 @@ class Evolving:
         for name, value in (("cost", self.cost), ("cost_per_cell", self.cost_per_cell)):
             if not 0.0 <= value < inf:
                 raise ConfigError(f"evolving.{name} must be at least 0 and finite, got {value}")
+        if not 1 <= self.max_resubmits <= MOST_RESUBMITS:
+            raise ConfigError(
+                f"evolving.max_resubmits must be at least 1 and at most {MOST_RESUBMITS:,}, "
+                f"got {self.max_resubmits}"
+            )
         try:
             self.saving(inf)
         except ConfigError as error:
@@ -264,4 +275,5 @@ class Evolving:
         mtbf = machine.mtbf if isinstance(machine, FailingMachine) else inf
         runs = self._jobs().assign(processors, streams)
         models = offline_models(runs, streams)
-        return EvolvingScene(runs, self.saving(mtbf), models, self.resubmit, asks=self.asks)
+        most = self.max_resubmits if self.resubmit else 0
+        return EvolvingScene(runs, self.saving(mtbf), models, most, asks=self.asks)

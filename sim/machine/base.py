@@ -8,7 +8,8 @@ from sim.background.load_outlook import LoadOutlook
 from sim.errors import ConfigError
 from sim.state.records import Ranges
 
-MOST_PROCESSORS = 1_000_000_000
+MOST_PROCESSORS = 20_000_000
+"""Twice as many as any machine has; counts up to it are kept in tables."""
 """More than any machine has; areas of jobs stay exact enough below it."""
 
 
@@ -71,6 +72,11 @@ class Dedicated:
         At least 1, at most `MOST_PROCESSORS`.
     processors_per_node : int
         Processor p sits on node p // processors_per_node.
+
+    Examples
+    --------
+    >>> Dedicated(16, processors_per_node=4).completion(5.0, 60.0, ((0, 3),))
+    65.0
     """
 
     processors: int

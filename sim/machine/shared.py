@@ -28,6 +28,8 @@ from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams
 
+MOST_SHARED = 100_000
+"""Processors; each takes about 50 kB of samples and forecasts."""
 MOST_SAMPLES = 1_000_000
 """Of the monitor before the first submit."""
 
@@ -106,6 +108,11 @@ class Shared:
             raise ConfigError(
                 f"history must be a number of seconds, at least 0 and at most {MOST_SAMPLES:,} "
                 f"samples of {sample_every:g} s, got {history}"
+            )
+        if processors > MOST_SHARED:
+            raise ConfigError(
+                f"cluster.processors must be at most {MOST_SHARED:,} where load is simulated, "
+                f"got {processors}"
             )
         if renew is not None and not (renew > 0 and np.isfinite(renew)):
             raise ConfigError(f"renew must be a positive number of seconds or null, got {renew}")

@@ -9,6 +9,7 @@ import json
 import os
 import tokenize
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,26 @@ def _leaves(tree: object, key: str = "") -> Iterator[tuple[str, object]]:
         yield key, tree
 
 
+def foreign_sources(target: str) -> dict[str, Path]:
+    """Return the sources of the package that a class of somebody else's is from, by name.
+
+    Nothing of the packages here, whose code is part of a run's identity anyway.
+    """
+    top = target.partition(".")[0]
+    if top in PACKAGES:
+        return {}
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return {}
+    if spec is None or not spec.submodule_search_locations:
+        origin = None if spec is None else spec.origin
+        return {f"{top}.py": Path(origin)} if origin and origin.endswith(".py") else {}
+    folders = [Path(place) for place in spec.submodule_search_locations]
+    files = [(path, one) for one in folders for path in sorted(one.rglob("*.py"))]
+    return {f"{top}/{path.relative_to(one).as_posix()}": path for path, one in files}
+
+
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     """Return the files that a configuration reads, those that are there, by its keys.
 
@@ -117,7 +138,7 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     config : mapping
         What ``path`` keys name: a file, the CSV files of a folder, those of a pattern
         (``KEY/NAME`` each). A log of the archive is the file in its cache, fetched
-        where it is not there.
+        where it is not there. What a class of another package is made of counts too.
     """
     from workloads.shapes.measured import find_files
 
@@ -130,6 +151,8 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
             elif key.startswith("moldability."):
                 with contextlib.suppress(WorkloadError):
                     found |= {f"{key}/{file.name}": file for file in find_files(value)}
+        elif key.rpartition(".")[2] == "_target_":
+            found |= {f"{key}/{name}": path for name, path in foreign_sources(str(value)).items()}
     workload = config["workload"]
     if str(workload.get("_target_")).endswith(".ArchiveWorkload") and workload.get("name"):
         from workloads.logs.archive import fetch_log

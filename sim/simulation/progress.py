@@ -1,11 +1,13 @@
-"""Progress of a running simulation: simulated date, jobs done, queue, time left."""
+"""How far a running simulation is; and a guard that gives up where no job ends any more."""
 
 import contextlib
 import datetime
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -13,8 +15,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sim.engine.engine import Watcher
+from sim.engine.engine import Engine, Watcher
+from sim.errors import SimError
 from sim.results.rows import duration
+from sim.state.decisions import Decision
+from workloads.base import GroundTruth, Trace
 
 PATIENCE_SECONDS = 1.0
 """Shorter runs show nothing."""
@@ -155,3 +160,66 @@ class ProgressWatcher(Watcher):
     def progressed(self, now: float, ended: int, queued: int) -> None:
         """Update the display."""
         self._progress.update(now, ended, self._jobs, queued)
+
+
+TIMES_LONGEST = 100.0
+"""By default a run is given up after so many times the longest job's runtime on one processor."""
+DAY = 86400.0
+
+
+def longest_wait(trace: Trace, truth: GroundTruth) -> float:
+    """Return the seconds after which a run without the end of a job is given up by default."""
+    longest = max(np.nanmax(truth.serial_time, initial=DAY), trace.jobs["reference_runtime"].max())
+    return TIMES_LONGEST * float(longest)
+
+
+class ProgressGuard(Watcher):
+    """Ends a run in which for too long no job has ended although some run or wait.
+
+    Parameters
+    ----------
+    events : int
+        Events without the end of a job before the run is given up.
+    seconds : float
+        Simulated time without one.
+    """
+
+    checks = False
+
+    def __init__(self, events: int, seconds: float) -> None:
+        self._most, self._longest = events, seconds
+        self._ended, self._events, self._since = -1, 0, 0.0
+
+    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+        """Look at how long ago the last job ended.
+
+        Raises
+        ------
+        SimError
+            If that was too long ago.
+        """
+        now, ended = engine.state.now, engine.log.ended
+        many = engine.events - self._events > self._most
+        if ended == self._ended and not many and now - self._since <= self._longest:
+            return
+        left = [job for job, then in enumerate(engine.submit) if then < now]
+        left = [job for job in left if not engine.log.is_over(job)]
+        if ended == self._ended and left:
+            job = max(left, key=lambda one: engine.restarts.get(one, 0))
+            raise SimError(self._said(engine, job, many))
+        self._ended, self._events, self._since = ended, engine.events, now
+
+    def _said(self, engine: Engine, job: int, many: bool) -> str:
+        number = engine.trace.jobs["job_id"].iat[job]
+        if job in engine.state.running:
+            state = f"runs on {engine.state.running[job].processors} processors"
+        else:
+            state = f"waits for {engine.view.requested_processors[job]} processors"
+        key, value = ("events", self._most) if many else ("time", self._longest)
+        events, seconds = engine.events - self._events, engine.state.now - self._since
+        return (
+            f"no job has ended for {events:,} events and {seconds:.6g} simulated seconds: job "
+            f"{number} {state} and was started again {engine.restarts.get(job, 0):,} times; change "
+            "what keeps it from ending (overrun, cluster.mtbf, cluster.max_restarts, "
+            f"evolving.resubmit, the policy), or raise sim.stall_{key}={value:.15g}"
+        )

@@ -28,7 +28,7 @@ from sim.simulation.calibration import (
 )
 from sim.simulation.growth import Site
 from sim.simulation.parts import OBJECT
-from sim.simulation.progress import Progress, ProgressWatcher
+from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
@@ -138,11 +138,15 @@ def build_machine(
 
 
 def watchers(
-    config: Mapping[str, Any], progress: Progress | None, jobs: int
+    config: Mapping[str, Any], progress: Progress | None, trace: Trace, truth: GroundTruth
 ) -> tuple[Watcher, ...]:
-    """Return who watches the engine: its checker, and the progress display."""
-    found: list[Watcher] = [] if progress is None else [ProgressWatcher(progress, jobs)]
-    if config["sim"]["check"]:
+    """Return who watches the engine: a guard on progress, its display, a checker."""
+    asked = config["sim"]
+    most = asked["stall_time"] or longest_wait(trace, truth)
+    found: list[Watcher] = [ProgressGuard(asked["stall_events"], most)]
+    if progress is not None:
+        found.append(ProgressWatcher(progress, len(trace.jobs)))
+    if asked["check"]:
         from sim.engine.invariants import Checker
 
         found.append(Checker())
@@ -237,7 +241,7 @@ def prepare(
         overrun=config["overrun"],
         adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
         known=known,
-        watchers=watchers(config, progress, len(trace.jobs)),
+        watchers=watchers(config, progress, trace, truth),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
     return Prepared(setup, known, holder is not None)

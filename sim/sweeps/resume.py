@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
-from sim.config import CONFIG_FOLDER
+from sim.help.pages import roots
 from sim.results.durable import MANIFEST, damage, read_object, write_whole
 from sim.results.provenance import (
     CODE,
@@ -195,9 +195,10 @@ Launch = Callable[[Sequence[Combination], int], None]
 @functools.cache
 def _configuration_hash() -> str:
     found = hashlib.sha256()
-    for path in sorted(CONFIG_FOLDER.rglob("*.yaml")):
-        found.update(path.relative_to(CONFIG_FOLDER).as_posix().encode() + b"\0")
-        found.update(path.read_bytes() + b"\0")
+    for root in roots():
+        for path in sorted(root.rglob("*.yaml")):
+            found.update(path.relative_to(root).as_posix().encode() + b"\0")
+            found.update(path.read_bytes() + b"\0")
     with contextlib.suppress(PackageNotFoundError):
         found.update(version("moldsim").encode())
     return found.hexdigest()
@@ -314,7 +315,10 @@ class Sweep:
         self.launcher = str(hydra["launcher"].get("_target_", ""))
         self.launch = launch
         self.runs_per_job = runs_per_job
-        self.known = hydra["sweep"]["subdir"] == SUBDIR and not hydra.get("searchpath")
+        found = hydra.get("runtime", {}).get("config_sources", ())
+        sources = {str(one["provider"]) for one in found}
+        elsewhere = bool(hydra.get("searchpath")) or "command-line" in sources
+        self.known = hydra["sweep"]["subdir"] == SUBDIR and not elsewhere
         self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
         self.combinations = combinations
         self.next = 0

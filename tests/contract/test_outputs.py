@@ -56,3 +56,32 @@ def test_a_reader_that_has_gone_away_is_no_error(folder):
         assert b"Exception ignored" not in ended.stderr
     os.close(write)
     assert damage(folder / "run") is None
+
+
+@pytest.mark.parametrize("name", ["predictors", "workloads", "conf"])
+def test_a_file_of_a_package_s_name_in_the_current_folder_is_no_hindrance(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
+    code = "import sys; sys.path.append(sys.argv.pop()); from sim.app import main; main()"
+    asked = ["workload.jobs=5", "baseline=null", "picture=none", "hydra.run.dir=run"]
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *asked, str(ROOT)],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "run/summary.json").is_file()
+
+
+def test_another_module_of_that_name_is_named(tmp_path):
+    (tmp_path / "predictors.py").write_text("")
+    code = "import predictors, sys; sys.path.append(sys.argv.pop()); import sim"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT)],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("in the place of moldsim's package predictors; rename it\n")

@@ -1,12 +1,15 @@
 """How accurate ADEPT is on curves that are known, and the table of accuracy on measured ones."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks.accuracy import METHODS, Row, answered, measured, table
 from benchmarks.measured_curves import cases, read_curves, source_weights, weighted_quantile
 from predictors import Adept, Amdahl
 from predictors.downey import normalised_time
-from scripts.accuracy import METHODS, table
 
 
 def random_layout(rng):
@@ -79,12 +82,29 @@ def test_every_method_of_the_study_interpolates_a_power_law(name):
 def test_the_table_has_a_row_for_each_method_and_distance(tmp_path):
     rows = "".join(f"CG,{n},{64 / n}\n" for n in (1, 2, 4, 8, 16, 32, 64))
     (tmp_path / "one.csv").write_text("problem,nprocs,runtime_s\n" + rows)
-    shown = table(cases(read_curves(tmp_path), 3), ["Amdahl", "ADEPT"]).splitlines()
-    assert [line.split(" | ")[:2] for line in shown[2:]] == [
-        [f"| {name}", distance]
+    asked = cases(read_curves(tmp_path), 3)
+    found = [measured(name, "3", asked, answered(name, asked)) for name in ("Amdahl", "ADEPT")]
+    shown = table([row for each in found for row in each]).splitlines()
+    assert [line.split(" | ")[:3] for line in shown[2:]] == [
+        [f"| {name}", "3", distance]
         for name in ("Amdahl", "ADEPT") for distance in ("inside", "near", "far")
     ]  # fmt: skip
     assert all("0.0 % [0.0, 0.0]" in line for line in shown[2:5])
+
+
+def test_the_page_shows_the_results_file_and_the_consensus_leads_it():
+    folder = Path(__file__).resolve().parents[2] / "docs/results"
+    rows = [Row(**row) for row in json.loads((folder / "accuracy.json").read_text())["rows"]]
+    page = (folder / "accuracy.md").read_text(encoding="utf-8")
+    assert table([row for row in rows if row.distance != "inside"]) in page
+    for distance in ("near", "far"):
+        medians = {
+            row.method: row.median
+            for row in rows
+            if row.distance == distance and row.counts == "3 and 4"
+        }
+        assert min(medians, key=medians.__getitem__) == "consensus"
+        assert sum("Extra-P" in name for name in medians) == 2
 
 
 def graded(asked):

@@ -20,7 +20,7 @@ GOOD = {
     "menu": None,
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},
-    "sim": {"check": False, "progress": None},
+    "sim": {"check": False, "progress": None, "stall_events": 10, "stall_time": None},
 }
 
 
@@ -32,12 +32,18 @@ def test_good_values_pass():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"seed": -1}, "seed=-1: must be a whole number, at least 0"),
-        ({"replications": 0}, "replications=0: must be a whole number, at least 1"),
+        ({"seed": -1}, "seed=-1: must be a whole number, at least 0 and at most"),
+        (
+            {"replications": 0},
+            "replications=0: must be a whole number, at least 1 and at most 100,000",
+        ),
         ({"precision": 5}, "precision=5: must be a number between 0 and 1, or null"),
         ({"precision": 0.0}, "precision=0.0: must be a number between 0 and 1, or null"),
         ({"objective_of": "gain"}, "objective_of=gain: must be one of run, change"),
-        ({"most_replications": 0}, "most_replications=0: must be a whole number, at least 1"),
+        (
+            {"most_replications": 0},
+            "most_replications=0: must be a whole number, at least 1 and at most 100,000",
+        ),
         ({"sensor_noise": -0.1}, "sensor_noise=-0.1: must be a number, at least 0"),
         ({"overrun": "ignore"}, "overrun=ignore: must be one of extend, kill"),
         ({"menu": "squares"}, "menu=squares: must be powers_of_two, all or null"),

@@ -105,7 +105,7 @@ class Downey(ModelWorkload):
         """Draw the applications; return each job's application, A and sigma."""
         rng = streams("downey.applications")
         A = np.exp(rng.uniform(0.0, math.log(machine), self.applications))
-        sigma = rng.uniform(0.0, self.sigma, self.applications)
+        sigma = rng.uniform(0.0, abs(self.sigma), self.applications)  # of −0.0, too
         shares = np.arange(1.0, self.applications + 1.0) ** -self.popularity
         chosen = streams("downey.popularity").choice(
             self.applications, self.jobs, p=shares / shares.sum()

@@ -1,0 +1,1 @@
+"""A policy, a predictor and a workload of somebody's own."""

@@ -1,0 +1,202 @@
+"""Parts from packages of somebody's own: by entry point, by search path, by their classes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from predictors.base import RuntimePredictor
+from sim.errors import ConfigError
+from sim.help.pages import roots
+from sim.machine.base import Machine
+from sim.policies.base import Allocation, Backfill, Grants, OpenAllocation, Placement, Reallocation
+from sim.policies.order import Order
+from sim.results.provenance import foreign_sources
+from sim.simulation.build import build
+from sim.simulation.parts import NEEDED
+from workloads.base import Workload
+from workloads.shapes.family import ShapeFamily
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "mylab"
+PARTS = ("workload=mylab_bursts", "policy=mylab_widest_first", "predictor=mylab_proportional")
+MOLDSIM = "import sys; sys.argv[0] = 'moldsim'; from sim.command.main import main; sys.exit(main())"
+PROTOCOLS = {
+    "policy.order": Order,
+    "policy.backfill": Backfill,
+    "policy.reallocation": Reallocation,
+    "policy.placement": Placement,
+    "policy.grants": Grants,
+    "predictor": RuntimePredictor,
+    "workload": Workload,
+    "moldability": ShapeFamily,
+    "cluster": Machine,
+}
+
+
+def members(protocol):
+    return {
+        name
+        for name in [*vars(protocol), *getattr(protocol, "__annotations__", {})]
+        if not name.startswith("_")
+    }
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("key", PROTOCOLS)
+def test_what_parts_need_is_what_their_protocols_have(key):
+    needs = NEEDED[key]
+    assert {*needs.methods, *needs.attributes} == members(PROTOCOLS[key])
+
+
+@pytest.mark.fast
+def test_an_allocation_is_of_one_of_two_protocols():
+    both = members(Allocation), members(OpenAllocation)
+    assert NEEDED["policy.allocation"].methods == ("choose|open",)
+    assert both == ({"choose"}, {"open"})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The example package, built and installed into a folder of its own."""
+    made = tmp_path_factory.mktemp("site")
+    left_out = shutil.ignore_patterns("build", "*.egg-info")
+    source = shutil.copytree(EXAMPLE, made / "source", ignore=left_out)
+    asked = ["pip", "install", "-q", "--no-deps", "--target", str(made / "lib"), str(source)]
+    subprocess.run([sys.executable, "-m", *asked], check=True, capture_output=True)
+    return made / "lib"
+
+
+def run(code, folder, site, *arguments):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}
+    return subprocess.run(
+        [sys.executable, *(["-P", "-c", code] if code else []), *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_an_installed_package_brings_its_parts_by_name(site, tmp_path):
+    ended = run(MOLDSIM, tmp_path, site, "run", *PARTS, "hydra.run.dir=out")
+    assert ended.returncode == 0, ended.stderr
+    assert "mylab_widest_first by mylab_proportional" in ended.stdout
+    manifest = (tmp_path / "out" / "manifest.json").read_text()
+    assert "policy._target_/mylab/rules.py" in manifest
+    ended = run(
+        "", EXAMPLE, site, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests"
+    )
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_help_completion_and_misspellings_know_its_parts(site, tmp_path):
+    shown = run(MOLDSIM, tmp_path, site, "help", "policy=mylab_widest_first").stdout
+    assert "policy.share=0.5" in shown
+    assert "of the machine that a job may have" in shown
+    words = run(MOLDSIM, tmp_path, site, "completion", "--line", "run policy=myl").stdout
+    assert words.splitlines() == ["policy=mylab_widest_first"]
+    ended = run(MOLDSIM, tmp_path, site, "run", "policy=mylab_widest")
+    assert ended.returncode == 2
+    assert "did you mean mylab_widest_first?" in ended.stderr
+
+
+def test_a_run_is_done_again_when_the_package_has_changed(site, tmp_path):
+    own = shutil.copytree(site, tmp_path / "lib")
+    asked = ("sweep", *PARTS, "workload.jobs=20", "picture=none", "hydra.sweep.dir=out")
+    assert run(MOLDSIM, tmp_path, own, *asked).returncode == 0
+    assert "1 of 1 runs are finished already" in run(MOLDSIM, tmp_path, own, *asked).stdout
+    rules = own / "mylab" / "rules.py"
+    rules.write_text(rules.read_text() + "\n# changed\n")
+    again = run(MOLDSIM, tmp_path, own, *asked)
+    assert again.returncode == 0
+    assert "are finished already" not in again.stdout
+
+
+@pytest.mark.parametrize("way", ["--config-dir", "hydra.searchpath"])
+def test_a_folder_of_configuration_serves_without_an_installation(way, tmp_path):
+    conf = EXAMPLE / "mylab" / "conf"
+    where = ["--config-dir", str(conf)] if way == "--config-dir" else [
+        "hydra.searchpath=[pkg://mylab.conf]"
+    ]  # fmt: skip
+    asked = ("run", *where, *PARTS, "workload.jobs=20", "hydra.run.dir=out", "baseline=fcfs")
+    ended = run(MOLDSIM, tmp_path, EXAMPLE, *asked)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "out" / "baseline" / "summary.json").is_file()
+
+
+CLASSES = '''
+class Empty:
+    """No policy."""
+
+class NoLearns:
+    def attach(self, jobs): ...
+    def curve(self, job, counts): ...
+    def observe(self, observation): ...
+    def explain(self, job, nprocs): ...
+
+class Wants:
+    def __init__(self, width): self.width = width
+    def begin(self, view): ...
+
+def function(view): ...
+'''
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("key", "name", "message"),
+    [
+        ("policy", "Empty", "must be a class with begin; it lacks begin"),
+        ("policy", "function", "must be a class with begin; it is a function"),
+        ("policy", "Wants", "policy.width: a value is needed"),
+        ("policy.order", "Empty", "it lacks keys"),
+        ("policy.allocation", "Empty", "must be a class with choose or open; it lacks"),
+        ("predictor", "NoLearns", "needs attach, curve, explain, observe, learns; it lacks learns"),
+        ("workload", "Empty", "must be a class with trace; it lacks trace"),
+        (
+            "policy.reallocation.cost",
+            "Empty",
+            "must be a class of one of sim, predictors, work",
+        ),
+        ("predictor.before", "Empty", "it lacks attach, curve, explain, observe"),
+        ("predictor", "Nothing", "there is no such class"),
+    ],
+)
+def test_what_is_no_part_is_refused_with_what_is_missing(key, name, message, tmp_path, monkeypatch):
+    (tmp_path / "somebodys_parts.py").write_text(CLASSES)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        build({"_target_": f"somebodys_parts.{name}"}, key)
+    assert message in str(error.value)
+    assert str(error.value).startswith(
+        key if name == "Wants" else f"{key}._target_=somebodys_parts.{name}"
+    )
+    assert "\n" not in str(error.value)
+    sys.modules.pop("somebodys_parts", None)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import no_such_module", "cannot be imported (No module named 'no_such_module')"),
+        ("1 / 0", "cannot be imported (ZeroDivisionError: division by zero)"),
+        ("def (", "cannot be imported (SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_why(text, message, tmp_path, monkeypatch):
+    (tmp_path / "broken_parts.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        build({"_target_": "broken_parts.Rule"}, "policy")
+    assert message in str(error.value)
+    sys.modules.pop("broken_parts", None)
+
+
+@pytest.mark.fast
+def test_what_foreign_classes_are_made_of_is_known():
+    assert foreign_sources("sim.policies.base.Policy") == {}
+    assert foreign_sources("no_such_package.Rule") == {}
+    assert "simpy/core.py" in foreign_sources("simpy.core.Environment")
+    assert roots()[0] == ROOT / "conf"

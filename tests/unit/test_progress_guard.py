@@ -1,0 +1,51 @@
+"""A run in which no job ends any more is given up, and says which job and which key."""
+
+import pytest
+
+from scripts.composing import composed
+from sim.errors import SimError
+from sim.simulation.scene import play, set_scene
+
+pytestmark = [pytest.mark.fast, pytest.mark.filterwarnings("ignore")]
+FAILING = ("policy=easy", "predictor=user_estimate", "cluster=failing", "cluster.processors=16",
+           "workload.jobs=20", "moldability=none", "baseline=null")  # fmt: skip
+
+
+def played(*overrides):
+    config = composed(*overrides)
+    return play(config, config, set_scene(config, 0)).outcome
+
+
+def test_a_run_that_gets_nowhere_is_given_up_by_its_events():
+    endless = ("cluster.mtbf=2", "cluster.repair=1", "cluster.max_restarts=1000000000")
+    with pytest.raises(SimError) as refused:
+        played(*FAILING, *endless, "sim.stall_events=3000")
+    said = str(refused.value)
+    assert said.startswith("no job has ended for 3,0")
+    assert "started again" in said
+    assert "cluster.mtbf" in said
+    assert said.endswith("or raise sim.stall_events=3000")
+
+
+def test_and_by_simulated_time():
+    endless = ("cluster.mtbf=50", "cluster.repair=1e5", "cluster.max_restarts=1000000000")
+    with pytest.raises(SimError, match=r"raise sim\.stall_time=200000$"):
+        played(*FAILING, *endless, "sim.stall_time=2e5")
+
+
+def test_time_in_which_nobody_runs_or_waits_does_not_count():
+    quiet = ("workload.load=0.001", "sim.stall_time=2e6")
+    jobs = played(*FAILING, "cluster.mtbf=1e9", *quiet).tables.jobs
+    gaps = jobs["submit_time"].diff().max()
+    assert gaps > 2e6
+    assert (jobs["status"] == "completed").all()
+
+
+def test_resubmissions_are_counted_and_capped():
+    toy = ("evolving=adaptive", "overrun=kill", "workload.estimate_limit=7200", "baseline=null",
+           "policy=easy", "workload.jobs=30")  # fmt: skip
+    free = played(*toy).records
+    capped = played(*toy, "evolving.max_resubmits=1").records
+    assert free.counters["resubmissions"] > capped.counters["resubmissions"] > 0
+    assert "resubmitted more often than evolving.max_resubmits" in capped.recoveries.reason
+    assert capped.restarts.max() == 1 < free.restarts.max()
