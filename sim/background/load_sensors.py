@@ -170,7 +170,8 @@ class LoadSensors:
     def _own_links(self, times: FloatArray, own: IntArray) -> FloatArray:
         rows = self.load.loaded_links(own, float(times[0]), float(times[-1]))
         first, last = (times.searchsorted(rows[:, column]) for column in (0, 1))
-        rows, first, last = (column[last > first] for column in (rows, first, last))
+        seen = last > first
+        rows, first, last = rows[seen], first[seen], last[seen]
         links = (rows[:, 2] * self.load.nodes + rows[:, 3]).astype(np.int64)
         distinct, which = np.unique(links, return_inverse=True)
         pairs = np.column_stack(np.divmod(distinct, self.load.nodes))
