@@ -90,10 +90,13 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
 
     from sim.console import print_results
     from sim.results.durable import output
+    from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = Console()
         print_results(console, _sides(config, results), folder)
+        for sentence in backtest_sentences([folder]):
+            console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 

@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from sim import config as schema
 from sim.errors import ConfigError, SimError
@@ -175,6 +176,32 @@ def configuration(overrides: Sequence[str]) -> dict[str, Any]:
         config: Any = OmegaConf.to_container(hydra.compose("config", list(overrides)), resolve=True)
     schema.check_values(config)
     return dict(config)
+
+
+def options_below(prefix: str, usual: Any, given: Sequence[str]) -> Any:
+    """Return a command's own options, changed as its command line says.
+
+    Parameters
+    ----------
+    prefix : str
+        Before their names, such as ``backtest.``.
+    usual : object
+        An instance of a dataclass, which names their types.
+    given : sequence of str
+        Words such as ``backtest.capacity=recorded``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such option, or its value is of another type.
+    """
+    try:
+        mine = OmegaConf.from_dotlist([one.removeprefix(prefix) for one in given])
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(usual), mine))
+    except (OmegaConfBaseException, ValueError, YAMLError) as error:
+        keys = ", ".join(f"{prefix}{one.name}" for one in fields(usual))
+        first = str(error).splitlines()[0]
+        raise ConfigError(f"{' '.join(given)}: {first}; keys are {keys}") from error
 
 
 def recorded(root: Path) -> dict[str, Any]:

@@ -33,6 +33,7 @@ LOGGED: Mapping[str, type] = {
     "recorded_wait_time": np.float64,  # s, -1 where unknown
     "application": np.int64,  # which application it is by the log's identity, from 0
     "request_class": np.int64,  # which popular requested time it asks for, -1 where unknown
+    "partition": np.int64,  # or queue, where the log has no two partitions; -1 where unknown
 }
 """Columns that only job tables of logs have."""
 

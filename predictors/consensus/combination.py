@@ -112,6 +112,14 @@ class Consensus(InputEstimator):
         names = tuple(n for n in self.inputs if n in runs.inputs or n in runs.constants)
         columns = [table[name].to_numpy(dtype=np.float64) for name in names]
         counts = table["nprocs"].to_numpy(dtype=np.float64)
+        if runs.dropped:  # outliers, which the table still has
+            counts = counts_of(runs.log_q)
+            columns = [
+                np.exp2(runs.log_inputs[:, runs.inputs.index(name)])
+                if name in runs.inputs
+                else np.full(runs.rows, runs.constants[name])
+                for name in names
+            ]
         self.members_ = fit_members(names, counts, runs.runtime, columns)
         return self
 

@@ -23,6 +23,7 @@ from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import Tables
 from sim.results.plots.explorer import Explored, explorer_page
+from sim.results.sentences import backtest_sentences
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def write_report(
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]
+    said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
         ("latex", "comparison.tex", wanted.latex),

@@ -19,7 +19,7 @@ PATHS = {
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 FOLDERS = {name for name, path in PATHS.items() if path.name == "__init__.py"}
-LIMITS = {"sim": (30, 105, 10), "predictors": (21, 66, 9), "workloads": (12, 38, 8)}
+LIMITS = {"sim": (31, 122, 10), "predictors": (21, 66, 9), "workloads": (12, 38, 8)}
 """For each package at most so many nodes, edges, and nodes on the longest path.
 
 Three edges above the plan are of ``sim.plot``, which draws what five rooms know of a run; four
@@ -27,7 +27,8 @@ nodes with theirs are of ``sim.library``, the functions behind ``sim.run`` and `
 ``sim.composition``, which composes for them and for the command, ``sim.command``, the subcommands
 of ``moldsim``, and ``sim.help``, what they and Python say of keys; seven edges of ``sim.explain``,
 which replays a run and looks on, and of plots that make a run again. In workloads one is of
-``workloads.frame``, jobs from a table in memory.
+``workloads.frame``, jobs from a table in memory. ``sim.site``, what a log says of its machine, and
+its commands ``sim.backtest`` and ``sim.advise`` are three nodes with seventeen edges.
 """
 SAME_EVERYWHERE = {"__main__", "base", "grades", "none"}
 """Names that mean one thing in every room: its command, its base, its grades, nothing to do."""

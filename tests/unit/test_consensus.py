@@ -245,3 +245,14 @@ def test_errors_name_what_is_wrong() -> None:
 def test_it_is_explained_in_a_few_sentences() -> None:
     explanation = inspect.getdoc(Consensus).split("Parameters")[0].split("\n\n")[1]
     assert len(re.findall(r"\.(?:\s|$)", explanation)) == 3
+
+
+@pytest.mark.parametrize("size", [None, 7.0])
+def test_runs_that_are_left_out_as_outliers_leave_the_others(size):
+    runs = pd.DataFrame({"nprocs": [1, 1, 1, 1, 2, 4], "runtime": [100, 101, 99, 700, 52, 29]})
+    if size is not None:
+        runs["size"] = size
+    without = runs[runs["runtime"] < 700]
+    given = {} if size is None else {"size": np.full(1, size)}
+    told, known = (Consensus().fit(one).predict([8], **given)[0] for one in (runs, without))
+    assert told == pytest.approx(known)

@@ -340,6 +340,7 @@ def _job_table(
     exact = np.where(runtime > 0, runtime, 1.0)
     instead = exact if chosen["missing_requested_time"] == "exact" else np.nan
     wait = records["wait_time"].to_numpy(float)
+    parts = "partition" if records["partition"].nunique() > 1 else "queue"
     return pd.DataFrame(
         {
             "job_id": records["job_id"].to_numpy(np.int64),
@@ -352,6 +353,7 @@ def _job_table(
             "preceding_job": np.where(followed, predecessor, -1),
             "think_time": records["think_time"].to_numpy(float),
             "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
+            "partition": records[parts].to_numpy(np.int64),
         }
     )
 

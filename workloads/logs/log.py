@@ -111,7 +111,10 @@ class LogWorkload(ABC):
             If the log cannot be read, no job can run, a rule says ``error``, or
             the log does not tell what the identity asks for.
         """
-        log = self.read()
+        return self.trace_of(self.read(), streams, processors)
+
+    def trace_of(self, log: SwfLog, streams: Streams, processors: int | None = None) -> Trace:
+        """Return the jobs of one replication of a log that was read before, as `trace` does."""
         screened = screen(log, processors, self._actions)
         usable = len(screened.usable)
         size = usable if self.jobs is None else min(self.jobs, usable)

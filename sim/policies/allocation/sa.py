@@ -112,7 +112,7 @@ def has_table(allocation: Allocation, view: View) -> bool:
 def at_once_or_as_requested(job: int, view: View, counts: IntArray, outlook: Outlook) -> Reading:
     """Return a curve of linear speedup at the request and at fewer counts that can start now."""
     request = view.requested_processors[job]
-    counts = counts[counts <= request]
+    counts = np.union1d(counts[counts <= request], [request])
     work = view.belief(job, request) * request
     starts_now = outlook(counts, work / counts) <= view.now
     counts = counts[starts_now | (counts == request)]

@@ -1,0 +1,375 @@
+"""What a site's own accounting says to its users: ``python -m sim.advise JOBS``."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from sim.compare import fitting_table, left_out
+from sim.composition import options_below
+from sim.errors import ConfigError, SimError, one_line
+from sim.results.durable import output, write_csv, write_whole
+from sim.results.sentences import backtest_folder
+from sim.site.candidate_schedules import expected_wait
+from sim.site.evidence import Advice, advice_of, asked_on, clock_time, walltimes, with_starts
+from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
+from workloads.base import Trace
+from workloads.logs.identity import KEYS
+
+TABLE, FIGURES, PAGE = "advice.csv", "advice.json", "advice.html"
+REPEATED = 3
+"""Jobs from which on an application repeats."""
+MOST_STARTS = 60
+"""Replays for expected starts; applications with most jobs come first."""
+RUN = "jobs.parquet"
+
+
+@dataclass
+class Options:
+    """Keys below ``advise.``.
+
+    Attributes
+    ----------
+    until : float
+        Share of the jobs, by submit, that advice is made from; the others judge it.
+    starts : bool
+        Whether expected starts are replayed.
+    folder : str or None
+        Where results go; None: ``advice`` and the name of the log below ``backtests``.
+    """
+
+    until: float = 1.0
+    starts: bool = True
+    folder: str | None = None
+
+
+def options(given: Sequence[str]) -> Options:
+    """Return the keys below ``advise.`` of a command line.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such key, or a value is none of its own.
+    """
+    found: Options = options_below("advise.", Options(), given)
+    if not 0 < found.until <= 1:
+        raise ConfigError(f"advise.until={found.until:g}: must be above 0 and at most 1")
+    return found
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The past jobs of a machine.
+
+    Attributes
+    ----------
+    runs : pandas.DataFrame
+        Columns ``group, nprocs, runtime, asked``, by submit; times in seconds, ``asked``
+        NaN where unknown.
+    names : dict of int to str
+        Of the groups.
+    source : str
+    checksum : str or None
+    processors : int
+    trace : Trace or None
+        For replays.
+    config : dict
+        Of replays.
+    """
+
+    runs: pd.DataFrame
+    names: dict[int, str]
+    source: str
+    checksum: str | None
+    processors: int
+    trace: Trace | None
+    config: dict[str, Any]
+
+
+def read_jobs(words: Sequence[str]) -> Jobs:
+    """Return the jobs of a log, or those of a run's folder or its ``jobs.parquet``."""
+    if words and "=" not in words[0]:
+        path = Path(words[0])
+        path = path / RUN if path.is_dir() else path
+        if path.suffix == ".parquet":
+            return _of_run(path)
+    given = of_log(words)
+    if not given:
+        raise ConfigError("no jobs are given: python -m sim.advise JOBS")
+    config = composed([*given, "policy=easy"])
+    trace, named, asked = read_source(config)
+    jobs = trace.jobs
+    group = jobs.groupby(["application", "request_class"], sort=False).ngroup().to_numpy()
+    known = jobs["request_class"].to_numpy() >= 0
+    runs = pd.DataFrame(
+        {
+            "group": group,
+            "nprocs": jobs["requested_processors"],
+            "runtime": jobs["reference_runtime"],
+            "asked": np.where(known, jobs["requested_time"], np.nan),
+        }
+    )
+    processors = asked or named or int(jobs["requested_processors"].max())
+    names = _names(jobs.assign(group=group, asked=runs["asked"]), str(trace.identity))
+    return Jobs(runs, names, trace.source, trace.checksum, processors, trace, config)
+
+
+def _names(jobs: pd.DataFrame, identity: str) -> dict[int, str]:
+    """Return the name of each group: what its jobs share, and about what they ask for."""
+    first = jobs.groupby("group").first()
+    asked = jobs.groupby("group")["asked"].median()
+    shared = [part for part in KEYS.get(identity, ()) if part in ("user", "executable")]
+    names = {}
+    codes = {part: first[part].tolist() for part in shared}
+    applications, times = first["application"].tolist(), asked.tolist()
+    for place, (group, seconds) in enumerate(zip(first.index.tolist(), times, strict=True)):
+        own = ", ".join(f"{part} {codes[part][place]}" for part in shared)
+        own = (
+            own
+            if len(shared) == len(KEYS.get(identity, ()))
+            else f"application {applications[place]}"
+        )
+        names[group] = own if np.isnan(seconds) else f"{own}, asking for {clock_time(seconds)}"
+    return names
+
+
+def _of_run(path: Path) -> Jobs:
+    """Return the completed jobs of a run, by application; runtimes at the median size if told."""
+    try:
+        jobs = pd.read_parquet(path)
+        jobs = jobs[(jobs["status"] == "completed") & (jobs["runtime"] > 0)]
+        jobs = jobs.sort_values("submit_time", kind="stable")
+        size = jobs["size"].groupby(jobs["application"])
+        scale = (size.transform("median") / jobs["size"]).fillna(1.0)
+        runs = pd.DataFrame(
+            {
+                "group": jobs["application"].to_numpy(),
+                "nprocs": jobs["allocated_processors"].to_numpy(np.int64),
+                "runtime": (jobs["runtime"] * scale).to_numpy(float),
+                "asked": jobs["requested_time"].to_numpy(float),
+            }
+        )
+    except (OSError, ValueError, KeyError) as error:
+        first = " ".join(str(error).split())[:200]
+        raise SimError(f"{path}: no table of jobs of a run: {first}") from error
+    names = {int(one): f"application {one}" for one in sorted(runs["group"].unique())}
+    most = int(runs["nprocs"].max()) if len(runs) else 1
+    return Jobs(runs, names, path.parent.name or "run", None, most, None, {})
+
+
+@dataclass(frozen=True)
+class Advised:
+    """Advice by application, those with most jobs first, and how it was judged.
+
+    Attributes
+    ----------
+    source : str
+    rows : tuple of Advice
+    figures : dict
+        What ``advice.json`` says beside the rows.
+    """
+
+    source: str
+    rows: tuple[Advice, ...]
+    figures: dict[str, Any]
+
+
+def advise(jobs: Jobs, own: Options) -> Advised:
+    """Return what the past jobs advise."""
+    first = int(np.ceil(own.until * len(jobs.runs)))
+    past, later = jobs.runs.iloc[:first], jobs.runs.iloc[first:]
+    limits, factor = walltimes(past)
+    sizes = past["group"].value_counts()
+    groups = dict(list(past.groupby("group")))
+    rows = [
+        advice_of(jobs.names[group], groups[group], limits.get(group), jobs.processors)
+        for group in sizes.index[sizes >= REPEATED].tolist()
+    ]
+    if own.starts and jobs.trace is not None:
+        rows = _with_starts(rows, jobs, first)
+    repeated = sizes[sizes >= REPEATED]
+    figures = {
+        "log": jobs.source,
+        "checksum": jobs.checksum,
+        "jobs": len(past),
+        "processors": jobs.processors,
+        "applications": len(sizes),
+        "repeating": len(repeated),
+        "share_of_jobs_repeating": float(repeated.sum() / max(len(past), 1)),
+        "with_scaling": sum(one.fastest is not None for one in rows),
+        "with_walltime": sum(one.walltime is not None for one in rows),
+        "stretch": factor,
+        "judged": _judged(later, limits),
+    }
+    return Advised(jobs.source, tuple(rows), figures)
+
+
+def _judged(later: pd.DataFrame, limits: pd.Series) -> dict[str, Any] | None:
+    """Return how walltimes hold for jobs that came later, against what their users asked for."""
+    if later.empty:
+        return None
+    walltime = later["group"].map(limits).to_numpy(float)
+    known = np.isfinite(walltime)
+    told, runtime = later[known], later["runtime"].to_numpy(float)[known]
+    asked = told["asked"].to_numpy(float)
+    both = np.isfinite(asked)
+    ratio = walltime[known][both] / asked[both]
+    shorter = ratio < 1
+    return {
+        "jobs": len(later),
+        "with_walltime": int(known.sum()),
+        "share_with_walltime": float(known.mean()),
+        "share_held": _mean(runtime <= walltime[known]),
+        "share_held_by_requests": _mean(runtime[both] <= asked[both]),
+        "median_walltime_over_request": float(np.median(ratio)) if len(ratio) else None,
+        "total_walltime_over_request": _total(walltime[known][both], asked[both]),
+        "share_shorter": _mean(shorter),
+        "median_of_shorter": float(np.median(ratio[shorter])) if shorter.any() else None,
+    }
+
+
+def _mean(values: np.ndarray) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _total(walltime: np.ndarray, asked: np.ndarray) -> float | None:
+    return float(walltime.sum() / asked.sum()) if len(asked) else None
+
+
+def _with_starts(rows: list[Advice], jobs: Jobs, first: int) -> list[Advice]:
+    """Return the rows with expected starts, replaying each count and time asked for once."""
+    assert jobs.trace is not None
+    trace = replace(jobs.trace, jobs=jobs.trace.jobs.iloc[:first])
+    starts: dict[tuple[int, float], float] = {}
+    for advice in rows:
+        for choice in advice.choices:
+            asked = asked_on(advice, choice)
+            if (choice.count, asked) in starts or len(starts) >= MOST_STARTS:
+                continue
+            starts[choice.count, asked] = expected_wait(
+                jobs.config, trace, jobs.processors, choice.count, asked
+            )
+    return [with_starts(advice, starts) for advice in rows]
+
+
+def advice_frame(rows: Sequence[Advice]) -> pd.DataFrame:
+    """Return the table of ``advice.csv``: a row an application, times in seconds.
+
+    ``predicted``, ``low``, ``high``, ``walltime`` and ``expected_start`` (from submit to
+    start) are those of ``recommended``, the one of the fastest and the efficient count that
+    is expected to end first, or the usual count where nothing is known of others.
+    """
+    lines = []
+    for one in rows:
+        count = one.recommended
+        own = next(choice for choice in one.choices if choice.count == count)
+        known = one.fastest is not None
+        lines.append(
+            {
+                "application": one.application,
+                "jobs": one.jobs,
+                "counts": " ".join(f"{n}:{k}" for n, k in one.counts.items()),
+                "fastest": one.fastest.count if one.fastest else None,
+                "efficient": one.efficient.count if one.efficient else None,
+                "predicted": own.predicted if known else None,
+                "low": own.low if known else None,
+                "high": own.high if known else None,
+                "walltime": one.walltime_on(count),
+                "measure_next": one.measure_next,
+                "expected_start": own.expected_start,
+                "evidence": one.evidence,
+                "recommended": count,
+                "asked": one.asked,
+                "sbatch": one.sbatch,
+            }
+        )
+    columns = ["application", "jobs", "counts", "fastest", "efficient", "predicted", "low", "high",
+               "walltime", "measure_next", "expected_start", "evidence", "recommended", "asked",
+               "sbatch"]  # fmt: skip
+    whole = dict.fromkeys(("jobs", "fastest", "efficient", "measure_next", "recommended"), "Int64")
+    return pd.DataFrame(lines, columns=columns).astype(whole)
+
+
+def write(done: Advised, folder: Path) -> list[Path]:
+    """Write table, figures and page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(advice_frame(done.rows), folder / TABLE)
+    rows = [
+        {**asdict(one), "recommended": one.recommended, "sbatch": one.sbatch,
+         "choices": [asdict(choice) for choice in one.choices]}
+        for one in done.rows
+    ]  # fmt: skip
+    text = json.dumps({**done.figures, "rows": rows}, indent=2, sort_keys=True, allow_nan=False)
+    write_advice_page(folder / PAGE, done.figures, done.rows)
+    write_whole(folder / FIGURES, text + "\n")
+    return [folder / name for name in (TABLE, FIGURES, PAGE)]
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.advise",
+        description="What past jobs advise: processors, walltimes, what to measure next.",
+        epilog="Overrides are those of python -m sim (workload.*, cluster.processors, seed), and "
+        "advise.until=0.7 (advice from the first 70 % of the jobs, judged by the others), "
+        "advise.starts=false (without expected starts), advise.folder=DIR.",
+    )
+    parser.add_argument("jobs", nargs="?", help="a log, plain or .gz, or a run's folder")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Advise; return the exit status."""
+    from sim.app import is_bad_input
+
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    asked = arguments().parse_args(given)
+    words = [one for one in (asked.jobs, *asked.overrides) if one is not None]
+    try:
+        own = options([one for one in words if one.startswith("advise.")])
+        jobs = read_jobs([one for one in words if not one.startswith("advise.")])
+        done = advise(jobs, own)
+        usual = backtest_folder(jobs.source, jobs.checksum)
+        written = write(done, Path(own.folder) if own.folder else usual)
+    except Exception as error:
+        if not is_bad_input(error):
+            raise
+        sys.stderr.write(f"error: {one_line(error)}\n")
+        return 2
+    show(Console() if sys.stdout.isatty() else Console(width=400), done, written)
+    return 0
+
+
+SHOWN = 20
+"""Applications that the terminal shows."""
+
+
+def show(console: Console, done: Advised, written: Sequence[Path]) -> None:
+    """Print what is known of how many applications, and the first rows."""
+    for sentence in advice_sentences(done.figures):
+        console.print(sentence, markup=False, highlight=False)
+    head, rows = advice_rows(done.rows[:SHOWN])
+    table, missing = fitting_table(head, rows, console.width, 1)
+    console.print(table)
+    if missing:
+        console.print(left_out(missing), style="dim", markup=False, highlight=False)
+    if len(done.rows) > SHOWN:
+        console.print(f"… and {len(done.rows) - SHOWN} more", style="dim")
+    console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    status = 0
+    with output():
+        status = main()
+    sys.exit(status)

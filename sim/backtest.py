@@ -1,0 +1,290 @@
+"""How far simulated schedules are from what a log recorded: ``python -m sim.backtest LOG``."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from sim.compare import fitting_table, left_out
+from sim.composition import options_below
+from sim.config import CONFIG_FOLDER
+from sim.errors import ConfigError, one_line
+from sim.results.durable import output, replaced, write_whole
+from sim.results.sentences import BACKTEST, backtest_folder, distance
+from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
+from sim.site.causes import reasons
+from sim.site.comparison import Compared, compare
+from sim.site.distances import Backtest, jobs_frame
+from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
+from sim.site.outages import outages_of
+from sim.site.site_logs import composed, of_log, read_source
+from sim.site.site_pages import HEAD, candidate_rows, write_backtest_page
+from workloads.base import FloatArray
+
+JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
+USUAL = ("fcfs", "easy", "conservative", "sjf", "saf", "wfp3")
+CAPACITIES = ("constant", "recorded")
+MISSING = "missing_requested_time"
+FEW = 0.01
+"""Share of jobs without a limit up to which how these are filled does not matter."""
+STRICT = "fcfs"
+"""Believes in no limit."""
+
+
+@dataclass
+class Options:
+    """Keys below ``backtest.``.
+
+    Attributes
+    ----------
+    candidates : list of str
+        Policy presets, and orders, which stand for EASY in that order.
+    capacity : str
+        ``constant``, or ``recorded``: without what the log shows to have been missing.
+    begin : str
+        ``steady``: when the machine is first as full as it is half of the time; or
+        seconds after the first submit.
+    folder : str or None
+        Where results go; None: ``backtests/NAME-CHECKSUM``.
+    """
+
+    candidates: list[str]
+    capacity: str = "constant"
+    begin: str = "steady"
+    folder: str | None = None
+
+
+def options(given: Sequence[str]) -> Options:
+    """Return the keys below ``backtest.`` of a command line.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such key, or a value is none of its own.
+    """
+    found: Options = options_below("backtest.", Options(list(USUAL)), given)
+    if found.capacity not in CAPACITIES:
+        raise ConfigError(f"backtest.capacity={found.capacity}: must be constant or recorded")
+    if found.begin != "steady" and not _is_time(found.begin):
+        raise ConfigError(
+            f"backtest.begin={found.begin}: must be steady or seconds after the first submit"
+        )
+    if not found.candidates or len(set(found.candidates)) < len(found.candidates):
+        raise ConfigError("backtest.candidates: must be names of schedulers, each once")
+    for name in found.candidates:
+        _scheduler(name)
+    return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return 0 <= float(text) < np.inf
+    except ValueError:
+        return False
+
+
+def _scheduler(name: str) -> tuple[str, ...]:
+    """Return the overrides of a candidate: a preset, or an order in which EASY takes jobs."""
+    presets, orders = (
+        {path.stem for path in (CONFIG_FOLDER / group).glob("*.yaml")}
+        for group in ("policy", "policy/order")
+    )
+    if name in presets and name != "recorded":
+        return (f"policy={name}",)
+    if name in orders:
+        return ("policy=easy", f"policy/order={name}")
+    raise ConfigError(
+        f"backtest.candidates: there is no scheduler {name}; give policy presets such as easy, or "
+        f"orders in which EASY takes jobs: {', '.join(sorted(orders))}"
+    )
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log as a backtest takes it.
+
+    Attributes
+    ----------
+    found : Recorded
+    missing : float
+        Share of the jobs whose requested time was filled.
+    exact : numpy.ndarray of float or None
+        Requested times where missing ones are the runtimes; None with few missing.
+    """
+
+    found: Recorded
+    missing: float
+    exact: FloatArray | None
+
+
+def read_log(config: Mapping[str, Any]) -> Log:
+    """Read the log of a configuration.
+
+    Raises
+    ------
+    SimError, WorkloadError
+        As `read_source`, or if it records no waits.
+    """
+    trace, named, asked = read_source(config)
+    found = recorded_schedule(trace, asked, named)
+    missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
+    exact = None
+    if missing >= FEW:
+        workload = dict(config["workload"])
+        workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
+        twin, _, _ = read_source({**config, "workload": workload}, quiet=True)
+        exact = twin.jobs["requested_time"].to_numpy(float)
+    return Log(found, missing, exact)
+
+
+def backtest(overrides: Sequence[str], own: Options) -> Backtest:
+    """Replay a log under candidate schedulers and compare them with what it recorded.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        Of the workload, the cluster and the seed.
+    own : Options
+
+    Raises
+    ------
+    SimError, WorkloadError, PredictorError
+        If the input is at fault.
+    """
+    log = read_log(composed(overrides))
+    found = log.found
+    first = found.begin
+    begin = steady_begin(found) if own.begin == "steady" else first + float(own.begin)
+    found = replace(found, begin=begin)
+    if not found.judged.any():
+        raise ConfigError(f"backtest.begin={own.begin}: no job with a recorded wait starts later")
+    missing = tuple(outages_of(found)) if own.capacity == "recorded" else ()
+    played: list[Compared] = []
+    left: dict[str, str] = {}
+    work = None
+    for candidate in _candidates(own.candidates, overrides, log, found):
+        if candidate.is_conservative:
+            if missing:
+                left[candidate.name] = "its reservations cannot make room for outages"
+                continue
+            if work is None:
+                work = _work(found, played, candidate)
+            if work > MOST_WORK:
+                left[candidate.name] = (
+                    f"it would look at {work:,.0f} reservations a job, more than {MOST_WORK:,.0f}"
+                )
+                continue
+        played.append(compare(found, candidate.name, starts(found, candidate, list(missing))))
+    if not played:
+        raise ConfigError("backtest.candidates: none can be played: " + "; ".join(left.values()))
+    why = tuple(reasons(found, played, log.missing))
+    return Backtest(found, tuple(played), left, why, missing)
+
+
+def _work(found: Recorded, played: Sequence[Compared], candidate: Candidate) -> float:
+    """Return what conservative backfilling would cost, by EASY's queue or else the recorded one."""
+    easy = next((one.start for one in played if one.name.startswith("easy")), found.start)
+    return work_of_conservative(found, easy)
+
+
+def _candidates(
+    names: Sequence[str], overrides: Sequence[str], log: Log, found: Recorded
+) -> list[Candidate]:
+    """Return what is to be played; with exact and with modelled limits where many are missing."""
+    first = beginning(found)
+    exact = None
+    if log.exact is not None:
+        jobs = log.found.trace.jobs.assign(requested_time=log.exact)
+        filled = replace(found, trace=replace(found.trace, jobs=jobs))
+        exact = beginning(filled)
+    every = []
+    for name in names:
+        config = composed([*overrides, *_scheduler(name)])
+        if exact is None or name == STRICT:
+            every.append(Candidate(name, config, first))
+            continue
+        every += [Candidate(f"{name}_exact", config, exact),
+                  Candidate(f"{name}_modelled", config, first)]  # fmt: skip
+    return every
+
+
+def write(done: Backtest, folder: Path) -> list[Path]:
+    """Write the results of a backtest, ``backtest.json`` last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / BACKTEST).unlink(missing_ok=True)
+    with replaced(folder / JOBS) as path:
+        jobs_frame(done.found, done.candidates).to_parquet(path, index=False)
+    figures = done.figures()
+    write_backtest_page(folder / PAGE, figures, done)
+    text = json.dumps(figures, indent=2, sort_keys=True, allow_nan=False)
+    write_whole(folder / BACKTEST, text + "\n")
+    return [folder / name for name in (BACKTEST, JOBS, PAGE)]
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.backtest",
+        description="How far simulated schedules are from the recorded one of a log.",
+        epilog="Overrides are those of python -m sim (workload.*, cluster.processors, seed), and "
+        "backtest.candidates=[easy,sjf] (policy presets, or orders in which EASY takes jobs), "
+        "backtest.capacity=recorded (without what the log shows to have been missing), "
+        "backtest.begin=steady or seconds after the first submit, backtest.folder=DIR.",
+    )
+    parser.add_argument("log", nargs="?", help="SWF, sacct, Batsim or a table, plain or .gz")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Backtest a log; return the exit status."""
+    from sim.app import is_bad_input
+
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    asked = arguments().parse_args(given)
+    words = [one for one in (asked.log, *asked.overrides) if one is not None]
+    try:
+        own = options([one for one in words if one.startswith("backtest.")])
+        rest = of_log([one for one in words if not one.startswith("backtest.")])
+        if not rest:
+            raise ConfigError("no log is given: python -m sim.backtest LOG")  # noqa: TRY301
+        done = backtest(rest, own)
+        trace = done.found.trace
+        folder = Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
+        written = write(done, folder)
+    except Exception as error:
+        if not is_bad_input(error):
+            raise
+        sys.stderr.write(f"error: {one_line(error)}\n")
+        return 2
+    show(Console() if sys.stdout.isatty() else Console(width=400), done, written)
+    return 0
+
+
+def show(console: Console, done: Backtest, written: Sequence[Path]) -> None:
+    """Print the verdict, the candidates, the reasons, and where results lie."""
+    figures = done.figures()
+    console.print(distance(figures), style="bold", markup=False, highlight=False)
+    table, missing = fitting_table(list(HEAD), candidate_rows(figures), console.width, 2)
+    console.print(table)
+    if missing:
+        console.print(left_out(missing), style="dim", markup=False, highlight=False)
+    for name, why in done.left_out.items():
+        console.print(f"{name} is left out: {why}.", style="dim", markup=False, highlight=False)
+    for one in done.reasons:
+        console.print(f"- {one.text}", markup=False, highlight=False)
+    console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    status = 0
+    with output():
+        status = main()
+    sys.exit(status)

@@ -1,0 +1,142 @@
+"""Schedules by candidate schedulers, replayed from where a log begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sim.policies.backfill.conservative import Conservative
+from sim.simulation.scene import play, set_scene
+from sim.site.log_schedule import Beginning, Recorded, levels
+from sim.site.outages import Outage, OutagesFirst, with_outages
+from workloads.base import FloatArray, Trace
+
+MOST_WORK = 100_000.0
+"""Reservations that conservative backfilling may look at for a job: its time grows with them."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A scheduler that the machine may have had.
+
+    Attributes
+    ----------
+    name : str
+    config : mapping
+        The whole configuration of its run.
+    first : Beginning
+        What it replays.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    first: Beginning
+
+    @property
+    def is_conservative(self) -> bool:
+        """Whether every waiting job holds a reservation, so that long queues cost much."""
+        return str(self.config["policy"]["backfill"]["_target_"]).endswith(Conservative.__name__)
+
+
+def starts(found: Recorded, candidate: Candidate, outages: list[Outage]) -> FloatArray:
+    """Return when a candidate starts each job.
+
+    Parameters
+    ----------
+    found : Recorded
+    candidate : Candidate
+    outages : list of Outage
+        Processors that are missing.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (jobs of the log,), seconds
+        NaN for jobs that were over before the begin; recorded starts for those that ran then.
+    """
+    config = dict(candidate.config)
+    config["cluster"] = {**config["cluster"], "processors": found.processors}
+    first, begins = with_outages(candidate.first, outages)
+    if begins:
+        own = config["policy"]["order"]
+        target = f"{OutagesFirst.__module__}.{OutagesFirst.__name__}"
+        order = {"_target_": target, "begins": begins, "order": own}
+        config["policy"] = {**config["policy"], "order": order}
+    records = play(config, config, set_scene(config, 0, first.trace)).outcome.records
+    started = np.full(len(found.submit), np.nan)
+    jobs = first.index >= 0
+    started[first.index[jobs]] = records.start_time[jobs]
+    return np.where(found.running_first, found.start, started)
+
+
+def work_of_conservative(found: Recorded, start: FloatArray) -> float:
+    """Return how many reservations conservative backfilling would look at, for each job.
+
+    Parameters
+    ----------
+    found : Recorded
+    start : numpy.ndarray of float
+        Starts by EASY, whose queue stands for the conservative one's.
+
+    Notes
+    -----
+    At each end every waiting job is taken out of the plan and put back; where it fits
+    is looked for among the ends of all that run and wait.
+    """
+    there = np.isfinite(start)
+    submit, began = found.submit[there], np.maximum(start, found.submit)[there]
+    end = began + found.runtime[there]
+    one = np.ones(there.sum(), np.int64)
+    waiting, running = levels(submit, began, one), levels(began, end, one)
+    ends = np.sort(end)
+    queue = waiting.at(ends)
+    return float((queue * (queue + running.at(ends))).sum() / max(len(ends), 1))
+
+
+MOST_PROBES, FEWEST_PROBES = 20, 3
+PROBED = 2000
+"""Jobs at the end of the log among which probes are put."""
+DISTURBED = 0.05
+"""Share of the machine's time that probes may take."""
+
+
+def expected_wait(
+    config: Mapping[str, Any], trace: Trace, processors: int, count: int, asked: float
+) -> float:
+    """Return how long a job of so many processors and seconds would wait, in the mean, seconds.
+
+    Such jobs are put among the last ones of a log, evenly in time and so few that they
+    hardly change what they measure, and all is replayed.
+
+    Parameters
+    ----------
+    config : mapping
+        The whole configuration of a run of rigid jobs.
+    trace : Trace
+    processors : int
+        Of the machine.
+    count : int
+    asked : float
+        Seconds that the job asks for and, at worst, takes.
+    """
+    jobs = trace.jobs.iloc[-PROBED:]
+    first, last = float(jobs["submit_time"].iloc[0]), float(jobs["submit_time"].iloc[-1])
+    room = DISTURBED * processors * (last - first) / (count * asked)
+    number = int(np.clip(room, FEWEST_PROBES, MOST_PROBES))
+    submit = first + (last - first) * (np.arange(number) + 0.5) / number
+    probes = jobs.iloc[[0] * number].assign(
+        job_id=-1 - np.arange(number),
+        submit_time=submit,
+        requested_processors=count,
+        reference_runtime=asked,
+        requested_time=asked,
+    )
+    every = pd.concat([jobs, probes]).sort_values("submit_time", kind="stable", ignore_index=True)
+    every = every.assign(preceding_job=-1, think_time=-1.0)
+    run = dict(config)
+    run["cluster"] = {**run["cluster"], "processors": processors}
+    mine = replace(trace, jobs=every, feedback=False)
+    records = play(run, run, set_scene(run, 0, mine)).outcome.records
+    wait = (records.start_time - records.submit_time)[every["job_id"].to_numpy() < 0]
+    return float(wait.mean())

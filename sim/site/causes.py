@@ -1,0 +1,309 @@
+"""Why a recorded schedule is not what a scheduler on the whole machine would have done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray
+from sim.site.comparison import Compared
+from sim.site.log_schedule import WEEK, Levels, Recorded
+from sim.site.outages import FULL, Outage, Weeks, gaps, low_weeks, weeks_of
+from workloads.base import BoolArray
+
+HOUR = 3600.0
+LONG = 600.0
+"""A wait beside a free machine that is no latency, seconds."""
+SOME = 0.05
+"""Share of jobs, of waiting or of time from which on something is a reason."""
+GRID = 64
+"""Widths that free processors are compared with; a job counts as the next wider of them."""
+BACK = 1000
+"""So many jobs before a job are looked at for those that it passed."""
+SHOWN = 3
+"""Users and partitions, weeks and gaps that are named."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Something in the log that a simulated scheduler does not do.
+
+    Attributes
+    ----------
+    code : str
+    text : str
+        A sentence with figures.
+    evidence : dict
+        What of the log shows it.
+    weight : float
+        Share of the recorded waiting, of jobs or of the machine that it concerns.
+    """
+
+    code: str
+    text: str
+    evidence: Mapping[str, object]
+    weight: float
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.123, 1)
+    ('12 %', '12.3 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
+def reasons(found: Recorded, candidates: Sequence[Compared], missing_limits: float) -> list[Reason]:
+    """Return what the log shows, that of most weight first.
+
+    Parameters
+    ----------
+    found : Recorded
+    candidates : sequence of Compared
+        Those with other limits have the limits in their names.
+    missing_limits : float
+        Share of the jobs without a requested time.
+    """
+    weeks = weeks_of(found)
+    free = free_over_time(found, weeks)
+    every = [
+        machine_size(found, weeks),
+        outages(found, weeks),
+        beside_free(found, free),
+        latency(found, free),
+        priorities(found),
+        limits(candidates, missing_limits),
+    ]
+    return sorted((r for r in every if r is not None), key=lambda one: -one.weight)
+
+
+def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
+    """Compare the most processors that were held at once with the machine."""
+    most, size = int(weeks.most.max(initial=0)), found.processors
+    telling = weeks.most[weeks.telling]
+    evidence: dict[str, object] = {
+        "processors": size,
+        "most_held": most,
+        "most_held_by_week": weeks.most.tolist(),
+    }
+    if most > size:
+        over = int((weeks.most > size).sum())
+        text = (
+            f"The machine is believed too small: up to {most:,} processors were held at once, it "
+            f"has {size:,}; so in {over} of {len(weeks.most)} weeks."
+        )
+        return Reason("machine_too_small", text, evidence | {"weeks": over}, most / size - 1)
+    known = found.source_of_size != "recorded"
+    if not (known and telling.size) or np.median(telling) >= FULL * size:
+        return None
+    middle = int(np.median(telling))
+    text = (
+        f"The machine is believed too large: it has {size:,} processors, but at most {most:,} were "
+        f"ever held at once, {middle:,} in the median week in which jobs waited."
+    )
+    return Reason("machine_too_large", text, evidence | {"median": middle}, 1 - middle / size)
+
+
+def outages(found: Recorded, weeks: Weeks) -> Reason | None:
+    """Tell of weeks with less of the machine, and of times without a start."""
+    low, without = low_weeks(found, weeks), gaps(found)
+    span = float(found.weeks()[-1] - found.begin)
+    lost = sum(o.processors * (o.end - o.begin) for o in (*low, *without))
+    share = lost / (span * found.processors)
+    if share < SOME / 10:
+        return None
+    hours = sum(o.end - o.begin for o in without) / HOUR
+    text = (
+        f"Parts of the machine were missing: in {len(low)} of {len(weeks.most)} weeks less than "
+        f"{percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
+        f"({hours:,.0f} h together) nothing started though jobs would have fitted; "
+        f"{percent(share, 1)} of its processor time in all. Room kept for a wide job looks alike."
+    )
+    evidence = {
+        "low_weeks": len(low),
+        "gaps": len(without),
+        "gap_hours": hours,
+        "lost_share": share,
+        "worst_weeks": [_outage(found, o) for o in _largest(low)],
+        "longest_gaps": [_outage(found, o) for o in _largest(without)],
+    }
+    return Reason("outages", text, evidence, share)
+
+
+def _largest(every: Sequence[Outage]) -> list[Outage]:
+    return sorted(every, key=lambda o: -o.processors * (o.end - o.begin))[:SHOWN]
+
+
+def _outage(found: Recorded, one: Outage) -> dict[str, float]:
+    return {
+        "begin": one.begin,
+        "hours": (one.end - one.begin) / HOUR,
+        "processors": one.processors,
+    }
+
+
+def free_over_time(found: Recorded, weeks: Weeks) -> Levels:
+    """Return the processors that were free, of those that each week shows to be there."""
+    edges = np.append(weeks.begin, weeks.begin[-1] + WEEK)
+    there = np.where(weeks.telling, np.minimum(weeks.most, found.processors), found.processors)
+    capacity = Levels(edges, np.append(there, found.processors).astype(float))
+    times = np.unique(np.concatenate([edges, found.held.times]))
+    return Levels(times, np.maximum(capacity.at(times) - found.held.at(times), 0.0))
+
+
+def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
+    """Return how long each job waited while enough processors for it were free, seconds."""
+    judged = np.flatnonzero(found.judged & (found.wait > 0))
+    seconds = np.zeros(len(found.submit))
+    widths = np.unique(found.count[judged])
+    if not len(widths):
+        return seconds
+    if len(widths) > GRID:
+        widths = np.unique(np.quantile(widths, np.linspace(0, 1, GRID), method="higher"))
+    place = np.searchsorted(widths, found.count[judged])
+    for k in np.unique(place):
+        jobs = judged[place == k]
+        enough = Levels(free.times, (free.values >= widths[k]).astype(float))
+        begin = np.maximum(found.submit[jobs], found.begin)
+        seconds[jobs] = enough.area(found.start[jobs]) - enough.area(begin)
+    return seconds
+
+
+def met_nobody(found: Recorded, free: Levels) -> BoolArray:
+    """Return which jobs found no other job waiting, and enough processors free, at their submit."""
+    nobody = found.queued.before(found.submit) == 0
+    enough = free.before(found.submit) >= found.count
+    return np.asarray(found.judged & nobody & enough & (found.submit >= found.begin), np.bool_)
+
+
+def beside_free(found: Recorded, free: Levels) -> Reason | None:
+    """Tell of jobs that waited while the machine had room for them."""
+    seconds = seconds_beside(found, free)
+    long = seconds > LONG
+    total = float(found.wait[found.judged].sum())
+    if not long.any() or total <= 0:
+        return None
+    share = float(seconds[long].sum()) / total
+    alone = met_nobody(found, free) & (found.wait > LONG)
+    alone_share = float(found.wait[alone].sum()) / total
+    if share < SOME:
+        return None
+    jobs = int(long.sum())
+    text = (
+        f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
+        f"while enough processors were free, {np.median(seconds[long]) / HOUR:,.1f} h in the "
+        f"median, {percent(share)} of all waiting: holds, dependencies, limits, reservations or "
+        f"other resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
+        f"of all waiting)."
+    )
+    evidence = {
+        "jobs": jobs,
+        "share_of_jobs": jobs / float(found.judged.sum()),
+        "share_of_waiting": share,
+        "median_hours": float(np.median(seconds[long])) / HOUR,
+        "met_nobody": int(alone.sum()),
+        "met_nobody_share_of_waiting": alone_share,
+        **_whose(found, np.where(long, seconds, 0.0)),
+    }
+    return Reason("waited_beside_free_machine", text, evidence, share)
+
+
+def _whose(found: Recorded, amount: FloatArray) -> dict[str, object]:
+    """Return to which users and partitions most of an amount belongs."""
+    said: dict[str, object] = {}
+    for name in ("user", "partition"):
+        codes = found.trace.jobs.get(name)
+        if codes is None or codes.nunique() < 2 or amount.sum() <= 0:
+            continue
+        sums = pd.Series(amount).groupby(codes.to_numpy()).sum().nlargest(SHOWN)
+        said[f"{name}s"] = [
+            {name: int(code), "share": float(value / amount.sum())}
+            for code, value in zip(sums.index.to_numpy(np.int64), sums.to_numpy(), strict=True)
+        ]
+    return said
+
+
+def latency(found: Recorded, free: Levels) -> Reason | None:
+    """Tell how long jobs wait that no other job and no lack of processors holds up."""
+    alone = met_nobody(found, free)
+    if alone.sum() < 20:
+        return None
+    seconds = float(np.median(found.wait[alone]))
+    share = float((found.wait[found.judged] <= max(10 * seconds, 60.0)).mean())
+    if seconds < 1.0 or share < 0.25:
+        return None
+    text = (
+        f"Starting takes time: {int(alone.sum()):,} jobs met a free machine and no other job and "
+        f"waited {seconds:,.0f} s in the median; {percent(share)} of all jobs waited hardly "
+        f"longer, so that ranks of waits say little of them."
+    )
+    evidence = {"jobs": int(alone.sum()), "median_seconds": seconds, "share_of_jobs": share}
+    return Reason("start_latency", text, evidence, share / 10)
+
+
+def passed_over(found: Recorded) -> tuple[IntArray, IntArray]:
+    """Return how many jobs each passed, and how often each was passed, although no harder to start.
+
+    A job passes another that was submitted before it, still waits at its start, needs
+    no more processors and asks for no more time. Backfilling in order of arrival never does so.
+    """
+    start, count = found.start, found.count
+    asked = found.trace.jobs["requested_time"].to_numpy(float)
+    passed, was = np.zeros(len(start), np.int64), np.zeros(len(start), np.int64)
+    latest = np.append(-np.inf, np.maximum.accumulate(np.where(found.known, start, -np.inf))[:-1])
+    for job in np.flatnonzero(found.judged & (start < latest)):
+        first = max(0, job - BACK)
+        before = slice(first, job)
+        over = (start[before] > start[job]) & (count[before] <= count[job])
+        over &= (asked[before] <= asked[job]) & found.known[before]
+        over &= found.submit[before] < found.submit[job]
+        passed[job] = over.sum()
+        was[before] += over
+    return passed, was
+
+
+def priorities(found: Recorded) -> Reason | None:
+    """Tell of starts that no order of arrival explains."""
+    passed, was = passed_over(found)
+    share = float((passed > 0)[found.judged].mean())
+    if share < SOME:
+        return None
+    text = (
+        f"{percent(share)} of the starts passed an earlier job that needed no more processors and "
+        f"no more time: priorities, shares of users, or limits decided, not the order of arrival."
+    )
+    evidence = {
+        "share_of_starts": share,
+        "passed_jobs": int((was > 0).sum()),
+        "passing": _whose(found, passed.astype(float)),
+        "passed": _whose(found, was.astype(float)),
+    }
+    return Reason("priorities", text, evidence, share)
+
+
+def limits(candidates: Sequence[Compared], missing: float) -> Reason | None:
+    """Tell how much hangs on limits that the log does not have."""
+    if missing < 0.01:
+        return None
+    means = {one.name: one.figures["mean_wait_time"] for one in candidates}
+    pairs = {
+        name.removesuffix("_exact"): (float(exact), float(modelled))
+        for name, exact in means.items()
+        if isinstance(exact, float) and name.endswith("_exact")
+        and isinstance(modelled := means.get(f"{name.removesuffix('_exact')}_modelled"), float)
+    }  # fmt: skip
+    told = ", ".join(
+        f"{name} {exact:,.0f} s with exact and {modelled:,.0f} s with modelled ones"
+        for name, (exact, modelled) in pairs.items()
+    )
+    text = f"{percent(missing)} of the jobs have no time limit; mean waits are {told or 'alike'}."
+    evidence = {
+        "missing_share": missing,
+        "mean_waits": {n: {"exact": e, "modelled": m} for n, (e, m) in pairs.items()},
+    }
+    spread = [abs(np.log(max(e, 1.0) / max(m, 1.0))) for e, m in pairs.values()]
+    return Reason("limits_missing", text, evidence, missing * min(1.0, max(spread, default=0.0)))

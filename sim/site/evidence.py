@@ -1,0 +1,336 @@
+"""What the past runs of an application say: how it scales, and how long to ask for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from predictors.advice import measure_next
+from predictors.base import Remark
+from predictors.consensus.combination import Consensus
+from predictors.errors import PredictorError
+from workloads.base import FloatArray
+
+COVERAGE = 0.95
+"""Share of the jobs that should end within the walltime."""
+LEVEL = 0.98
+"""Quantile of past runtimes that a walltime begins with; logs drift, so that 0.95 held less."""
+FEWEST_RUNS = 19
+"""Runs of which the longest holds in 95 % of cases where nothing drifts: 19 / 20."""
+FOLDS = ((0.4, 0.55), (0.55, 0.7), (0.7, 0.85), (0.85, 1.0))
+"""Parts of the past that are foretold from what was before them."""
+COUNTS = 3
+"""Different processor counts from which on something is known of scaling."""
+REPEATS = 3
+"""Runs at counts that ran before from which on their scatter is known."""
+SCATTER = 0.5
+"""Spread of ln(runtime) at one count beyond which runs are of different work."""
+NEAR = 1.05
+"""Counts within this factor of the least time count as fastest; the smallest is taken."""
+EFFICIENT = 0.5
+"""Least efficiency, against the fewest processors considered, of the efficient count."""
+BEYOND = 2
+"""Times the widest count that ran up to which counts are considered."""
+LEVEL_OF_RANGE = 0.8
+USUAL_STEP = 60.0
+"""Walltimes are whole minutes."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A count that an application may run on, and what is expected there, in seconds.
+
+    Attributes
+    ----------
+    count : int
+    predicted, low, high : float
+        Of its runtime, with its 80 % range.
+    expected_start : float or None
+        Mean time from submit to start in this machine's queue.
+    """
+
+    count: int
+    predicted: float
+    low: float
+    high: float
+    expected_start: float | None = None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is advised to one application.
+
+    Attributes
+    ----------
+    application : str
+    jobs : int
+        How many ran.
+    counts : dict of int to int
+        Runs by processor count.
+    usual : int
+        The count that most of them had.
+    usual_runtime : float
+        Their median, seconds.
+    asked : float or None
+        The median of their requested times, seconds; None without any.
+    fastest, efficient : Choice or None
+        None without evidence.
+    walltime : float or None
+        On the usual count, seconds; None with too few runs.
+    measure_next : int or None
+    evidence : str
+        What is known, or why nothing is.
+    usual_start : float or None
+        Mean time from submit to start on the usual count, seconds.
+    """
+
+    application: str
+    jobs: int
+    counts: dict[int, int]
+    usual: int
+    usual_runtime: float
+    asked: float | None
+    fastest: Choice | None
+    efficient: Choice | None
+    walltime: float | None
+    measure_next: int | None
+    evidence: str
+    usual_start: float | None = None
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The counts that are told apart, each once."""
+        usual = Choice(
+            self.usual, self.usual_runtime, self.usual_runtime, self.usual_runtime, self.usual_start
+        )
+        every = [one for one in (self.efficient, self.fastest) if one is not None]
+        return tuple({one.count: one for one in [usual, *every]}.values())
+
+    @property
+    def recommended(self) -> int:
+        """The count of the earliest expected end; the usual one without evidence."""
+        known = [one for one in (self.efficient, self.fastest) if one is not None]
+        if not known:
+            return self.usual
+        return min(known, key=lambda one: (one.expected_start or 0.0) + one.predicted).count
+
+    def walltime_on(self, count: int) -> float | None:
+        """Return the walltime on a count: as much longer or shorter as the runtime, seconds."""
+        if self.walltime is None:
+            return None
+        own = next((one for one in self.choices if one.count == count), None)
+        if own is None or count == self.usual:
+            return self.walltime
+        return minutes(max(self.walltime * own.predicted / self.usual_runtime, own.high))
+
+    @property
+    def sbatch(self) -> str:
+        """A line for Slurm with the recommended count and walltime."""
+        walltime = self.walltime_on(self.recommended)
+        limit = "" if walltime is None else f" --time={clock_time(walltime)}"
+        return f"sbatch --ntasks={self.recommended}{limit} job.sh"
+
+
+def minutes(seconds: float) -> float:
+    """Return a time rounded up to whole minutes, in seconds.
+
+    Examples
+    --------
+    >>> minutes(61.0), minutes(60.0)
+    (120.0, 60.0)
+    """
+    return float(USUAL_STEP * np.ceil(seconds / USUAL_STEP - 1e-9))
+
+
+def clock_time(seconds: float) -> str:
+    """Return a time as Slurm takes it.
+
+    Examples
+    --------
+    >>> clock_time(93780.0), clock_time(3600.0)
+    ('1-02:03:00', '01:00:00')
+    """
+    whole = round(seconds)
+    days, rest = divmod(whole, 86400)
+    told = f"{rest // 3600:02d}:{rest % 3600 // 60:02d}:{rest % 60:02d}"
+    return f"{days}-{told}" if days else told
+
+
+def quantiles(runs: pd.DataFrame) -> pd.Series:
+    """Return a high quantile of the runtimes of each group that has enough of them, seconds."""
+    groups = runs.groupby("group")["runtime"]
+    high = groups.quantile(LEVEL, interpolation="higher")
+    return high[groups.size() >= FEWEST_RUNS]
+
+
+def stretch(runs: pd.DataFrame) -> float:
+    """Return the factor by which walltimes are stretched so that they hold as logs drift.
+
+    Parts of the past are foretold from what was before; the factor is that with which
+    `COVERAGE` of the jobs would have held, at least 1.
+
+    Parameters
+    ----------
+    runs : pandas.DataFrame
+        Columns ``group`` and ``runtime`` (s), by time.
+    """
+    ratios = []
+    for begin, end in FOLDS:
+        first, last = int(begin * len(runs)), int(end * len(runs))
+        told = runs.iloc[first:last]
+        walltime = told["group"].map(quantiles(runs.iloc[:first]))
+        ratio = (told["runtime"] / walltime)[walltime > 0]
+        ratios.append(ratio.to_numpy(float))
+    every = np.concatenate(ratios)
+    if not len(every):
+        return 1.0
+    return max(1.0, float(np.quantile(every, COVERAGE, method="higher")))
+
+
+def walltimes(runs: pd.DataFrame) -> tuple[pd.Series, float]:
+    """Return a walltime for each group with enough runs, in whole minutes, and its stretch."""
+    factor = stretch(runs)
+    return (factor * quantiles(runs)).map(minutes), factor
+
+
+def scaling(runs: pd.DataFrame, processors: int) -> tuple[Consensus | None, str]:
+    """Return a model of an application's runtime, or None, and what its runs say.
+
+    Parameters
+    ----------
+    runs : pandas.DataFrame
+        Columns ``nprocs`` and ``runtime`` (s).
+    processors : int
+        Of the machine.
+    """
+    runs = runs[runs["runtime"] > 0]
+    counts = runs.groupby("nprocs")["runtime"].agg(["size", "median"])
+    if len(counts) < COUNTS:
+        shown = " and ".join(f"{count}" for count in counts.index) or "none"
+        plural = "" if shown == "1" else "s"
+        return None, f"no evidence of scaling: all runs are on {shown} processor{plural}"
+    logs = np.log(runs["runtime"].to_numpy(float))
+    left = logs - pd.Series(logs).groupby(runs["nprocs"].to_numpy()).transform("mean").to_numpy()
+    free = len(logs) - len(counts)
+    if free < REPEATS:
+        return None, (
+            "no evidence of scaling: hardly any processor count came twice, so that other work "
+            "cannot be told from other speed"
+        )
+    spread = float(np.sqrt((left**2).sum() / free))
+    if spread > SCATTER:
+        return None, (
+            f"no evidence of scaling: runs on the same processors differ by a factor of "
+            f"{np.exp(spread):.1f} either way, so that they are of different work"
+        )
+    try:
+        model = Consensus().fit(runs[["nprocs", "runtime"]])
+    except PredictorError as error:
+        return None, f"no evidence of scaling: {error}"
+    return model, f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %"
+
+
+def considered(counts: Sequence[int], processors: int) -> FloatArray:
+    """Return the counts that are weighed: those that ran, and powers of two around them.
+
+    Examples
+    --------
+    >>> considered([6, 12], 64).tolist()
+    [6.0, 8.0, 12.0, 16.0]
+    """
+    least, most = min(counts), min(BEYOND * max(counts), processors)
+    powers = [2**k for k in range(31) if least <= 2**k <= most]
+    return np.unique(np.array([*counts, *powers], float))
+
+
+def choose(
+    model: Consensus, counts: Sequence[int], processors: int
+) -> tuple[Choice | None, Choice | None, str]:
+    """Return the fastest and the efficient count of a model, and what is to be said of them."""
+    weighed = considered(counts, processors)
+    remarks: list[list[Remark]] = [list(model.reliability(np.array([n]))) for n in weighed]
+    usable = np.array([not any(one.grade == "unusable" for one in mine) for mine in remarks])
+    if not usable.any():
+        worst = next(one.text for mine in remarks for one in mine if one.grade == "unusable")
+        return None, None, f"no evidence of scaling: {worst}"
+    weighed = weighed[usable]
+    time = model.predict(weighed)
+    low, high = model.predict_range(weighed, level=LEVEL_OF_RANGE)
+    every = [
+        Choice(int(n), float(t), float(a), float(b))
+        for n, t, a, b in zip(weighed, time, low, high, strict=True)
+    ]
+    fastest = int(np.flatnonzero(time <= NEAR * time.min())[0])
+    efficiency = time[0] * weighed[0] / (time * weighed)
+    efficient = int(np.flatnonzero(efficiency >= EFFICIENT)[-1])
+    return every[fastest], every[min(efficient, fastest)], ""
+
+
+def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors: int) -> Advice:
+    """Return what is advised to an application whose runs these are.
+
+    Parameters
+    ----------
+    name : str
+    runs : pandas.DataFrame
+        Columns ``nprocs``, ``runtime`` and ``asked`` (s, NaN where unknown), by time.
+    walltime : float or None
+        Seconds.
+    processors : int
+        Of the machine.
+    """
+    sizes = runs["nprocs"].value_counts()
+    usual = int(sizes.index[0])
+    model, evidence = scaling(runs, processors)
+    fastest = efficient = None
+    following: int | None = 2 * usual if 2 * usual <= processors else max(1, usual // 2)
+    if model is not None:
+        fastest, efficient, problem = choose(model, [int(n) for n in sizes.index], processors)
+        evidence = problem or evidence
+        wanted = [one.count for one in (fastest, efficient) if one is not None]
+        if wanted:
+            known = runs["nprocs"].to_numpy(float)
+            told = measure_next(model, known, wanted, most=processors)
+            following = None if told is None else told.nprocs
+    asked = float(runs["asked"].median())
+    own = runs.loc[runs["nprocs"] == usual, "runtime"]
+    if walltime is None:
+        evidence += f"; no evidence for a walltime: {len(runs)} runs, fewer than {FEWEST_RUNS}"
+    return Advice(
+        application=name,
+        jobs=len(runs),
+        counts={int(n): int(k) for n, k in sizes.sort_index().items()},  # type: ignore[call-overload]
+        usual=usual,
+        usual_runtime=float(own.median()),
+        asked=None if np.isnan(asked) else asked,
+        fastest=fastest,
+        efficient=efficient,
+        walltime=walltime,
+        measure_next=following,
+        evidence=evidence,
+    )
+
+
+def with_starts(advice: Advice, starts: dict[tuple[int, float], float]) -> Advice:
+    """Return the advice with the expected starts of its choices, by count and seconds asked."""
+
+    def timed(choice: Choice | None) -> Choice | None:
+        if choice is None:
+            return None
+        asked = asked_on(advice, choice)
+        return replace(choice, expected_start=starts.get((choice.count, asked)))
+
+    usual = next(one for one in advice.choices if one.count == advice.usual)
+    return replace(
+        advice,
+        fastest=timed(advice.fastest),
+        efficient=timed(advice.efficient),
+        usual_start=starts.get((advice.usual, asked_on(advice, usual))),
+    )
+
+
+def asked_on(advice: Advice, choice: Choice) -> float:
+    """Return what a job would ask for on a count: its walltime, else what is asked now, seconds."""
+    walltime = advice.walltime_on(choice.count)
+    return walltime or minutes(advice.asked or 2.0 * choice.high)

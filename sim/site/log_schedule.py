@@ -1,0 +1,272 @@
+"""The schedule that a log recorded: machine in use, queue, and what a replay begins with."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sim.errors import SimError
+from workloads.base import BoolArray, FloatArray, IntArray, Trace
+
+WEEK, DAY = 7 * 86400.0, 86400.0
+SKIPPED = 0.1
+"""Share of the jobs that may be submitted before an automatic begin."""
+AHEAD = 1.0
+"""Seconds before the begin at which running jobs are put on the machine."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A step function of time: `values[i]` holds from `times[i]` on, 0 before.
+
+    Attributes
+    ----------
+    times : numpy.ndarray of float, shape (k,), seconds
+        Ascending, each once.
+    values : numpy.ndarray of float, shape (k,)
+    """
+
+    times: FloatArray
+    values: FloatArray
+
+    def at(self, instants: FloatArray) -> FloatArray:
+        """Return the values at these instants."""
+        place = np.searchsorted(self.times, instants, side="right")
+        return np.append(0.0, self.values)[place]
+
+    def before(self, instants: FloatArray) -> FloatArray:
+        """Return the values just before these instants."""
+        place = np.searchsorted(self.times, instants, side="left")
+        return np.append(0.0, self.values)[place]
+
+    def area(self, instants: FloatArray) -> FloatArray:
+        """Return the integral from the first step to each instant."""
+        whole = np.append(0.0, np.cumsum(self.values[:-1] * np.diff(self.times)))
+        place = np.searchsorted(self.times, instants, side="right") - 1
+        inside = np.maximum(place, 0)
+        return np.where(
+            place < 0, 0.0, whole[inside] + self.values[inside] * (instants - self.times[inside])
+        )
+
+    def extremes(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the greatest value between consecutive edges, each (k - 1,)."""
+        place = np.searchsorted(self.times, edges, side="right")
+        values = np.append(np.append(0.0, self.values), 0.0)
+        spans = np.stack([place[:-1], np.maximum(place[1:], place[:-1] + 1)], axis=1).ravel()
+        low = np.minimum.reduceat(values, spans)[::2]
+        return low, np.maximum.reduceat(values, spans)[::2]
+
+
+def levels(begin: FloatArray, end: FloatArray, weight: FloatArray | IntArray) -> Levels:
+    """Return how much is held over time: each weight from its begin to its end.
+
+    Examples
+    --------
+    >>> held = levels(np.array([0.0, 5.0]), np.array([10.0, 10.0]), np.array([2, 3]))
+    >>> held.times.tolist(), held.values.tolist(), held.area(np.array([10.0])).tolist()
+    ([0.0, 5.0, 10.0], [2.0, 5.0, 0.0], [35.0])
+    """
+    times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    change = np.bincount(place, np.concatenate([weight, -np.asarray(weight)]), len(times))
+    return Levels(times, np.cumsum(change))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Jobs of a log with the schedule that it recorded.
+
+    Attributes
+    ----------
+    trace : Trace
+    processors : int
+        Of the machine.
+    source_of_size : str
+        Who says so: ``cluster.processors``, ``log``, or ``recorded`` where the most
+        processors that were held at once stand in.
+    begin : float
+        Seconds on the log's clock from which on schedules are compared.
+    """
+
+    trace: Trace
+    processors: int
+    source_of_size: str
+    begin: float
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return self.trace.jobs[name].to_numpy(np.float64)
+
+    @cached_property
+    def submit(self) -> FloatArray:
+        """Submit times, shape (jobs,), seconds."""
+        return self._column("submit_time")
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Jobs whose wait is recorded."""
+        return self._column("recorded_wait_time") >= 0
+
+    @cached_property
+    def wait(self) -> FloatArray:
+        """Recorded waits, 0 where unknown, seconds."""
+        return np.maximum(self._column("recorded_wait_time"), 0.0)
+
+    @cached_property
+    def start(self) -> FloatArray:
+        """Recorded starts; the submit where the wait is unknown, seconds."""
+        return self.submit + self.wait
+
+    @cached_property
+    def runtime(self) -> FloatArray:
+        """Recorded runtimes, seconds."""
+        return self._column("reference_runtime")
+
+    @cached_property
+    def end(self) -> FloatArray:
+        """Recorded ends, seconds."""
+        return self.start + self.runtime
+
+    @cached_property
+    def count(self) -> IntArray:
+        """Processors of each job."""
+        return self.trace.jobs["requested_processors"].to_numpy(np.int64)
+
+    @cached_property
+    def held(self) -> Levels:
+        """Processors that were held over time."""
+        return levels(self.start, self.end, self.count)
+
+    @cached_property
+    def queued(self) -> Levels:
+        """Jobs that waited over time."""
+        return levels(self.submit, self.start, np.ones(len(self.submit), np.int64))
+
+    @cached_property
+    def running_first(self) -> BoolArray:
+        """Jobs that ran at the begin."""
+        return (self.start < self.begin) & (self.end > self.begin)
+
+    @cached_property
+    def waiting_first(self) -> BoolArray:
+        """Jobs that waited at the begin."""
+        return (self.submit < self.begin) & (self.start >= self.begin)
+
+    @cached_property
+    def judged(self) -> BoolArray:
+        """Jobs whose waits are compared: those that started from the begin on."""
+        return self.known & (self.start >= self.begin)
+
+    def weeks(self) -> FloatArray:
+        """Return the borders of weeks from the begin to the last submit, at least one week."""
+        last = max(float(self.submit[-1]), self.begin + 1.0)
+        number = max(1, int(np.ceil((last - self.begin) / WEEK)))
+        return np.asarray(self.begin + WEEK * np.arange(number + 1), float)
+
+
+def recorded_schedule(trace: Trace, asked: int | None, named: int | None) -> Recorded:
+    """Return what a log recorded, from its first submit on.
+
+    Parameters
+    ----------
+    trace : Trace
+        All jobs of the log.
+    asked : int or None
+        ``cluster.processors``.
+    named : int or None
+        The size that the log names.
+
+    Raises
+    ------
+    SimError
+        If submits are not the log's own, or it records no wait.
+    """
+    if trace.altered is not None:
+        raise SimError(f"{trace.source}: its times are not the log's: {trace.altered}")
+    jobs = trace.jobs
+    if "recorded_wait_time" not in jobs or not (jobs["recorded_wait_time"] >= 0).any():
+        raise SimError(
+            f"{trace.source}: it records no wait of any job, so that no schedule can be compared"
+        )
+    found = Recorded(trace, 1, "recorded", float(jobs["submit_time"].iloc[0]))
+    if asked is not None or named is not None:
+        source = "log" if asked is None else "cluster.processors"
+        return replace(found, processors=int(asked or named or 1), source_of_size=source)
+    most = max(float(found.held.values.max()), float(found.count.max()))
+    return replace(found, processors=int(most))
+
+
+def steady_begin(found: Recorded) -> float:
+    """Return the first instant at which the machine is as full as it is half of the time.
+
+    Before it a log that was cut from a longer one, by the ends of its jobs or by their
+    submits, lacks most of those that ran. It is the first submit where that would pass
+    over more than a tenth of the jobs.
+    """
+    first, last = float(found.submit[0]), float(found.submit[-1])
+    held = found.held
+    inside = (held.times >= first) & (held.times < last)
+    lengths = np.diff(np.append(held.times[inside], last))
+    if not inside.any() or lengths.sum() <= 0:
+        return first
+    values = held.values[inside]
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(lengths[order])
+    median = values[order][np.searchsorted(passed, passed[-1] / 2)]
+    begin = float(held.times[inside][np.argmax(values >= median)])
+    return begin if (found.submit < begin).mean() <= SKIPPED else first
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The jobs that a replay begins with and what they are in the log.
+
+    Attributes
+    ----------
+    trace : Trace
+        Jobs that ran at the begin, with what was left of them; those that waited, in
+        the order of their submits; those that came later.
+    index : numpy.ndarray of int, shape (jobs of the replay,)
+        Which job of the log each is.
+    """
+
+    trace: Trace
+    index: IntArray
+
+
+def beginning(found: Recorded) -> Beginning:
+    """Return the jobs of a replay: the machine in use first, then the queue, then the rest."""
+    running = np.flatnonzero(found.running_first)
+    waiting = np.flatnonzero(found.waiting_first)
+    later = np.flatnonzero(found.submit >= found.begin)
+    index = np.concatenate([running, waiting, later]).astype(np.int64)
+    jobs = found.trace.jobs.iloc[index].reset_index(drop=True)
+    submit, runtime, asked = (
+        jobs[name].to_numpy(float).copy()
+        for name in ("submit_time", "reference_runtime", "requested_time")
+    )
+    first = slice(0, len(running))
+    put = found.begin - AHEAD
+    runtime[first] = found.end[running] - put
+    asked[first] = np.maximum(asked[first] - (put - found.start[running]), runtime[first].clip(1))
+    submit[first] = put
+    submit[len(running) : len(running) + len(waiting)] = found.begin
+    jobs = jobs.assign(
+        submit_time=submit,
+        reference_runtime=runtime,
+        requested_time=asked,
+        preceding_job=-1,
+        think_time=-1.0,
+    )
+    return Beginning(replace(found.trace, jobs=jobs, feedback=False), index)
+
+
+def dates(found: Recorded) -> pd.Series:
+    """Return the month in which each job was submitted, or 30 days where there are no dates."""
+    if found.trace.epoch is not None:
+        seconds = found.trace.epoch + found.submit
+        when = pd.to_datetime(pd.Series(seconds), unit="s", errors="coerce")
+        if when.notna().all():
+            return when.dt.strftime("%Y-%m")
+    months = ((found.submit - found.submit[0]) // (30 * DAY)).astype(int)
+    return pd.Series([f"days {30 * m} to {30 * (m + 1)}" for m in months])

@@ -1,0 +1,175 @@
+"""What of the machine was missing, as far as a log shows, and how a replay goes without it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from predictors.base import FloatArray, IntArray
+from sim.policies.order import Order
+from sim.site.log_schedule import DAY, WEEK, Beginning, Recorded
+
+QUEUED = 0.05
+"""Share of a week with waiting jobs from which on its fullest instant says something."""
+FULL = 0.98
+"""Share of the machine that counts as all of it."""
+GAP = 3600.0
+"""Shortest time without a start that may be an outage, seconds."""
+FITTING = 3
+"""So many jobs that would have fitted wait through a gap that is an outage."""
+PIECES = 32
+"""Parts into which missing processors are cut, so that they go as soon as some are free."""
+MARK = 1.0 / 128
+"""Seconds before an outage's begin at which it takes its processors; no log resolves them."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Processors that were missing for a while.
+
+    Attributes
+    ----------
+    begin, end : float, seconds
+    processors : int
+        How many were missing.
+    """
+
+    begin: float
+    end: float
+    processors: int
+
+
+@dataclass(frozen=True)
+class Weeks:
+    """How full the machine was in each week since the begin.
+
+    Attributes
+    ----------
+    begin : numpy.ndarray of float, shape (k,), seconds
+    most : numpy.ndarray of int, shape (k,)
+        Most processors held at once.
+    waited : numpy.ndarray of float, shape (k,)
+        Share of the week in which jobs waited.
+    """
+
+    begin: FloatArray
+    most: IntArray
+    waited: FloatArray
+
+    @property
+    def telling(self) -> np.ndarray:
+        """Weeks in which jobs waited long enough for the most to show what there was."""
+        return np.asarray(self.waited >= QUEUED, np.bool_)
+
+
+def weeks_of(found: Recorded) -> Weeks:
+    """Return how full the machine was by week."""
+    edges = found.weeks()
+    _, most = found.held.extremes(edges)
+    waiting = replace(found.queued, values=(found.queued.values > 0).astype(float))
+    return Weeks(edges[:-1], most.astype(np.int64), np.diff(waiting.area(edges)) / WEEK)
+
+
+def low_weeks(found: Recorded, weeks: Weeks) -> list[Outage]:
+    """Return the weeks whose most is below the machine although jobs waited."""
+    low = weeks.telling & (weeks.most < FULL * found.processors)
+    return [
+        Outage(float(begin), float(begin + WEEK), int(found.processors - most))
+        for begin, most in zip(weeks.begin[low], weeks.most[low], strict=True)
+    ]
+
+
+def gaps(found: Recorded) -> list[Outage]:
+    """Return the times without any start in which processors were free and jobs would have fitted.
+
+    Counted are jobs that were submitted on the day before or during the gap and
+    waited to its end, so that a few that are held alone are no outage.
+    """
+    starts = np.unique(found.start[found.start >= found.begin])
+    if len(starts) < 2:
+        return []
+    long = np.flatnonzero(np.diff(starts) >= GAP)
+    free = found.processors - found.held.extremes(starts)[1]
+    outages = []
+    for k in long:
+        begin, end = starts[k], starts[k + 1]
+        first, last = np.searchsorted(found.submit, [begin - DAY, end - GAP / 6])
+        waits = (found.start[first:last] >= end) & (found.count[first:last] <= free[k])
+        if waits.sum() >= FITTING:
+            outages.append(Outage(float(begin), float(end), int(free[k])))
+    return outages
+
+
+def outages_of(found: Recorded) -> list[Outage]:
+    """Return all outages that the log shows; a gap counts with what its week lacks not."""
+    low = low_weeks(found, weeks_of(found))
+    lacking = {outage.begin: outage.processors for outage in low}
+    more = []
+    for gap in gaps(found):
+        week = found.begin + WEEK * np.floor((gap.begin - found.begin) / WEEK)
+        left = gap.processors - lacking.get(float(week), 0)
+        if left > 0:
+            more.append(replace(gap, processors=left))
+    return sorted([*low, *more], key=lambda outage: outage.begin)
+
+
+class OutagesFirst:
+    """An order in which missing processors go ahead of all jobs.
+
+    Parameters
+    ----------
+    begins : sequence of float, seconds
+        When outages take their processors.
+    order : Order
+        Of the jobs.
+
+    Examples
+    --------
+    >>> from sim.policies.order import FirstComeFirstServed
+    >>> order = OutagesFirst([5.0], FirstComeFirstServed())
+    >>> one = np.array([1, 1])
+    >>> order.keys(6.0, np.array([4.0, 5.0]), one, one.astype(float)).tolist()
+    [4.0, -inf]
+    """
+
+    def __init__(self, begins: Sequence[float], order: Order) -> None:
+        self._begins, self._order = np.array(begins, float), order
+        self.recomputed = order.recomputed
+
+    def keys(
+        self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
+    ) -> FloatArray:
+        """Return the order's keys, the least of all for outages."""
+        keys = self._order.keys(now, submit, processors, runtime)
+        keys = submit if keys is None else keys
+        return np.where(np.isin(submit, self._begins), -np.inf, keys)
+
+
+def with_outages(first: Beginning, outages: Sequence[Outage]) -> tuple[Beginning, list[float]]:
+    """Return a replay's jobs with such that stand for missing processors, and when these begin.
+
+    They are rigid jobs without number, -1 in the index, that run as long as the outage; a
+    scheduler knows their ends.
+    """
+    rows, jobs = [], first.trace.jobs
+    for outage in outages:
+        size = -(-outage.processors // PIECES)
+        widths = [min(size, outage.processors - k) for k in range(0, outage.processors, size)]
+        rows += [(outage.begin - MARK, outage.end - outage.begin, width) for width in widths]
+    if not rows:
+        return first, []
+    submit, runtime, width = map(np.array, zip(*rows, strict=True))
+    taken = jobs.iloc[[0]].loc[[0] * len(rows)].reset_index(drop=True)
+    taken = taken.assign(
+        job_id=-1 - np.arange(len(rows)),
+        submit_time=submit,
+        reference_runtime=runtime,
+        requested_time=runtime,
+        requested_processors=width.astype(np.int64),
+    )
+    every = pd.concat([taken, jobs], ignore_index=True)
+    order = np.argsort(every["submit_time"].to_numpy(), kind="stable")
+    index = np.concatenate([np.full(len(rows), -1), first.index])[order]
+    trace = replace(first.trace, jobs=every.iloc[order].reset_index(drop=True))
+    return Beginning(trace, index), np.unique(submit).tolist()

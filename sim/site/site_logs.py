@@ -1,0 +1,79 @@
+"""The log that a site's command is given: its format, its configuration, its jobs."""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sim.composition import configuration
+from sim.errors import SimError
+from sim.simulation.build import build
+from sim.simulation.scene import source_of
+from workloads.base import Trace
+from workloads.logs.formats import guess_format
+from workloads.logs.log import LogWorkload
+from workloads.streams import Streams
+
+RIGID = ("moldability=none", "predictor=user_estimate")
+"""What replays of rigid jobs need."""
+
+
+def composed(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the configuration of a replay of rigid jobs; what Hydra refuses in a line."""
+    return configuration([*RIGID, *overrides])
+
+
+def of_log(given: Sequence[str]) -> list[str]:
+    """Return the overrides of a command line whose first word may be a log.
+
+    Its format is known by content unless ``workload=`` says it.
+    """
+    if not given or "=" in given[0]:
+        return list(given)
+    log, rest = given[0], list(given[1:])
+    named = any(one.startswith("workload=") for one in rest)
+    kind = [] if named else [f"workload={guess_format(log)}"]
+    quoted = str(log).replace("\\", "\\\\").replace("'", "\\'")
+    return [*kind, f"workload.path='{quoted}'", *rest]
+
+
+def read_source(
+    config: Mapping[str, Any], quiet: bool = False
+) -> tuple[Trace, int | None, int | None]:
+    """Return all jobs of a log, the machine's size that it names, and the one that is asked for.
+
+    A log that names no size is taken whole.
+
+    Parameters
+    ----------
+    config : mapping
+        The whole configuration.
+    quiet : bool
+        Whether what is left out was told before.
+
+    Raises
+    ------
+    SimError, WorkloadError
+        If it cannot be read, or is no log.
+    """
+    source = build(source_of(config["workload"]), "workload")
+    if not isinstance(source, LogWorkload):
+        raise SimError("jobs of a model are none of a machine: give a log, or workload=archive")
+    log = source.read()
+    asked, named = config["cluster"]["processors"], log.machine_size()
+    counts = log.jobs[["allocated_processors", "requested_processors"]].to_numpy(float)
+    size = asked or named or int(np.ceil(counts.max(initial=1.0)))
+    with _without_warnings() if quiet else contextlib.nullcontext():
+        return source.trace_of(log, Streams(config["seed"], 0), size), named, asked
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    teller = logging.getLogger(LogWorkload.__module__)
+    before, teller.disabled = teller.disabled, True
+    try:
+        yield
+    finally:
+        teller.disabled = before

@@ -1,0 +1,299 @@
+"""Self-contained pages of backtests and advice."""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.results.durable import write_whole
+from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, tidy
+from sim.results.rows import texts
+from sim.results.sentences import distance, ranks, relative
+from sim.site.causes import percent
+from sim.site.comparison import held_by
+from sim.site.distances import Backtest
+from sim.site.evidence import Advice, clock_time
+from sim.site.log_schedule import Levels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TEMPLATE = Path(__file__).with_name("page.html")
+MOST_COUNTS = 6
+"""Counts of an application that the table shows."""
+STEPS = 300
+"""Pieces into which curves over time are cut."""
+MOST_DOTS = 5000
+"""Jobs that the plot of waits shows, every so many of them."""
+HOUR = 3600.0
+HEAD = ("", "verdict", "mean wait", "median", "95th percentile", "rank correlation",
+        "median |difference|", "utilisation")  # fmt: skip
+
+
+def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
+    """Return the recorded schedule and the candidates, a row each, as text."""
+    every = [{"name": "recorded", **figures["recorded"]}, *figures["candidates"]]
+    keys = ("mean_wait_time", "median_wait_time", "p95_wait_time",
+            "median_absolute_wait_difference")  # fmt: skip
+    shown = {key: texts([one.get(key) for one in every], "s") for key in keys}
+    used = texts([one["utilization"] for one in every], "%")
+    rows = []
+    for place, one in enumerate(every):
+        far = one.get("mean_wait_difference")
+        mean = shown["mean_wait_time"][place] + ("" if place == 0 else f" ({relative(far)})")
+        rank = "–" if place == 0 else ranks(one["spearman_wait"])
+        own = [shown[key][place] for key in keys[1:]]
+        verdict = str(one.get("verdict", "–"))
+        rows.append([one["name"], verdict, mean, *own[:2], rank, own[2], used[place]])
+    return rows
+
+
+def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of text; the first column names its rows."""
+    heads = "".join(f'<th scope="col">{escape(one)}</th>' for one in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def picture(
+    draw: Callable[["Axes"], None], alternative: str, size: tuple[float, float] = (7.5, 3.4)
+) -> str:
+    """Return a drawing within a page, with what it says in words."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    draw(axes)
+    tidy(axes)
+    content = BytesIO()
+    figure.savefig(content, format="png", dpi=110, metadata={"Software": None})
+    data, said = base64.b64encode(content.getvalue()).decode(), escape(alternative)
+    shown = f'<img src="data:image/png;base64,{data}" alt="{said}">'
+    return f"<figure>{shown}<figcaption>{said}</figcaption></figure>"
+
+
+def write_page(path: Path, title: str, lead: str, sections: Mapping[str, str]) -> None:
+    """Write a page: a title, a first sentence, and sections by heading."""
+    body = "".join(
+        f"<section><h2>{escape(head)}</h2>{content}</section>" for head, content in sections.items()
+    )
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    write_whole(path, template.substitute(title=escape(title), lead=escape(lead), body=body))
+
+
+def write_backtest_page(path: Path, figures: Mapping[str, Any], done: Backtest) -> None:
+    """Write the page of a backtest."""
+    nearest = done.nearest.name
+    reasons = "".join(f"<li>{escape(one['text'])}</li>" for one in figures["reasons"])
+    left = "".join(f"<p>{escape(k)} is left out: {escape(v)}.</p>"
+                   for k, v in figures["left_out"].items())  # fmt: skip
+    sections = {
+        "Candidates": html_table("Recorded and simulated schedules", HEAD, candidate_rows(figures))
+        + left + _quarters(figures),
+        "Why they differ": f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>",
+        "Waits": '<div class="figures">'
+        + picture(lambda axes: _draw_waits(axes, done),
+                  f"Each job's recorded wait against its wait by {nearest}; on the line both are "
+                  "the same.", (4.6, 4.2))
+        + picture(lambda axes: _draw_over_time(axes, done),
+                  f"Mean wait of the jobs submitted in each stretch of time, recorded and by "
+                  f"{nearest}.")
+        + picture(lambda axes: _draw_held(axes, done),
+                  f"Processors held over time, recorded and by {nearest}, and the machine.")
+        + "</div>",
+        "Classes": "".join(_class_table(kind, rows, nearest)
+                           for kind, rows in figures["classes"].items()),
+        "How it was made": _made(figures),
+    }  # fmt: skip
+    write_page(path, f"Backtest of {figures['log']}", distance(figures), sections)
+
+
+def _quarters(figures: Mapping[str, Any]) -> str:
+    rows = [
+        [one["name"], *(f"{relative(q['mean_wait_difference'])}, {ranks(q['spearman_wait'])}"
+                        for q in one["quarters"])]
+        for one in figures["candidates"]
+    ]  # fmt: skip
+    number = max((len(row) for row in rows), default=1) - 1
+    head = ["", *(f"{k + 1}. quarter" for k in range(number))]
+    caption = (
+        "Mean wait against the recorded one and rank correlation, by quarter of the jobs: "
+        "trust within 20 % and from 0.7 on in every one, care within 50 % and from 0.4 on"
+    )
+    return html_table(caption, head, rows)
+
+
+def _class_table(kind: str, rows: Sequence[Mapping[str, Any]], nearest: str) -> str:
+    keys = ("recorded_mean_wait_time", "mean_wait_time", "median_absolute_wait_difference")
+    columns = [texts([row[key] for row in rows], "s") for key in keys]
+    body = [[row["class"], f"{row['jobs']:,}", *(column[place] for column in columns)]
+            for place, row in enumerate(rows)]  # fmt: skip
+    head = (kind, "jobs", "recorded mean wait", f"by {nearest}", "median |difference|")
+    return html_table(f"By {kind}", head, body)
+
+
+def _made(figures: Mapping[str, Any]) -> str:
+    names = {
+        "recorded": "the most that were held at once, as the log names no size",
+        "log": "as the log says",
+        "cluster.processors": "as asked",
+    }
+    by = names[figures["processors_by"]]
+    dropped = sum(figures["dropped_jobs"].values())
+    said = [
+        f"{figures['jobs']:,} jobs on {figures['processors']:,} processors ({by}).",
+        f"The replay begins with {figures['running_at_begin']:,} running and "
+        f"{figures['waiting_at_begin']:,} waiting jobs.",
+        f"{figures['jobs_without_wait']:,} jobs without a recorded wait are replayed, not "
+        f"compared; {dropped:,} were left out in cleaning.",
+        f"{len(figures['outages']):,} outages are taken from the machine."
+        if figures["outages"] else "The machine is whole all the time.",
+        f"SHA-256 of the log: {figures['checksum']}.",
+    ]  # fmt: skip
+    return "".join(f"<p>{escape(one)}</p>" for one in said)
+
+
+def _draw_waits(axes: "Axes", done: Backtest) -> None:
+    found, nearest = done.found, done.nearest
+    judged = np.flatnonzero(found.judged)
+    judged = judged[:: -(-len(judged) // MOST_DOTS)]
+    wait = (nearest.start - found.submit)[judged].clip(1.0) / HOUR
+    recorded = found.wait[judged].clip(1.0) / HOUR
+    most = float(max(wait.max(), recorded.max(), 2 / HOUR))
+    axes.loglog(recorded, wait, ".", markersize=2, color=LINE_COLOURS[0], alpha=0.4)
+    axes.plot([1 / HOUR, most], [1 / HOUR, most], color=INK, linewidth=0.8)
+    axes.set_xlabel("recorded wait (h; below 1 s as 1 s)")
+    axes.set_ylabel("simulated wait (h)")
+
+
+def _draw_over_time(axes: "Axes", done: Backtest) -> None:
+    found, nearest = done.found, done.nearest
+    judged = found.judged
+    axis = clock(found.begin, float(found.submit[-1]))
+    edges = np.linspace(axis.begin, axis.end, min(STEPS // 5, max(2, int(judged.sum()) // 20)))
+    place = np.clip(np.searchsorted(edges, found.submit[judged], side="right") - 1, 0, None)
+    number = np.maximum(np.bincount(place, minlength=len(edges)), 1)
+    for k, (name, start) in enumerate((("recorded", found.start), (nearest.name, nearest.start))):
+        wait = (start - found.submit)[judged]
+        means = np.bincount(place, wait, len(edges)) / number / HOUR
+        axes.step(axis.show(edges), means, where="post", label=name, color=LINE_COLOURS[k])
+    axes.set_xlabel(f"submit ({axis.unit} since the begin)")
+    axes.set_ylabel("mean wait (h)")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_held(axes: "Axes", done: Backtest) -> None:
+    found, nearest = done.found, done.nearest
+    axis = clock(found.begin, float(found.submit[-1]))
+    edges = np.linspace(axis.begin, axis.end, STEPS + 1)
+    both: tuple[tuple[str, Levels], ...] = (
+        ("recorded", found.held), (nearest.name, held_by(found, nearest.start)))  # fmt: skip
+    for k, (name, held) in enumerate(both):
+        mean = resample(held.times, held.values, edges)[0]
+        axes.step(axis.show(edges[:-1]), mean, where="post", label=name, color=LINE_COLOURS[k],
+                  linewidth=0.9)  # fmt: skip
+    axes.axhline(found.processors, color=INK, linewidth=0.8, linestyle=":", label="machine")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"time ({axis.unit} since the begin)")
+    axes.set_ylabel("processors held")
+    axes.legend(frameon=False, fontsize=8, ncols=3)
+
+
+def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
+    """Return what is known of how many applications, and how advice was judged."""
+    said = [
+        f"{figures['repeating']:,} of {figures['applications']:,} applications came three times "
+        f"or more ({percent(figures['share_of_jobs_repeating'])} of {figures['jobs']:,} jobs): "
+        f"{figures['with_scaling']:,} of them say how they scale, {figures['with_walltime']:,} "
+        "how long to ask for."
+    ]
+    if figures["repeating"] and not figures["with_scaling"]:
+        said.append(
+            "No evidence of scaling, as is common: users keep to one processor count, or other "
+            "counts meant other work. A few runs of the same input on other counts would tell."
+        )
+    judged = figures["judged"]
+    if judged and judged["share_held"] is not None:
+        said.append(
+            f"Judged by the {judged['jobs']:,} later jobs, "
+            f"{percent(judged['share_with_walltime'])} of which have advice: "
+            f"{percent(judged['share_held'], 1)} ended within it"
+            + _against_requests(judged) + "."
+        )  # fmt: skip
+    return said
+
+
+def _against_requests(judged: Mapping[str, Any]) -> str:
+    if judged["median_walltime_over_request"] is None:
+        return ""
+    return (
+        f" ({percent(judged['share_held_by_requests'], 1)} within what their users asked for); "
+        f"walltimes are {judged['median_walltime_over_request']:.2f} of the requests in the "
+        f"median, {judged['total_walltime_over_request']:.2f} in all"
+    )
+
+
+def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and cells of the table of advice."""
+    head = ["application", "jobs", "counts: runs", "fastest", "efficient", "recommended",
+            "predicted (range)", "starts after", "walltime", "asked now", "measure next",
+            "evidence", "sbatch"]  # fmt: skip
+    cells = []
+    for one in rows:
+        own = next(choice for choice in one.choices if choice.count == one.recommended)
+        told = texts([own.predicted, own.low, own.high], "s")
+        walltime = one.walltime_on(one.recommended)
+        counts = list(one.counts.items())
+        shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
+        cells.append([
+            one.application, f"{one.jobs:,}", shown + (" …" if len(counts) > MOST_COUNTS else ""),
+            str(one.fastest.count) if one.fastest else "no evidence",
+            str(one.efficient.count) if one.efficient else "no evidence",
+            str(one.recommended),
+            f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
+            texts([own.expected_start], "s")[0],
+            "no evidence" if walltime is None else clock_time(walltime),
+            "–" if one.asked is None else clock_time(one.asked),
+            "–" if one.measure_next is None else str(one.measure_next),
+            one.evidence, one.sbatch,
+        ])  # fmt: skip
+    return head, cells
+
+
+def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:
+    """Write the page of advice."""
+    lead, *more = advice_sentences(figures)
+    head, cells = advice_rows(rows)
+    words = "".join(f"<p>{escape(one)}</p>" for one in more)
+    sections = {
+        "Advice": words + html_table("By application, those with most jobs first", head, cells),
+        "How to read it": "".join(f"<p>{escape(one)}</p>" for one in HOW_TO_READ),
+    }
+    write_page(path, f"Advice from {figures['log']}", lead, sections)
+
+
+HOW_TO_READ = (
+    "An application is what the log's jobs have in common (workload.identity), and about how long "
+    "they ask for.",
+    "Fastest is the smallest count within 5 % of the least predicted time, efficient the largest "
+    "one that spends at most twice the processor-seconds of the fewest; recommended is that of the "
+    "two which is expected to end first, its start included. Predicted times have 80 % ranges.",
+    "A walltime should hold for 95 % of the jobs: a high quantile of past runtimes, stretched by "
+    "as much as the log's own past has needed. Fewer than 19 runs say nothing.",
+    "Starts after is the mean wait of such jobs put among the last ones of the log, by EASY.",
+    "Measure next is the count whose run would say most.",
+)

@@ -1,0 +1,193 @@
+"""Advice from past jobs: what is known of scaling and of walltimes, and what is not."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.advise import advice_frame, advise, main, options, read_jobs
+from sim.site.evidence import (
+    COVERAGE,
+    FEWEST_RUNS,
+    advice_of,
+    clock_time,
+    considered,
+    minutes,
+    walltimes,
+)
+
+pytestmark = pytest.mark.fast
+
+PROCESSORS = 64
+
+
+def runs_of(counts, serial=100.0, parallel=3200.0, noise=0.02, repeats=4, seed=1):
+    """Runs of an application under Amdahl's law."""
+    rng = np.random.default_rng(seed)
+    nprocs = np.tile(counts, repeats)
+    runtime = (serial + parallel / nprocs) * np.exp(noise * rng.standard_normal(len(nprocs)))
+    return pd.DataFrame({"nprocs": nprocs, "runtime": runtime, "asked": 7200.0})
+
+
+def test_counts_of_a_known_curve():
+    """At 100 + 3200/n s the efficient count is where 3300/(n T(n)) passes a half: 34."""
+    told = advice_of("a", runs_of([1, 2, 4, 8, 16]), 3600.0, PROCESSORS)
+    assert told.fastest.count == 32  # the widest that is considered: twice the widest run
+    assert told.fastest.predicted == pytest.approx(200.0, rel=0.15)
+    assert told.fastest.low < 200.0 < told.fastest.high
+    assert told.efficient.count == 32
+    flat = advice_of(
+        "b", runs_of([1, 2, 4, 8, 16], serial=1000.0, parallel=500.0), 3600.0, PROCESSORS
+    )
+    assert flat.fastest.count == 8  # within 5 % of the 1,016 s that 32 would take
+    assert flat.efficient.count == 2
+    assert "no evidence" not in flat.evidence
+    assert told.evidence.startswith("20 runs on 5 counts, alike within")
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (runs_of([4]), "all runs are on 4 processors"),
+        (runs_of([1], repeats=5), "all runs are on 1 processor;"),
+        (runs_of([2, 4]), "all runs are on 2 and 4 processors"),
+        (runs_of([1, 2, 4, 8], noise=1.5), "of different work"),
+        (runs_of([1, 2, 4, 8], repeats=1), "hardly any processor count came twice"),
+    ],
+)
+def test_no_evidence_is_said_and_nothing_is_recommended(runs, said):
+    told = advice_of("a", runs, None, PROCESSORS)
+    assert told.fastest is None
+    assert told.efficient is None
+    assert said in told.evidence
+    assert told.evidence.startswith("no evidence of scaling: ")
+    assert f"fewer than {FEWEST_RUNS}" in told.evidence
+    assert told.recommended == told.usual
+    assert told.measure_next is not None
+    assert told.sbatch == f"sbatch --ntasks={told.usual} job.sh"
+
+
+def test_walltimes_hold_as_often_as_they_should_though_runtimes_drift():
+    rng = np.random.default_rng(3)
+    number = 6000
+    group = rng.integers(0, 20, number)
+    drift = 1 + 0.5 * np.arange(number) / number
+    runtime = 600 * (1 + group) * drift * np.exp(0.5 * rng.standard_normal(number))
+    runs = pd.DataFrame({"group": group, "runtime": runtime})
+    past, later = runs.iloc[: int(0.7 * number)], runs.iloc[int(0.7 * number) :]
+    limits, factor = walltimes(past)
+    held = (later["runtime"] <= later["group"].map(limits)).mean()
+    assert factor >= 1.0
+    assert COVERAGE - 0.02 <= held <= COVERAGE + 0.03
+    few = walltimes(past.assign(group=np.arange(len(past))))[0]
+    assert few.empty
+
+
+def test_small_parts():
+    assert considered([6, 12], 16).tolist() == [6.0, 8.0, 12.0, 16.0]
+    assert minutes(61.0) == 120.0
+    assert clock_time(90061.0) == "1-01:01:01"
+
+
+def write_log(path, jobs=400):
+    """A log of one application that scales, one that keeps its count, and single jobs."""
+    rng = np.random.default_rng(7)
+    submit = np.cumsum(rng.exponential(300.0, jobs))
+    user = rng.choice([1, 2, 3], jobs, p=[0.45, 0.45, 0.1])
+    count = np.where(user == 1, rng.choice([1, 2, 4, 8], jobs), 4)
+    runtime = np.where(user == 1, 60 + 2000 / count, 900) * np.exp(0.05 * rng.standard_normal(jobs))
+    single = user == 3
+    table = pd.DataFrame(
+        {
+            "id": np.arange(jobs),
+            "submit": submit,
+            "wait": 0.0,
+            "runtime": runtime,
+            "cpus": count,
+            "walltime": np.where(single, 100 * np.arange(jobs) + 60.0, 7200.0),
+            "user": np.where(single, 100 + np.arange(jobs), user),
+        }
+    )
+    table.to_csv(path, index=False)
+    return str(path)
+
+
+def test_advice_from_a_log(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    log = write_log(tmp_path / "log.csv")
+    assert main([log, "cluster.processors=64", "advise.until=0.7"]) == 0
+    out = capsys.readouterr().out
+    assert "2 of" in out
+    folder = next((tmp_path / "backtests").iterdir())
+    table = pd.read_csv(folder / "advice.csv")
+    assert list(table)[:12] == [
+        "application", "jobs", "counts", "fastest", "efficient", "predicted", "low", "high",
+        "walltime", "measure_next", "expected_start", "evidence",
+    ]  # fmt: skip
+    scaling, fixed = (
+        table[table["application"].str.startswith(f"user {u},")].iloc[0] for u in (1, 2)
+    )
+    assert scaling["fastest"] == 16
+    assert scaling["predicted"] == pytest.approx(60 + 2000 / 16, rel=0.2)
+    assert scaling["low"] < scaling["predicted"] < scaling["high"]
+    assert np.isnan(fixed["fastest"])
+    assert "all runs are on 4 processors" in fixed["evidence"]
+    assert fixed["walltime"] == pytest.approx(1020.0, abs=60.0)
+    assert fixed["expected_start"] >= 0
+    assert fixed["sbatch"] == f"sbatch --ntasks=4 --time={clock_time(fixed['walltime'])} job.sh"
+    figures = json.loads((folder / "advice.json").read_text())
+    assert figures["repeating"] == 2
+    assert figures["with_scaling"] == 1
+    assert 0.85 <= figures["judged"]["share_held"] <= 1.0
+    assert figures["judged"]["median_walltime_over_request"] < 0.4
+    assert figures["rows"][0]["choices"]
+    page = (folder / "advice.html").read_text()
+    assert "no evidence" in page
+    assert "sbatch --ntasks" in page
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main([log, "cluster.processors=64", "advise.until=0.7"]) == 0
+    assert first == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("submit,wait,runtime,cpus\n0,1,10,2\n5,1,10,2\n9,0,3,1\n")
+    assert main(["log.csv"]) == 0
+    assert "0 of 3 applications came three times" in capsys.readouterr().out
+
+
+def test_advice_from_a_run(tmp_path):
+    jobs = runs_of([1, 2, 4, 8]).rename(columns={"nprocs": "allocated_processors"})
+    jobs = jobs.assign(application=3, status="completed", size=1.0, requested_time=7200.0)
+    jobs = jobs.assign(submit_time=np.arange(len(jobs), dtype=float))
+    jobs.loc[::2, "size"] = 2.0
+    jobs.loc[::2, "runtime"] *= 2.0
+    jobs.to_parquet(tmp_path / "jobs.parquet")
+    row = advice_frame(advise(read_jobs([str(tmp_path)]), options([])).rows).iloc[0]
+    assert row["application"] == "application 3"
+    assert row["efficient"] == 8  # no more than the widest, as nobody says how large the machine is
+    median_size = 1.5
+    assert row["predicted"] == pytest.approx(median_size * (100 + 3200 / 8), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["nowhere.csv"], "nowhere.csv: no such file"),
+        ([], "no jobs are given"),
+        (["nowhere.parquet"], "nowhere.parquet: no table of jobs of a run"),
+        (["log.csv", "advise.until=0"], "advise.until=0: must be above 0"),
+        (["log.csv", "advise.start=true"], "keys are advise.until"),
+        (["log.csv", "workload.identity=users"], "workload.identity=users"),
+        (["workload=lublin"], "give a log"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(tmp_path, monkeypatch, capsys, given, said):
+    monkeypatch.chdir(tmp_path)
+    write_log(tmp_path / "log.csv", 30)
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "backtests").exists()
