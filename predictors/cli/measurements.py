@@ -35,7 +35,7 @@ Rows = list[tuple[int, list[str]]]
 
 
 def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
-    """Read the runs of one curve from a text file.
+    r"""Read the runs of one curve from a text file.
 
     Parameters
     ----------
@@ -62,6 +62,16 @@ def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
     PredictorError
         With file, line and field, for anything that cannot be read for certain; if the
         file holds several curves and `where` does not choose one.
+
+    Examples
+    --------
+    >>> import tempfile, predictors
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("cores,time\n1,100\n2,52\n4,28\n")
+    ...     file.flush()
+    ...     runs = predictors.read(file.name)
+    >>> runs["runtime"].tolist()
+    [100.0, 52.0, 28.0]
     """
     found = read_curves(path, where, inputs)
     if len(found) > 1:

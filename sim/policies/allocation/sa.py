@@ -41,6 +41,14 @@ class SmallestTurnaround:
         What a learning predictor cannot tell apart: the least count is taken whose
         turnaround is longer than the best by no more than this share of the
         best one's runtime; at least 0. The published rule has 0.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Conservative(), SmallestTurnaround())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def __init__(
