@@ -9,10 +9,8 @@ import numpy as np
 
 from predictors.base import (
     FloatArray,
-    IntArray,
     Observation,
     RuntimePredictor,
-    VisibleJobs,
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
@@ -31,8 +29,8 @@ from sim.engine.compiled import AT_ONCE, CompiledRun
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
-from sim.engine.work import Work, followers
-from sim.errors import PolicyError, SimError
+from sim.engine.work import Work, followers, refuse_misfits, visible
+from sim.errors import PolicyError
 from sim.machine.base import Dedicated, Machine
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Policy, QueueKeeper
@@ -165,8 +163,8 @@ class Engine:
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = trace.jobs["submit_time"].tolist()
-        self._visible = _visible(trace, truth)
-        self._refuse_misfits(self._visible.requested_processors)
+        self._visible = visible(trace, truth)
+        refuse_misfits(trace, machine.processors)
         self.predictor.attach(self._visible)
         self.state = self._begun(setup)
         self.view = self._shown(setup)
@@ -231,15 +229,6 @@ class Engine:
             if asking is not None:
                 asking.bind_load(load)
         return load
-
-    def _refuse_misfits(self, requested: IntArray) -> None:
-        wide = np.flatnonzero(requested > self.machine.processors)
-        if wide.size:
-            job = self.trace.jobs.iloc[int(wide[0])]
-            raise SimError(
-                f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
-                f"the machine has {self.machine.processors}"
-            )
 
     def compiled_scheduler(self) -> QueueKeeper | None:
         """Return the scheduler if its passes are compiled and nothing in the run needs Python."""
@@ -504,15 +493,3 @@ class Engine:
                 end, over = max(limit, now), self._kill_late
         self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
         return end
-
-
-def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
-    jobs = trace.jobs
-    return VisibleJobs(
-        application=truth.application,
-        size_class=truth.size_class,
-        size=truth.size,
-        user=jobs["user"].to_numpy(),
-        requested_processors=jobs["requested_processors"].to_numpy(),
-        requested_time=jobs["requested_time"].to_numpy(),
-    )
