@@ -33,6 +33,9 @@ CURVES = (
 _TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
 Rows = list[tuple[int, list[str]]]
 
+LONGEST_LINE = 10_000
+"""Characters; a longer one is no row of a table."""
+
 
 def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
     r"""Read the runs of one curve from a text file.
@@ -180,6 +183,10 @@ def _table(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
 def _located(path: Path, text: str) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
     lines = text.splitlines()
+    for place, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            long = f"{path}:{place}: a line of {len(line):,} characters"
+            raise PredictorError(f"{long}; at most {LONGEST_LINE:,} are read")
     if not any(line.strip() for line in lines):
         raise PredictorError(f"{path}: the file is empty; a header and rows are needed")
     fallback: tuple[Rows, int] | None = None
