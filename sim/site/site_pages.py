@@ -15,6 +15,7 @@ from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, tidy
 from sim.results.rows import texts
 from sim.results.sentences import distance, ranks, relative
 from sim.site.causes import percent
+from sim.site.changes import MEANINGS
 from sim.site.comparison import held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, clock_time
@@ -51,6 +52,15 @@ def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
         verdict = str(one.get("verdict", "–"))
         rows.append([one["name"], verdict, mean, *own[:2], rank, own[2], used[place]])
     return rows
+
+
+def change_lines(figures: Mapping[str, Any]) -> list[str]:
+    """Return how far the nearest candidate is with one thing changed, a sentence each."""
+    return [
+        f"{figures['nearest']}, {MEANINGS[one['name']]}: mean wait "
+        f"{relative(one['mean_wait_difference'])}, rank correlation {ranks(one['spearman_wait'])}."
+        for one in figures["changes"]
+    ]
 
 
 def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -104,7 +114,8 @@ def write_backtest_page(path: Path, figures: Mapping[str, Any], done: Backtest) 
     sections = {
         "Candidates": html_table("Recorded and simulated schedules", HEAD, candidate_rows(figures))
         + left + _quarters(figures),
-        "Why they differ": f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>",
+        "Why they differ": (f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>")
+        + "".join(f"<p>{escape(line)}</p>" for line in change_lines(figures)),
         "Waits": '<div class="figures">'
         + picture(lambda axes: _draw_waits(axes, done),
                   f"Each job's recorded wait against its wait by {nearest}; on the line both are "
