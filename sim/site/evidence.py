@@ -34,6 +34,12 @@ EFFICIENT = 0.5
 BEYOND = 2
 """Times the widest count that ran up to which counts are considered."""
 LEVEL_OF_RANGE = 0.8
+WHY = {
+    "kept to one or two processor counts": "all runs are on",
+    "ran other work on the same processors": "of different work",
+    "hardly came twice on a count": "hardly any processor count",
+}
+"""Why nothing is known of scaling, and the words by which evidence says so."""
 USUAL_STEP = 60.0
 """Walltimes are whole minutes."""
 

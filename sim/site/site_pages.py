@@ -232,10 +232,11 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['with_scaling']:,} of them say how they scale, {figures['with_walltime']:,} "
         "how long to ask for."
     ]
-    if figures["repeating"] and not figures["with_scaling"]:
+    why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
+    if why:
         said.append(
-            "No evidence of scaling, as is common: users keep to one processor count, or other "
-            "counts meant other work. A few runs of the same input on other counts would tell."
+            f"No evidence of scaling, as is common: {', '.join(why)}. A few runs of the same input "
+            "on other counts would tell; measure next says on which."
         )
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
@@ -274,7 +275,7 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             one.application, f"{one.jobs:,}", shown + (" …" if len(counts) > MOST_COUNTS else ""),
             str(one.fastest.count) if one.fastest else "no evidence",
             str(one.efficient.count) if one.efficient else "no evidence",
-            str(one.recommended),
+            str(one.recommended) + ("" if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             texts([own.expected_start], "s")[0],
             "no evidence" if walltime is None else clock_time(walltime),
