@@ -126,7 +126,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     found: dict[str, Any] = {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"}
-    found["command"] = f"python -m scripts.study_site {asked.part} LOGS --out {asked.out}"
+    curves = " --curves CURVES" if asked.curves else ""
+    found["command"] = f"python -m scripts.study_site {asked.part} LOGS{curves} --out {asked.out}"
     found["commit"] = commit()
     if asked.part == "backtest":
         found["logs"] = backtests(asked.folder)

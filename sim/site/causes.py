@@ -156,7 +156,7 @@ def free_over_time(found: Recorded, weeks: Weeks) -> Levels:
 def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
     """Return how long each job waited while each of those that waited would have fitted, seconds.
 
-    No scheduler that starts what fits leaves anybody waiting then, nor is room kept for a wider one.
+    No scheduler that starts what fits leaves anybody waiting then, not even for a wider one.
     """
     times = np.unique(np.concatenate([free.times, found.widest_waiting.times]))
     room = free.at(times) >= found.widest_waiting.at(times)
@@ -187,8 +187,8 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
     jobs = int(long.sum())
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
-        f"while each job that waited would have fitted, {np.median(seconds[long]) / HOUR:,.1f} h in "
-        f"the median, {percent(share)} of all waiting: holds, dependencies, limits or other "
+        f"while each job that waited would have fitted, {np.median(seconds[long]) / HOUR:,.1f} h "
+        f"in the median, {percent(share)} of all waiting: holds, dependencies, limits or other "
         f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
         f"of all waiting)."
     )

@@ -144,12 +144,17 @@ def test_a_machine_believed_too_large_is_named(tmp_path, easy):
 
 
 def test_holds_and_priorities_are_named(tmp_path, easy):
-    held = easy.copy()
-    late = held.index % 10 == 0
-    held.loc[late, ["start_time", "end_time"]] += 20 * 3600.0
-    done = run(write_log(tmp_path / "log.csv", held), "backtest.candidates=[easy]")
-    codes = {one.code: one for one in done.reasons}
-    assert codes["waited_beside_free_machine"].evidence["share_of_jobs"] > 0.05
+    submit = 1000.0 * np.arange(400)
+    wait = np.where(np.arange(400) % 10 == 0, 20 * 3600.0, 0.0)
+    held = pd.DataFrame({"job_id": np.arange(400), "submit_time": submit, "user": 1,
+                         "start_time": submit + wait, "end_time": submit + wait + 500,
+                         "requested_processors": 4, "requested_time": 600.0})  # fmt: skip
+    done = run(write_log(tmp_path / "held.csv", held), "backtest.candidates=[easy]")
+    reason = next(one for one in done.reasons if one.code == "waited_beside_free_machine")
+    assert reason.evidence["jobs"] >= 38
+    assert reason.evidence["share_of_waiting"] > 0.9
+    assert reason.evidence["median_hours"] == pytest.approx(20.0)
+    assert reason.weight == max(one.weight for one in done.reasons)
     turned = easy.copy()
     turned["start_time"] = turned["submit_time"] + turned["wait_time"].to_numpy()[::-1]
     turned["end_time"] = turned["start_time"] + turned["runtime"]
