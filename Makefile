@@ -4,12 +4,17 @@ BIN := .venv/bin
 
 .PHONY: run test test-extra soak docs lint bench clean
 
-.venv/installed: requirements.lock
+.venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	touch $@
 
-run: .venv/installed
+.venv/installed: requirements-dev.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+run: .venv/runs
 	$(BIN)/python -m sim
 
 test: .venv/installed
@@ -25,7 +30,7 @@ soak: .venv/installed
 	$(BIN)/python -m tests.soak --report docs/results/soak.json
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet mkdocs
+	$(BIN)/python -m pip install --quiet '.[docs]'
 	$(BIN)/python -m mkdocs build
 
 lint: .venv/installed

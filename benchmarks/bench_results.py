@@ -12,12 +12,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.floor import show
 from sim.results.artefacts import Artefacts, write_run
+from sim.results.durable import checksums, new_partial, publish
 from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
 from sim.state.records import Consultations, Records, Stretches
+from sim.sweeps.locks import locked
 from workloads.base import Trace
 
 LANES, LANE = 32, 8
@@ -108,6 +111,32 @@ def lane_schedule(jobs, seed=1, load=0.9):
     return Trace(table, None, "lanes"), truth, records
 
 
+def durability(rounds: int = 20) -> dict:
+    """Return the milliseconds that a short run's lock, checksums and waits for the disk cost."""
+    spent = []
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:
+        for number in range(rounds):
+            folder = Path(scratch, str(number))
+            folder.mkdir()
+            partial = new_partial(folder)
+            for name in ("jobs", "allocations", "timeline", "predictions", "manifest", "summary"):
+                ending = ".json" if name in ("manifest", "summary") else ".parquet"
+                (partial / f"{name}{ending}").write_bytes(bytes(20_000))
+            began = time.perf_counter()
+            with locked(folder):
+                checksums(partial)
+                publish(partial, folder)
+            spent.append(time.perf_counter() - began)
+    spent.sort()
+    cost = round(1e3 * spent[rounds // 2], 2)
+    return {
+        "trace": "a short run",
+        "rule": "lock, checksums, fsync",
+        "ratio": cost,
+        "limit": 10.0,
+    }
+
+
 def memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -137,6 +166,7 @@ def main() -> None:
         sizes = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
         lap("files")
     print(f"{jobs} jobs, {len(summary)} figures, {sizes:.0f} MB of artefacts")
+    show("Milliseconds that durability costs", [durability()])
     for name, seconds, extra in [*rows, ("all", clock - total, memory_mb() - base)]:
         print(f"{name:20s} {seconds:7.2f} s {extra:8.0f} MB extra")
 

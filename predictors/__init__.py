@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from predictors.adept.model import Adept as Adept
     from predictors.advice import measure_next as measure_next
+    from predictors.base import Explanation as Explanation
+    from predictors.base import Observation as Observation
+    from predictors.base import RuntimePredictor as RuntimePredictor
+    from predictors.base import VisibleJobs as VisibleJobs
     from predictors.cli.measurements import read as read
     from predictors.consensus.combination import Consensus as Consensus
     from predictors.curves.laws import Amdahl as Amdahl
@@ -29,17 +33,21 @@ _MODULES = {
     "Adept": "predictors.adept.model",
     "Amdahl": "predictors.curves.laws",
     "Consensus": "predictors.consensus.combination",
+    "Explanation": "predictors.base",
     "FocalRun": "predictors.regression.focal_training",
     "FocusedRegression": "predictors.regression.garren",
     "LevenbergMarquardt": "predictors.curves.laws",
     "LogLogRegression": "predictors.regression.barnes",
     "NotFittedError": "predictors.errors",
+    "Observation": "predictors.base",
     "OfflineCyclePredictor": "predictors.cycles.offline",
     "OnlineCyclePredictor": "predictors.cycles.online",
     "PredictorError": "predictors.errors",
     "RationalPolynomial": "predictors.under_load.rational",
+    "RuntimePredictor": "predictors.base",
     "UndeterminedError": "predictors.errors",
     "UniversalScalability": "predictors.curves.laws",
+    "VisibleJobs": "predictors.base",
     "measure_next": "predictors.advice",
     "read": "predictors.cli.measurements",
     "train_focal": "predictors.regression.focal_training",

@@ -220,6 +220,13 @@ class VisibleJobs:
     user : numpy.ndarray of int, shape (n,)
     requested_processors : numpy.ndarray of int, shape (n,)
     requested_time : numpy.ndarray of float, shape (n,), seconds
+
+    Examples
+    --------
+    >>> one, two = np.array([0, 0]), np.array([4, 8])
+    >>> unknown = np.array([np.nan, np.nan])
+    >>> VisibleJobs(one, one, unknown, two, two, np.array([60.0, 90.0])).requested_processors
+    array([4, 8])
     """
 
     application: IntArray
@@ -249,6 +256,12 @@ class Observation:
     more : mapping
         What else is known: ``computation``, ``communication`` (seconds),
         samples of load, cycles.
+
+    Examples
+    --------
+    >>> run = Observation(0, -1, float("nan"), nprocs=8, runtime=60.0, time=100.0)
+    >>> run.nprocs * run.runtime
+    480.0
     """
 
     application: int
@@ -279,6 +292,11 @@ class Explanation(NamedTuple):
     mean_at_count : float, seconds
         Their geometric mean, brought to this job's size and to the load it
         would meet; NaN without runs.
+
+    Examples
+    --------
+    >>> Explanation(method="adept", observations=3, reliability="note").runs_at_count
+    0
     """
 
     method: str
@@ -320,6 +338,13 @@ class RuntimePredictor(Protocol):
     has_curves : bool, optional
         False for one that never says anything, so that nobody need ask it; counts for the very
         class that says so, not for those derived from it.
+
+    Examples
+    --------
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> predictor: RuntimePredictor = UserEstimate()
+    >>> predictor.learns, predictor.explain(0, 4).observations
+    (False, 0)
     """
 
     learns: bool

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import nnls
 from scipy.special import stdtrit
 
 from predictors.base import BoolArray, FloatArray
@@ -206,6 +205,8 @@ def fit_nonnegative(design: FloatArray, runtime: FloatArray) -> RelativeFit:
     """
     rows = design / runtime[:, None]
     scaled, lengths = unit_columns(rows)
+    from scipy.optimize import nnls  # late: not every run needs it
+
     coefficients = nnls(scaled, np.ones(len(runtime)))[0] / lengths
     residuals = rows @ coefficients - 1.0
     error, degrees_of_freedom = pooled_error(residuals, int((coefficients > 0.0).sum()))
@@ -306,6 +307,8 @@ def solve(columns: FloatArray, seconds: FloatArray, method: Method, weights: Wei
     if method == "ols":
         return np.asarray(np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / lengths)
     scale = float(target.max())
+    from scipy.optimize import nnls
+
     found, _ = nnls(scaled, target / scale, maxiter=100 * columns.shape[1])
     return np.asarray(found * scale / lengths)
 

@@ -19,6 +19,8 @@ DECLINING = "declining"
 """Code of the remarks on counts beyond the fastest of a declining end."""
 INFEASIBLE = "infeasible"
 """Code of the remarks on counts that an application is not made for."""
+UNLIKE = "unlike"
+"""Code of beliefs about a job that asks for far longer than the runs took."""
 ELSEWHERE = (DECLINING, INFEASIBLE)
 """Codes that speak against a count and for others, not against the curve."""
 GRADES = ("", "note", "warning", "unusable")

@@ -32,14 +32,16 @@ MOLDSIM_ALL_PAIRS=1 "$python" -m pytest -q tests/contract/test_no_leak.py
 echo "== wrong variants of the source, each noticed by its test"
 "$python" -m scripts.check_mutants
 
-echo "== the page of a comparison, in a browser"
-"$python" -m sim -m workload.jobs=80 policy=easy,sa predictor=oracle,noisy_oracle seed=1,2 \
-  hydra.sweep.dir="$scratch/sweep" >"$scratch/sweep.out"
-"$python" -m sim.compare "$scratch/sweep" >"$scratch/compare.out"
-"$python" scripts/check_page.py "$scratch/sweep/comparison.html"
-
-echo "== a schedule of 200,000 jobs to look into, in a browser"
-"$python" -m pytest -q -rs tests/contract/test_explorer.py
+echo "== pages in a browser: 48 runs, a schedule of 200,000 jobs, the tutorial's sweep"
+"$python" -m pytest -q -rs tests/contract/test_page_in_browser.py tests/contract/test_explorer.py
+if [ -d "${MOLDSIM_DATA:-}" ]; then
+  gzip -dc "$MOLDSIM_DATA/traces/slurm-micro-sacct-2021.txt.gz" >"$scratch/jobs.txt"
+  "$python" -m sim -m workload=sacct workload.path="$scratch/jobs.txt" cluster.processors=120 \
+    policy=easy,sa,efficiency predictor=amdahl,user_estimate,oracle given=recorded \
+    moldability.share=0.5 seed=1,2,3 hydra.sweep.dir="$scratch/study" >"$scratch/study.out"
+  "$python" -m sim.compare "$scratch/study" >"$scratch/compare.out"
+  "$python" scripts/check_page.py "$scratch/study/comparison.html"
+fi
 
 echo "== a schedule in evalys"
 "$python" -m sim workload.jobs=60 baseline=null "export=[csv]" hydra.run.dir="$scratch/run" >/dev/null

@@ -123,7 +123,7 @@ def _show_sizes(console: "Console", folder: Path) -> None:
     if (folder / SIZES).is_file():
         import pandas as pd
 
-        from sim.simulation.growth import application_sizes, sizes_table
+        from sim.simulation.site_size import application_sizes, sizes_table
 
         sizes = pd.read_parquet(folder / SIZES)
         console.print(sizes_table(application_sizes(sizes)))
@@ -241,8 +241,23 @@ def _refuse(folder: Path, message: str, multirun: bool) -> None:
     write_failure(folder, message)
 
 
+def _compose_once() -> None:
+    """Keep Hydra from composing everything beforehand for the sake of ``hydra.mode``.
+
+    No configuration here sets it, so that an override or ``-m`` alone can.
+    """
+    from hydra._internal.hydra import Hydra
+
+    def mode(self: Hydra, config_name: str | None, overrides: list[str]) -> RunMode | None:
+        asked = [o.partition("=")[2] for o in overrides if o.startswith("hydra.mode=")]
+        return RunMode[asked[-1]] if asked and asked[-1] in RunMode.__members__ else None
+
+    Hydra.get_mode = mode  # type: ignore[method-assign]
+
+
 def main() -> None:
     """Run the command line."""
+    _compose_once()
     command = hydra.main(
         version_base="1.3", config_path=str(schema.CONFIG_FOLDER), config_name="config"
     )(_task)

@@ -220,7 +220,8 @@ def recorded(root: Path) -> dict[str, Any]:
     kept = load_yaml(root / HYDRA / "config.yaml")
     if not isinstance(kept, dict):
         raise SimError(f"{root}: it has no configuration in {HYDRA}/")
-    plain: Any = OmegaConf.to_container(OmegaConf.create(kept), resolve=True)
+    usual = OmegaConf.to_container(OmegaConf.structured(schema.Config))  # of keys that came later
+    plain: Any = OmegaConf.to_container(OmegaConf.merge(usual, kept), resolve=True)
     try:
         schema.check_values(plain)
     except (KeyError, TypeError, AttributeError):

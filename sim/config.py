@@ -144,6 +144,9 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
+    for key in ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor"):
+        if not isinstance(config.get(key, {}), Mapping):
+            _refuse(key, config[key], "the name of an option")
     for key, least, most in WHOLE:
         if not least <= config[key] <= most:
             _refuse(key, config[key], f"a whole number, at least {least} and at most {most:,}")

@@ -14,6 +14,7 @@ from sim.config import BASELINE_PREDICTOR
 from sim.console import NOBODY
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary
+from sim.results.durable import output
 from sim.results.frames import read_tables
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
@@ -156,8 +157,9 @@ def main(given: Sequence[str] | None = None) -> int:
     except (SimError, WorkloadError, PredictorError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
-    for path in written:
-        Console().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
+    with output():
+        for path in written:
+            Console().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 

@@ -69,6 +69,16 @@ class Trace:
     altered : str or None
         Why submit times are not those that a log recorded, such as
         "workload.load=0.8 scales them"; None where they are.
+
+    Examples
+    --------
+    >>> from workloads import FrameWorkload, Streams
+    >>> frame = pd.DataFrame(
+    ...     {"submit_time": [0.0], "runtime": [60.0], "requested_processors": [4]}
+    ... )
+    >>> trace = FrameWorkload(frame=frame).trace(Streams(seed=1), processors=8)
+    >>> len(trace.jobs), trace.is_recorded
+    (1, True)
     """
 
     jobs: pd.DataFrame

@@ -33,9 +33,12 @@ CURVES = (
 _TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
 Rows = list[tuple[int, list[str]]]
 
+LONGEST_LINE = 10_000
+"""Characters; a longer one is no row of a table."""
+
 
 def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
-    """Read the runs of one curve from a text file.
+    r"""Read the runs of one curve from a text file.
 
     Parameters
     ----------
@@ -62,6 +65,16 @@ def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
     PredictorError
         With file, line and field, for anything that cannot be read for certain; if the
         file holds several curves and `where` does not choose one.
+
+    Examples
+    --------
+    >>> import tempfile, predictors
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("cores,time\n1,100\n2,52\n4,28\n")
+    ...     file.flush()
+    ...     runs = predictors.read(file.name)
+    >>> runs["runtime"].tolist()
+    [100.0, 52.0, 28.0]
     """
     found = read_curves(path, where, inputs)
     if len(found) > 1:
@@ -170,6 +183,10 @@ def _table(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
 def _located(path: Path, text: str) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
     lines = text.splitlines()
+    for place, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            long = f"{path}:{place}: a line of {len(line):,} characters"
+            raise PredictorError(f"{long}; at most {LONGEST_LINE:,} are read")
     if not any(line.strip() for line in lines):
         raise PredictorError(f"{path}: the file is empty; a header and rows are needed")
     fallback: tuple[Rows, int] | None = None

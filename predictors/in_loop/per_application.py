@@ -2,11 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from math import isnan
+from math import isnan, nan
 from typing import Generic, Protocol, TypeVar
+
+import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import PredictorError
+from predictors.remarks import UNLIKE, UNUSABLE
+
+ASKS_FOR_MORE = 30.0
+"""A job of hidden size that asks for over so many times its believed runtime is not like the runs.
+
+Chosen on Lublin's model and ALCF Theta, against 10 and against no bound.
+"""
 
 
 class RunHistory(Protocol):
@@ -38,7 +47,9 @@ class PerApplication(ABC, Generic[History]):
 
     Where sizes are known an application is one pool. Where they are hidden each size
     class is one, or, without classes, all runs of the application are. Where a pool's
-    runs do not suffice yet, the request stands.
+    runs do not suffice yet, the request stands. A job of hidden size that asks for far
+    longer than the runs of its pool let expect may be another kind of job: what is
+    believed of it is graded ``unusable``, code ``unlike``.
 
     Parameters
     ----------
@@ -75,6 +86,9 @@ class PerApplication(ABC, Generic[History]):
         self._size: list[float] = jobs.size.tolist()
         self._application: list[int] = jobs.application.tolist()
         self._size_class: list[int] = jobs.size_class.tolist()
+        self._requested: list[tuple[int, float]] = list(
+            zip(jobs.requested_processors.tolist(), jobs.requested_time.tolist(), strict=True)
+        )
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
@@ -97,7 +111,15 @@ class PerApplication(ABC, Generic[History]):
         history, found = self._history(job), None
         if history is not None:
             found = history.explain(self.method, nprocs, self._size[job])
+            if found is not None and isnan(self._size[job]) and self._is_unlike(job, history):
+                found = found._replace(reliability=UNUSABLE, code=UNLIKE)
         return Explanation("requested_time", 0, "") if found is None else found
+
+    def _is_unlike(self, job: int, history: History) -> bool:
+        """Return whether a job asks for far longer than is believed of it at its request."""
+        processors, seconds = self._requested[job]
+        believed = history.believe(np.array([processors]), nan)
+        return believed is not None and seconds > ASKS_FOR_MORE * believed.item(0)
 
     def _history(self, job: int) -> History | None:
         """Return the history that tells of a job, None if its runs do not suffice."""

@@ -32,7 +32,13 @@ class PlannedRun(NamedTuple):
 
 
 class FocalRun(NamedTuple):
-    """A run that was made: processor count, problem size, seconds."""
+    """A run that was made: processor count, problem size, seconds.
+
+    Examples
+    --------
+    >>> FocalRun(nprocs=64, size=1000.0, runtime=120.0).nprocs
+    64
+    """
 
     nprocs: int
     size: float
@@ -203,6 +209,15 @@ def train_focal(
         If counts or levels do not fit together, or a time is not positive.
     UndeterminedError
         If the first fit says that time does not grow with size.
+
+    Examples
+    --------
+    >>> def measured(runs):  # an application of which nobody knows the law
+    ...     return [2e-6 * run.size**2 / run.nprocs + 1.0 for run in runs]
+    >>> ends = FocalRun(64, 8000.0, 3.0), FocalRun(32, 6000.0, 3.25)
+    >>> found = train_focal(measured, *ends)
+    >>> len(found.runs) > 15
+    True
     """
     chosen = tuple(default_levels(first.nprocs) if levels is None else (int(n) for n in levels))
     _check_client(first, second, chosen)

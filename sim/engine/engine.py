@@ -9,10 +9,8 @@ import numpy as np
 
 from predictors.base import (
     FloatArray,
-    IntArray,
     Observation,
     RuntimePredictor,
-    VisibleJobs,
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
@@ -31,8 +29,8 @@ from sim.engine.compiled import AT_ONCE, CompiledRun
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
-from sim.engine.work import Work, followers
-from sim.errors import PolicyError, SimError
+from sim.engine.work import Work, followers, refuse_misfits, visible
+from sim.errors import PolicyError
 from sim.machine.base import Dedicated, Machine
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Policy, QueueKeeper
@@ -91,6 +89,19 @@ class Setup:
     watchers : tuple of Watcher
     sensor_noise : SensorNoise
         Errors of what is measured of running jobs.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> len(setup.trace.jobs), setup.machine.processors
+    (20, 64)
     """
 
     trace: Trace
@@ -114,6 +125,20 @@ def simulate(setup: Setup) -> Records:
         If a job can never run on the machine.
     PolicyError
         If the policy decides what cannot be done, or leaves jobs waiting for ever.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> records = sim.simulate(setup)
+    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
+    True
     """
     with collection_deferred():
         engine = Engine(setup)
@@ -138,8 +163,8 @@ class Engine:
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = trace.jobs["submit_time"].tolist()
-        self._visible = _visible(trace, truth)
-        self._refuse_misfits(self._visible.requested_processors)
+        self._visible = visible(trace, truth)
+        refuse_misfits(trace, machine.processors)
         self.predictor.attach(self._visible)
         self.state = self._begun(setup)
         self.view = self._shown(setup)
@@ -204,15 +229,6 @@ class Engine:
             if asking is not None:
                 asking.bind_load(load)
         return load
-
-    def _refuse_misfits(self, requested: IntArray) -> None:
-        wide = np.flatnonzero(requested > self.machine.processors)
-        if wide.size:
-            job = self.trace.jobs.iloc[int(wide[0])]
-            raise SimError(
-                f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
-                f"the machine has {self.machine.processors}"
-            )
 
     def compiled_scheduler(self) -> QueueKeeper | None:
         """Return the scheduler if its passes are compiled and nothing in the run needs Python."""
@@ -477,15 +493,3 @@ class Engine:
                 end, over = max(limit, now), self._kill_late
         self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
         return end
-
-
-def _visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
-    jobs = trace.jobs
-    return VisibleJobs(
-        application=truth.application,
-        size_class=truth.size_class,
-        size=truth.size,
-        user=jobs["user"].to_numpy(),
-        requested_processors=jobs["requested_processors"].to_numpy(),
-        requested_time=jobs["requested_time"].to_numpy(),
-    )

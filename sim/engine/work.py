@@ -4,7 +4,8 @@ from math import isnan
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, VisibleJobs
+from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
@@ -144,3 +145,33 @@ def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[in
         else:
             followers.setdefault(leader, []).append((job, max(think, 0.0)))
     return followers, independent
+
+
+def visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:
+    """Return what predictors and policies may know of the jobs."""
+    jobs = trace.jobs
+    return VisibleJobs(
+        application=truth.application,
+        size_class=truth.size_class,
+        size=truth.size,
+        user=jobs["user"].to_numpy(),
+        requested_processors=jobs["requested_processors"].to_numpy(),
+        requested_time=jobs["requested_time"].to_numpy(),
+    )
+
+
+def refuse_misfits(trace: Trace, processors: int) -> None:
+    """Refuse a trace with a job that is wider than the machine.
+
+    Raises
+    ------
+    SimError
+        If there is one.
+    """
+    wide = np.flatnonzero(trace.jobs["requested_processors"] > processors)
+    if wide.size:
+        job = trace.jobs.iloc[int(wide[0])]
+        raise SimError(
+            f"job {int(job['job_id'])} asks for {int(job['requested_processors'])} processors; "
+            f"the machine has {processors}"
+        )

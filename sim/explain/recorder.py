@@ -9,8 +9,9 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.in_loop.wrapper import Wrapper
 from sim.engine.engine import Engine, Setup, Watcher
+from sim.errors import SimError
 from sim.policies.backfill.none import StrictScheduler
-from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
+from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
 from sim.policies.molding.candidates import HELD
 from sim.policies.molding.scheduler import OpenKeeper
 from sim.state.decisions import Decision, Resize, Start
@@ -203,8 +204,19 @@ class Recorder(Watcher):
         self._waiting = False
 
     def around(self, setup: Setup) -> Setup:
-        """Return a setup of which this is told."""
+        """Return a setup of which this is told.
+
+        Raises
+        ------
+        SimError
+            If the policy is not made of the usual parts.
+        """
         policy = setup.policy
+        if not isinstance(policy, Policy):
+            raise SimError(
+                f"policy={type(policy).__name__}: only policies of order, backfill and allocation "
+                "(sim.policies.base.Policy) can be explained"
+            )
         self._open = isinstance(policy.allocation, OpenAllocation)
         if not self._open:
             policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "moldsim"
 
 
+@functools.cache
 def installed(package: str) -> str | None:
     """Return the version of an installed package, None where there is none."""
     try:

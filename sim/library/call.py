@@ -10,13 +10,14 @@ from typing import Any
 
 import pandas as pd
 
+from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import Composed
 from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
 from sim.library.result import Names
 from sim.simulation.build import build
-from sim.simulation.parts import given_object
+from sim.simulation.parts import fits_as, given_object
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -92,6 +93,8 @@ def axis(key: str, values: object) -> str:
     'seed=1,2'
     """
     several = values if isinstance(values, list | tuple) else [values]
+    if not several:
+        raise ConfigError(f"{key}={values}: needs a value at least")
     return f"{key}=" + ",".join(keyword(key, one).partition("=")[2] for one in several)
 
 
@@ -119,7 +122,7 @@ class Part:
         return str(self.node["_target_"])
 
 
-def part(key: str, given: object) -> str | Part | None:
+def part(key: str, given: Any) -> str | Part | None:
     """Return the override of a part that has a name, or the part itself.
 
     Raises
@@ -136,6 +139,9 @@ def part(key: str, given: object) -> str | Part | None:
         return Part(node, type(build(node, key)).__name__)
     if inspect.isclass(given):
         given = _made(given, key)
+    if key == "predictor" and fits_as(given, "predictor.model") and not fits_as(given, key):
+        name = type(given).__name__
+        return Part(given_object(CurvePerApplication(given, name.lower()), key), name)
     return Part(given_object(given, key), type(given).__name__)
 
 
@@ -165,6 +171,8 @@ def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | No
         raise ConfigError(f"{chosen[0]}: jobs= says already where jobs come from; leave one out")
     if isinstance(jobs, pd.DataFrame):
         return [f"workload={FILES}"], Part({"_target_": FRAME, "frame": jobs}, SOURCE)
+    if not fits_as(jobs, "workload"):
+        raise ConfigError(f"jobs={jobs!r:.60}: must be a DataFrame, a path or a workload")
     made = part("workload", jobs)
     assert isinstance(made, Part)
     return [f"workload={FILES if isinstance(jobs, LogWorkload) else MODELS}"], made

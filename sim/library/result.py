@@ -163,6 +163,8 @@ class Result:
         >>> bool(found["low"] <= found["difference"] <= found["high"])
         True
         """
+        if not isinstance(other, Result):
+            raise SimError(f"other={other!r:.60}: must be a Result")
         own, others = self.replications or (self,), other.replications or (other,)
         if len(own) != len(others) or any(
             not _same_jobs(a, b) for a, b in zip(own, others, strict=True)

@@ -14,7 +14,7 @@ import pandas as pd
 from predictors.errors import PredictorError
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
-from sim.errors import SimError, one_line
+from sim.errors import ConfigError, SimError, one_line
 from sim.library.call import Call, axis
 from sim.library.result import Names, Result
 from sim.results.artefacts import write_failure
@@ -60,7 +60,8 @@ def run(
     policy, predictor : str, class or object, optional
         A preset's name, or anything with the methods of a policy (`sim.Policy`) or of
         a predictor in the loop (`predictors.RuntimePredictor`): an object, a class
-        without arguments, or a class's dotted name. Objects are copied, not changed.
+        without arguments, or a class's dotted name. Objects are copied, not changed. A
+        model of curves (`predictors.Adept(q=2)`) learns one for each application.
     folder : path, optional
         Where to write the artefacts; without it nothing is written.
     **keys
@@ -202,7 +203,7 @@ def sweep(
     place = None if folder is None else Path(fspath(folder))
     planned = [
         planned
-        for own, other in product(_several(policy), _several(predictor))
+        for own, other in product(_several("policy", policy), _several("predictor", predictor))
         for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
     ]
     differing = _differing([one.values for one in planned])
@@ -213,7 +214,9 @@ def _is_axis(key: str, value: object) -> bool:
     return isinstance(value, list | tuple) and key != "export"
 
 
-def _several(part: object) -> list[object]:
+def _several(key: str, part: object) -> list[object]:
+    if isinstance(part, list | tuple) and not part:
+        raise ConfigError(f"{key}={part}: needs a value at least")
     return list(part) if isinstance(part, list | tuple) else [part]
 
 

@@ -72,6 +72,11 @@ class Dedicated:
         At least 1, at most `MOST_PROCESSORS`.
     processors_per_node : int
         Processor p sits on node p // processors_per_node.
+
+    Examples
+    --------
+    >>> Dedicated(16, processors_per_node=4).completion(5.0, 60.0, ((0, 3),))
+    65.0
     """
 
     processors: int

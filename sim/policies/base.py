@@ -154,6 +154,14 @@ class Policy:
         If a reallocation meets an allocation that keeps counts open until the
         start: both would choose the count of a waiting job; or grants: both would
         change that of a running one.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     order: Order

@@ -46,7 +46,14 @@ class _FixedOrder:
 
 
 class FirstComeFirstServed(_FixedOrder):
-    """In order of arrival."""
+    """In order of arrival.
+
+    Examples
+    --------
+    >>> now, submit, runtime = 9.0, np.array([0.0, 1.0]), np.array([60.0, 30.0])
+    >>> FirstComeFirstServed().keys(now, submit, np.array([4, 8]), runtime) is None
+    True
+    """
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
@@ -55,7 +62,14 @@ class FirstComeFirstServed(_FixedOrder):
 
 
 class ShortestFirst(_FixedOrder):
-    """SJF: least believed runtime first."""
+    """SJF: least believed runtime first.
+
+    Examples
+    --------
+    >>> now, submit, runtime = 9.0, np.array([0.0, 1.0]), np.array([60.0, 30.0])
+    >>> ShortestFirst().keys(now, submit, np.array([4, 8]), runtime).tolist()
+    [60.0, 30.0]
+    """
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
@@ -65,7 +79,14 @@ class ShortestFirst(_FixedOrder):
 
 
 class LongestFirst(_FixedOrder):
-    """LJF: largest believed runtime first."""
+    """LJF: largest believed runtime first.
+
+    Examples
+    --------
+    >>> now, submit, runtime = 9.0, np.array([0.0, 1.0]), np.array([60.0, 30.0])
+    >>> LongestFirst().keys(now, submit, np.array([4, 8]), runtime).tolist()
+    [-60.0, -30.0]
+    """
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
@@ -95,7 +116,14 @@ class LargestAreaFirst(_FixedOrder):
 
 
 class SmallestFirst(_FixedOrder):
-    """Fewest processors first."""
+    """Fewest processors first.
+
+    Examples
+    --------
+    >>> now, submit, runtime = 9.0, np.array([0.0, 1.0]), np.array([60.0, 30.0])
+    >>> SmallestFirst().keys(now, submit, np.array([4, 8]), runtime).tolist()
+    [4.0, 8.0]
+    """
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
@@ -105,7 +133,14 @@ class SmallestFirst(_FixedOrder):
 
 
 class LargestFirst(_FixedOrder):
-    """Most processors first."""
+    """Most processors first.
+
+    Examples
+    --------
+    >>> now, submit, runtime = 9.0, np.array([0.0, 1.0]), np.array([60.0, 30.0])
+    >>> LargestFirst().keys(now, submit, np.array([4, 8]), runtime).tolist()
+    [-4.0, -8.0]
+    """
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray

@@ -221,6 +221,21 @@ def summarise(
     ------
     ValueError
         If a counter or a key of `more` is the name of another figure.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> ended = sim.outcome(trace, truth, sim.simulate(setup))
+    >>> summary = sim.summarise(ended)
+    >>> summary["jobs"], summary["dropped_jobs"]
+    (20, 0)
     """
     jobs, predictions = run.tables.jobs, run.tables.predictions
     charged = jobs["job_id"] < 0

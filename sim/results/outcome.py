@@ -66,6 +66,20 @@ def outcome(trace: Trace, truth: GroundTruth, records: Records) -> Outcome:
     truth : GroundTruth
     records : Records
         All three by the same job index.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> ended = sim.outcome(trace, truth, sim.simulate(setup))
+    >>> len(ended.tables.jobs)
+    20
     """
     counted = trace.jobs["job_id"].to_numpy() >= 0
     everyone = np.ones(len(counted), np.bool_)

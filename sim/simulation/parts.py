@@ -102,6 +102,20 @@ def check_object(made: object, key: str, said: str) -> None:
         raise ConfigError(f"{said}: needs {wanted}; it lacks {_listing(lacking)}")
 
 
+def fits_as(made: object, key: str) -> bool:
+    """Return whether an object has what a part needs.
+
+    Examples
+    --------
+    >>> from predictors import Adept
+    >>> fits_as(Adept(), "predictor.model"), fits_as(Adept(), "predictor")
+    (True, False)
+    """
+    needs = NEEDED[key]
+    has_all = all(_has_method(made, name) for name in needs.methods)
+    return has_all and all(hasattr(made, name) for name in needs.attributes)
+
+
 def _has_method(where: object, name: str) -> bool:
     return any(callable(getattr(where, one, None)) for one in name.split("|"))
 

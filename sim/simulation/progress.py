@@ -8,10 +8,12 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from sim.engine.engine import Engine, Watcher
 from sim.errors import SimError
@@ -21,6 +23,8 @@ from workloads.base import GroundTruth, Trace
 
 PATIENCE_SECONDS = 1.0
 """Shorter runs show nothing."""
+LEAST_BAR, LONGEST_BAR = 6, 24
+"""Columns of the bar; it is left out where there is less room."""
 LINE_SECONDS = 10.0
 """Between plain lines where the output is not a terminal."""
 
@@ -111,7 +115,13 @@ class Progress:
 
     def _redraw(self, text: str, done: int, total: int) -> None:
         row = Table.grid(padding=(0, 1))
-        row.add_row(self._label, ProgressBar(max(total, 1), done, width=24), text)
+        cells: list[RenderableType] = [Text(self._label), Text(text)]
+        room = self._console.width - sum(cell_len(one) for one in (self._label, text)) - 3
+        if room >= LEAST_BAR:
+            cells.insert(1, ProgressBar(max(total, 1), done, width=min(room, LONGEST_BAR)))
+        for _ in cells:
+            row.add_column(no_wrap=True)
+        row.add_row(*cells)
         if self._live is None:
             self._live = Live(row, console=self._console, transient=True, auto_refresh=False)
             self._live.start()

@@ -34,11 +34,11 @@ from sim.results.request_metrics import requests_frame
 from sim.results.run_folder import manifest
 from sim.results.steady_state import Trim
 from sim.simulation.build import with_menu
-from sim.simulation.growth import size_figures
 from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene
+from sim.simulation.site_size import size_figures
 from workloads.base import Trace
 
 if TYPE_CHECKING:

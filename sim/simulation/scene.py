@@ -26,10 +26,10 @@ from sim.simulation.calibration import (
     runs_before,
     under_load,
 )
-from sim.simulation.growth import Site
 from sim.simulation.parts import OBJECT
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
+from sim.simulation.site_size import Site
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
 from workloads.base import GroundTruth, Trace

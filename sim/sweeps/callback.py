@@ -66,7 +66,7 @@ def earlier(folder: Path, overrides: Sequence[str], dated: bool) -> Setting | No
 
 
 def changed(before: Mapping[str, object], now: Mapping[str, object]) -> dict[str, tuple[str, str]]:
-    """Return the keys that both have with the values that differ.
+    """Return the keys that both have with the values that differ; classes may move.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def changed(before: Mapping[str, object], now: Mapping[str, object]) -> dict[str
     return {
         key: (_shown(before[key]), _shown(now[key]))
         for key in sorted(before.keys() & now.keys())
-        if before[key] != now[key]
+        if before[key] != now[key] and not key.endswith("_target_")
     }
 
 

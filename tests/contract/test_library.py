@@ -166,6 +166,21 @@ def test_objects_and_classes_stand_for_names(tmp_path):
     assert dotted.jobs.equals(named.jobs)
 
 
+def test_a_model_of_curves_learns_one_for_each_application():
+    given = sim.run(*SMALL, policy="sa", predictor=predictors.Adept(q=np.inf), baseline=None)
+    named = sim.run(*SMALL, policy="sa", predictor="adept", baseline=None)
+    assert given.jobs.equals(named.jobs)
+    assert given.names.predictor == "Adept"
+
+
+def test_a_sweep_without_values_and_a_comparison_with_nothing_are_refused():
+    for settings in ({"policy": []}, {"seed": []}):
+        with pytest.raises(sim.ConfigError, match="needs a value at least"):
+            sim.sweep(*SMALL, **settings)
+    with pytest.raises(sim.SimError, match="other=3: must be a Result"):
+        sim.run(*SMALL, policy="easy", baseline=None).compare(3)
+
+
 def test_a_workload_object_is_replayed():
     given = workloads.Lublin(jobs=25, load=0.7)
     result = sim.run(jobs=given, policy="easy", baseline=None)
@@ -244,7 +259,8 @@ def test_a_result_shows_itself_and_draws_itself():
         ([], {"policy": HalfOfIt()}, "policy=HalfOfIt: needs begin; it lacks begin"),
         ([], {"predictor": "os.getcwd"}, "predictor._target_=os.getcwd: must be a class with"),
         ([], {"predictor": "nowhere.Guess"}, "there is no such class; its package must be"),
-        ([], {"jobs": 3}, "workload=int: needs trace; it lacks trace"),
+        ([], {"jobs": 3}, "jobs=3: must be a DataFrame, a path or a workload"),
+        ([], {"predictor": 3}, "predictor=int: needs attach, curve, explain, observe, learns"),
         ([3], {}, "3: must be an override such as 'policy=easy'"),
         (["hydra.run.dir=x"], {}, "hydra.run.dir=x: is for the command; folder= says where"),
         (["policy.error_quantile=0.5"], {"policy": own_policy()}, "has no effect, as policy is"),
@@ -262,6 +278,7 @@ def test_what_is_wrong_is_refused_in_the_words_of_the_command(asked, settings, m
     ("changed", "message"),
     [
         ({"runtime": None}, "the DataFrame has no column runtime"),
+        ({"runtime": 1j}, "jobs: row 0, column runtime"),
         ({"runtime": "long"}, "jobs: row 0, column runtime: 'long' is not a number"),
         ({"submit_time": np.inf}, "jobs: row 0, column submit_time: 'inf' is not a number"),
         ({"requested_processors": 0}, "none of 40 jobs can run"),

@@ -22,6 +22,9 @@ SETUP = [command for command in COMMANDS if "venv" in command]
 PLAIN = [command for command in COMMANDS if command not in SETUP]
 PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
 
+PLUGIN = re.findall(r"`(mylab/[\w/]+\.\w+)`:\n\n```\w+\n(.*?)```", README, re.DOTALL)
+"""The files of a rule of one's own."""
+
 
 def run(arguments, folder):
     return subprocess.run(
@@ -41,6 +44,9 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("readme")
     (runs,) = (text for kind, text in BLOCKS if kind == "csv")
     (made / "runs.csv").write_text(runs, encoding="utf-8")
+    for path, text in PLUGIN:
+        (made / path).parent.mkdir(parents=True, exist_ok=True)
+        (made / path).write_text(text, encoding="utf-8")
     return made
 
 
@@ -82,8 +88,11 @@ def test_the_programs_run(folder):
 
 
 def test_there_are_two_commands_for_a_fresh_machine():
-    setup = "python3 -m venv .venv && .venv/bin/pip install -q -r requirements.lock && "
-    assert [f"{setup}.venv/bin/python -m sim", f"{setup}.venv/bin/python -m pytest"] == SETUP
+    setup = "python3 -m venv .venv && .venv/bin/pip install -q -r "
+    assert [
+        f"{setup}requirements.lock && .venv/bin/python -m sim",
+        f"{setup}requirements-dev.lock && .venv/bin/python -m pytest",
+    ] == SETUP
 
 
 def test_continuous_integration_calls_the_test_command_of_the_readme():
@@ -97,20 +106,43 @@ def test_the_page_is_short_and_its_files_exist():
     assert [path for path in linked if not (ROOT / path).is_file()] == []
     named = re.findall(r"`([\w./]+\.(?:md|cff|py))`", README)
     missing = {name for name in named if not (ROOT / name).is_file()}
-    assert missing <= {"sim/policies/allocation/half.py", "tests/unit/test_half.py"}
+    assert missing <= {path for path, _ in PLUGIN}
 
 
-def test_versions_are_pinned_without_any_place_to_get_them_from():
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if not line.startswith("#")]
-    assert len(pins) > 20
-    assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[\w.!+]+", line)] == []
+def test_the_first_page_has_a_command_five_lines_of_python_and_a_plugin():
+    first = README.partition("## Ask your own question")[0]
+    assert SETUP[0] in first
+    assert PROGRAMS[0] in first
+    assert len(PROGRAMS[0].replace("\n\n", "\n").splitlines()) <= 5
+    assert [Path(path).suffix for path, _ in PLUGIN] == [".py", ".yaml"]
+    assert any("policy/allocation=mylab_half" in command for command in PLAIN)
 
 
-def test_everything_the_project_names_is_pinned():
+def pins(name):
+    """Return the pinned versions of a lock."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([\w.!+]+) \\$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_versions_are_pinned_with_hashes_and_without_any_place_to_get_them_from(name):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    stated = [line for line in lines if not line.startswith("#")]
+    one = r"[A-Za-z0-9._-]+==[\w.!+]+ \\| {4}--hash=sha256:[0-9a-f]{64}( \\)?"
+    assert [line for line in stated if not re.fullmatch(one, line)] == []
+    assert len(pins(name)) == sum("==" in line for line in stated) > 20
+
+
+def test_what_a_run_needs_and_what_development_needs_are_apart():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    pinned = set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
-    assert {re.match(r"[\w.-]+", one)[0].lower() for one in wanted} <= pinned
+    runs, all_of_it = pins("requirements.lock"), pins("requirements-dev.lock")
+
+    def names(wanted):
+        return {re.match(r"[\w.-]+", one)[0].lower() for one in wanted}
+
+    assert names(project["dependencies"]) <= set(runs)
+    assert names(project["optional-dependencies"]["dev"]) <= set(all_of_it)
+    assert not names(project["optional-dependencies"]["dev"]) & set(runs)
+    assert runs.items() <= all_of_it.items()

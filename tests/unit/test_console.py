@@ -240,3 +240,17 @@ def test_a_table_keeps_within_the_window_and_cuts_no_figure(width):
     assert shown[0] == "mean response"
     assert all(row[3] in "\n".join(lines) for row in rows)
     assert ("mean wait" in missing) == (width < 90)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_progress_keeps_to_one_line_of_the_terminal(width, monkeypatch):
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, legacy_windows=False)
+    with Progress(console, "iterative") as progress:
+        progress._begun -= 60.0
+        progress.update(now=1e6, done=14_000, total=40_000, queued=1_234)
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+    rows = [row for row in shown.splitlines() if row.strip()]
+    assert len(rows) == 1
+    assert len(rows[0].rstrip()) <= width
+    assert ("left" in rows[0]) == (width >= 80)
+    assert ("━" in rows[0]) == (width >= 140)

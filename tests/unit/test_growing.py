@@ -9,12 +9,12 @@ import pytest
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
 from sim.errors import ConfigError
-from sim.simulation.growth import (
+from sim.simulation.growth import KeepTime
+from sim.simulation.site_size import (
     GREW,
     INFEASIBLE,
     NO_FIT,
     NO_GAIN,
-    KeepTime,
     NoGrowth,
     Site,
     application_sizes,

@@ -53,6 +53,21 @@ def test_runs_that_are_nothing_alike_say_nothing_of_the_next_one():
         CurvePerApplication(Amdahl(), "amdahl", scatter=0.0)
 
 
+def test_a_job_that_asks_for_far_longer_than_the_runs_took_is_not_taken_for_one_of_them():
+    """One that the runs put at 22 s asked for hours, was molded from 32 to 1, and took two days."""
+    predictor = CurvePerApplication(Amdahl(), "amdahl", min_counts=2)
+    jobs = visible([0, 0, 0], size=[np.nan, np.nan, 1.0])
+    jobs.requested_time[:] = 100.0, 10_000.0, 10_000.0
+    predictor.attach(jobs)
+    for size in (np.nan, 1.0):
+        for nprocs in (1, 2, 4):
+            predictor.observe(seen(0, nprocs, 100 / nprocs, size))
+    graded = [(said.reliability, said.code) for said in (predictor.explain(j, 4) for j in range(3))]
+    assert graded[1] == ("unusable", "unlike")
+    assert graded[0] == graded[2] != graded[1]  # a known size tells what the request cannot
+    assert predictor.curve(1, np.array([4])) is not None  # queues are still planned with it
+
+
 @pytest.fixture
 def learned() -> CurvePerApplication:
     CountedFits.fits = 0

@@ -304,6 +304,19 @@ class BatsimWorkload(FileWorkload):
         As for `FileWorkload`; others as for `LogWorkload`.
     speed, communication
         As for `read_batsim`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from workloads import Streams
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+    ...     profiles = '"profiles": {"a": {"type": "delay", "delay": 60}}'
+    ...     jobs = '"jobs": [{"id": 1, "subtime": 0, "res": 4, "walltime": 90, "profile": "a"}]'
+    ...     _ = file.write(f'{{"nb_res": 8, {profiles}, {jobs}}}')
+    ...     file.flush()
+    ...     found = BatsimWorkload(file.name).trace(Streams(seed=1)).jobs
+    >>> found["reference_runtime"].tolist()
+    [60.0]
     """
 
     speed: float | None = None

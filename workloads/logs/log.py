@@ -286,6 +286,11 @@ class ArchiveWorkload(LogWorkload):
         One of `workloads.logs.archive.LOGS`, such as ``SDSC-SP2``.
     cache, url
         As for `workloads.logs.archive.fetch_log`; others as for `LogWorkload`.
+
+    Examples
+    --------
+    >>> ArchiveWorkload("SDSC-SP2", jobs=100).log.file
+    'SDSC-SP2-1998-4.2-cln.swf.gz'
     """
 
     name: str | None

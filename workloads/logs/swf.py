@@ -160,7 +160,7 @@ class SwfLog:
 
 
 def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
-    """Read an SWF file, plain or gzip-compressed, whatever its name.
+    r"""Read an SWF file, plain or gzip-compressed, whatever its name.
 
     Parameters
     ----------
@@ -177,6 +177,16 @@ def read_swf(path: str | os.PathLike[str], limits: Limits = USUAL) -> SwfLog:
     WorkloadError
         If the file is missing, a folder, empty, binary, a damaged gzip file, beyond
         a limit, or has a line that is no job; the message names file, line and field.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".swf") as file:
+    ...     _ = file.write("; MaxProcs: 8\n1 0 0 60 4 -1 -1 4 90 -1 1 1 -1 -1 -1 -1 -1 -1\n")
+    ...     file.flush()
+    ...     log = read_swf(file.name)
+    >>> log.machine_size(), log.jobs["run_time"].tolist()
+    (8, [60])
     """
     file = Path(path).expanduser()
     stored, text = unpack(file, limits=limits)
@@ -197,6 +207,16 @@ def write_swf(path: str | os.PathLike[str], log: SwfLog) -> None:
     ------
     WorkloadError
         If a value is not finite, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> row = dict.fromkeys(FIELDS, -1) | {"job_number": 1, "submit_time": 0, "run_time": 60}
+    >>> log = SwfLog(pd.DataFrame([row]), (Comment(0, "; MaxProcs: 8"),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_swf(Path(folder, "log.swf"), log)
+    ...     read_swf(Path(folder, "log.swf")).machine_size()
+    8
     """
     finite = np.isfinite(log.jobs.to_numpy(float)).all(axis=0)
     if not finite.all():

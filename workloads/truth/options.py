@@ -1,12 +1,14 @@
 """Options of the ground truth, checked: what repeats, and what predictors may see."""
 
 from dataclasses import dataclass
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from workloads.errors import WorkloadError
+from workloads.limits import MOST
 
 TRUTH_KEYS = ("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise")
 """Keys of the ``moldability`` group that go to `build_truth`, not to the family of shapes."""
@@ -88,14 +90,14 @@ class TruthOptions:
 
 def _check_count(key: str, value: Any, otherwise: str) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or int(value) < 1:
-        wanted = f"a whole number of at least 1 {otherwise}".rstrip()
+    if not whole or not 1 <= int(value) <= MOST:
+        wanted = f"a whole number of at least 1 and at most {MOST:,} {otherwise}".rstrip()
         raise WorkloadError(f"{key} must be {wanted}, got {value!r}")
 
 
 def _check_number(key: str, value: Any, most: float = np.inf, below: float = np.inf) -> None:
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not (np.isfinite(value) and 0.0 <= value <= most) or value >= below:
+    if not number or not (isfinite(value) and 0.0 <= value <= most) or value >= below:
         top = f" and at most {most:g}" if np.isfinite(most) else ""
         top += f" and below {below:g}" if np.isfinite(below) else ""
         raise WorkloadError(f"{key} must be a number of at least 0{top}, got {value!r}")

@@ -132,6 +132,14 @@ class AverageParallelism(CurveRule):
     ----------
     advice, counts
         As in `CurveRule`.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), AverageParallelism())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def pick(self, reading: Reading) -> int:
@@ -146,6 +154,14 @@ class Knee(CurveRule):
     ----------
     advice, counts
         As in `CurveRule`.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Knee())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def pick(self, reading: Reading) -> int:

@@ -14,7 +14,16 @@ def largest_feasible(job: int, view: View, wanted: float) -> int:
 
 
 class Request:
-    """Every job gets what it asked for."""
+    """Every job gets what it asked for.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
+    """
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the requested count."""
@@ -28,6 +37,14 @@ class Fixed:
     ----------
     processors : int
         At least 1.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), Fixed(4))
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def __init__(self, processors: int = 16) -> None:

@@ -41,6 +41,14 @@ class SmallestTurnaround:
         What a learning predictor cannot tell apart: the least count is taken whose
         turnaround is longer than the best by no more than this share of the
         best one's runtime; at least 0. The published rule has 0.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Conservative(), SmallestTurnaround())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def __init__(
@@ -112,7 +120,7 @@ def has_table(allocation: Allocation, view: View) -> bool:
 def at_once_or_as_requested(job: int, view: View, counts: IntArray, outlook: Outlook) -> Reading:
     """Return a curve of linear speedup at the request and at fewer counts that can start now."""
     request = view.requested_processors[job]
-    counts = counts[counts <= request]
+    counts = np.union1d(counts[counts <= request], [request])
     work = view.belief(job, request) * request
     starts_now = outlook(counts, work / counts) <= view.now
     counts = counts[starts_now | (counts == request)]

@@ -25,6 +25,14 @@ class Conservative:
     replan : bool
         False keeps reservations and compresses them when processors become
         free early; True rebuilds all of them in queue order in every scheduling pass.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), Conservative(), sim.Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def __init__(self, replan: bool = False) -> None:

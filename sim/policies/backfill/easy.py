@@ -31,6 +31,14 @@ class Easy:
         With one reservation, and allocation rules that choose at submit: waiting jobs
         choose anew when a running job has taken so many times its belief (at least 1);
         None keeps what was chosen. See `ChoiceAnew`.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.ShortestFirst(), Easy(), sim.Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
     """
 
     def __init__(

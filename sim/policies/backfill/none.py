@@ -11,7 +11,16 @@ from sim.state.view import View
 
 
 class NoBackfill:
-    """Strict: nobody passes the head of the queue, not even when it is blocked."""
+    """Strict: nobody passes the head of the queue, not even when it is blocked.
+
+    Examples
+    --------
+    >>> import sim
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), NoBackfill(), sim.Request())
+    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+    >>> set(result.jobs["status"])
+    {'completed'}
+    """
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""

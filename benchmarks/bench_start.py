@@ -1,0 +1,66 @@
+"""Time how long the program takes to begin, against the imports that it cannot do without.
+
+Usage: python -m benchmarks.bench_start [--rounds 5]
+
+Processor seconds of whole processes, the best of some rounds, with compiled code there.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.floor import OVER
+
+ROOT = Path(__file__).resolve().parents[1]
+NUMPY, FIVE = "import numpy", "import numpy, pandas, pyarrow, numba, hydra"
+MOLDSIM = "import sys; from sim.command.main import main; sys.exit(main())"
+RUN = ("run", "workload.jobs=10", "picture=none", "baseline=null", "hydra.run.dir=run")
+CASES = {
+    "import sim": ("import sim", (), NUMPY, 1.3),
+    "moldsim --help": (MOLDSIM, ("--help",), NUMPY, 3.0),
+    "moldsim run, 10 jobs": (MOLDSIM, RUN, FIVE, 1.5),
+}
+"""What is timed: code, arguments, what it is compared with, and the limit of the ratio."""
+
+
+def processor_seconds(code: str, *arguments: str) -> float:
+    """Return the processor seconds of a process in an empty folder."""
+    before = os.times()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+    after = os.times()
+    user = after.children_user - before.children_user
+    return user + after.children_system - before.children_system
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    table = Table(title="to begin, processor seconds of whole processes")
+    for heading in ("case", "s", "against s", "times", "limit"):
+        table.add_column(heading, justify="left" if heading == "case" else "right")
+    for case, (code, arguments, against, limit) in CASES.items():
+        own, other = [], []
+        for _ in range(rounds):  # in turn, so that a busy machine is as busy for both
+            own.append(processor_seconds(code, *arguments))
+            other.append(processor_seconds(against))
+        times = min(own) / min(other)
+        table.add_row(case, f"{min(own):.2f}", f"{min(other):.2f}", f"{times:.2f}", f"{limit}")
+        if times > limit:
+            OVER.append(f"{case}: {times:.2f} times, limit {limit}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Every picture in README and docs is made by a command that stands beside it."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+IMAGE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)\n\n\(`([^`]+\.png)`")
+"""A picture with its text, and below it in brackets which file it is."""
+COMMAND = re.compile(r"python -m sim[^`]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
+NEAR = 800
+"""Characters between a picture and its command."""
+REDRAWN = ("schedule.png", "interference_all.png")
+"""Those that take a few seconds; the others are made by scripts/check_docs.py."""
+
+
+class Picture(NamedTuple):
+    """A picture on a page: where it lies, the file that it is, and the command that makes that."""
+
+    path: Path
+    made: str
+    command: str
+
+
+def pictures():
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for shown in IMAGE.finditer(text):
+            beside = text[max(shown.start() - NEAR, 0) : shown.end() + NEAR]
+            commands = [
+                " ".join(one[0].split())
+                for one in COMMAND.finditer(beside)
+                if shown[3].startswith(f"{one[1]}/")
+            ]
+            assert commands, f"{page.name}: no command beside {shown[2]} makes {shown[3]}"
+            found.append(Picture((page.parent / shown[2]).resolve(), shown[3], commands[0]))
+    return found
+
+
+PICTURES = pictures()
+
+
+def test_all_pictures_have_a_command_and_all_files_are_shown():
+    every = [page.read_text(encoding="utf-8").count("![") for page in PAGES]
+    assert len(PICTURES) == sum(every) > 0
+    files = set((ROOT / "docs" / "images").iterdir())
+    assert {one.path for one in PICTURES} == files
+
+
+@pytest.mark.parametrize("name", REDRAWN)
+def test_the_command_makes_the_picture(name, tmp_path):
+    from matplotlib.image import imread
+
+    (picture,) = (one for one in PICTURES if one.path.name == name)
+    ended = subprocess.run(
+        [sys.executable, *shlex.split(picture.command)[1:]],
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    made, kept = imread(tmp_path / picture.made), imread(picture.path)
+    assert made.shape == kept.shape
+    assert np.abs(made - kept).mean() < 0.01
