@@ -41,11 +41,13 @@ JUDGED = ("SDSC-SP2-1998-4.2-cln.swf.gz", "LLNL-Atlas-2006-2.1-cln.swf.gz",
 def backtests(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for name, (file, *more) in LOGS.items():
-        own = options(["backtest.changes=true"])
-        figures = backtest(of_log([str(folder / file), *more]), own).figures()
+        given, own = of_log([str(folder / file), *more]), ["backtest.changes=true"]
+        figures = backtest(given, options(own)).figures()
+        easy = backtest(given, options([*own, "backtest.candidates=[easy]"])).figures()
+        figures["changes_of_easy"] = easy["changes"]
         del figures["classes"], figures["outages"], figures["checksum"]
         rows.append({"name": name, **figures})
-        print(name, distance(figures), *change_lines(figures), sep="\n  ")
+        print(name, distance(figures), *change_lines(figures), *change_lines(easy), sep="\n  ")
     return rows
 
 
