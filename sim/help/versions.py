@@ -45,8 +45,8 @@ def own_version() -> str | None:
     """
     described = _git("describe", "--always", "--dirty=.dirty", "--exclude=*", "--abbrev=8")
     project = ROOT / "pyproject.toml"
-    if described is None or not project.is_file():
+    if not project.is_file():
         return installed(NAME)
     with project.open("rb") as stream:
-        number = tomllib.load(stream)["project"]["version"]
-    return f"{number}+g{described}"
+        number = str(tomllib.load(stream)["project"]["version"])
+    return number if described is None else f"{number}+g{described}"
