@@ -144,6 +144,8 @@ def _names(jobs: pd.DataFrame, identity: str) -> dict[int, str]:
 
 def _of_run(path: Path) -> Jobs:
     """Return the completed jobs of a run, by application; runtimes at the median size if told."""
+    if not path.is_file():
+        raise SimError(f"{path}: no such file; give a log, or the folder of a run")
     try:
         jobs = pd.read_parquet(path)
         jobs = jobs[(jobs["status"] == "completed") & (jobs["runtime"] > 0)]

@@ -73,7 +73,12 @@ def options(given: Sequence[str]) -> Options:
     ConfigError
         If there is no such key, or a value is none of its own.
     """
-    found: Options = options_below("backtest.", Options(list(USUAL)), given)
+    names = "backtest.candidates="
+    listed = [
+        f"{names}[{one.removeprefix(names)}]" if one.startswith(names) and "[" not in one else one
+        for one in given
+    ]
+    found: Options = options_below("backtest.", Options(list(USUAL)), listed)
     if found.capacity not in CAPACITIES:
         raise ConfigError(f"backtest.capacity={found.capacity}: must be constant or recorded")
     if found.begin != "steady" and not _is_time(found.begin):

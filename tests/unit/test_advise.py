@@ -176,7 +176,7 @@ def test_advice_from_a_run(tmp_path):
     [
         (["nowhere.csv"], "nowhere.csv: no such file"),
         ([], "no jobs are given"),
-        (["nowhere.parquet"], "nowhere.parquet: no table of jobs of a run"),
+        (["nowhere.parquet"], "nowhere.parquet: no such file"),
         (["log.csv", "advise.until=0"], "advise.until=0: must be above 0"),
         (["log.csv", "advise.start=true"], "keys are advise.until"),
         (["log.csv", "workload.identity=users"], "workload.identity=users"),

@@ -310,7 +310,8 @@ def test_bad_input_is_refused_in_a_line(tmp_path, easy, monkeypatch, capsys, giv
 
 
 def test_candidates_are_checked_by_name():
-    assert options(["backtest.candidates=[easy,sjf]"]).candidates == ["easy", "sjf"]
+    for given in ("[easy,sjf]", "easy,sjf"):
+        assert options([f"backtest.candidates={given}"]).candidates == ["easy", "sjf"]
     with pytest.raises(ConfigError, match="orders in which EASY takes jobs: f1"):
         options(["backtest.candidates=[recorded]"])
 
