@@ -19,7 +19,7 @@ from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
-from sim.site.evidence import Advice, advice_of, asked_on, clock_time, walltimes, with_starts
+from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
 from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace
@@ -206,6 +206,10 @@ def advise(jobs: Jobs, own: Options) -> Advised:
         "repeating": len(repeated),
         "share_of_jobs_repeating": float(repeated.sum() / max(len(past), 1)),
         "with_scaling": sum(one.fastest is not None for one in rows),
+        "without_scaling": {
+            why: sum(words in one.evidence and one.fastest is None for one in rows)
+            for why, words in WHY.items()
+        },
         "with_walltime": sum(one.walltime is not None for one in rows),
         "stretch": factor,
         "judged": _judged(later, limits),

@@ -20,12 +20,13 @@ from sim.results.durable import output, replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons
+from sim.site.changes import changes
 from sim.site.comparison import Compared, compare
 from sim.site.distances import Backtest, jobs_frame
 from sim.site.log_schedule import Recorded, beginning, recorded_schedule, steady_begin
 from sim.site.outages import outages_of
 from sim.site.site_logs import composed, of_log, read_source
-from sim.site.site_pages import HEAD, candidate_rows, write_backtest_page
+from sim.site.site_pages import HEAD, candidate_rows, change_lines, write_backtest_page
 from workloads.base import FloatArray
 
 JOBS, PAGE = "backtest_jobs.parquet", "backtest.html"
@@ -51,6 +52,8 @@ class Options:
     begin : str
         ``steady``: when the machine is first as full as it is half of the time; or
         seconds after the first submit.
+    changes : bool
+        Whether the nearest candidate is played again with one thing changed at a time.
     folder : str or None
         Where results go; None: ``backtests/NAME-CHECKSUM``.
     """
@@ -58,6 +61,7 @@ class Options:
     candidates: list[str]
     capacity: str = "constant"
     begin: str = "steady"
+    changes: bool = False
     folder: str | None = None
 
 
@@ -169,7 +173,8 @@ def backtest(overrides: Sequence[str], own: Options) -> Backtest:
     played: list[Compared] = []
     left: dict[str, str] = {}
     work = None
-    for candidate in _candidates(own.candidates, overrides, log, found):
+    every = _candidates(own.candidates, overrides, log, found)
+    for candidate in every:
         if candidate.is_conservative:
             if missing:
                 left[candidate.name] = "its reservations cannot make room for outages"
@@ -185,7 +190,11 @@ def backtest(overrides: Sequence[str], own: Options) -> Backtest:
     if not played:
         raise ConfigError("backtest.candidates: none can be played: " + "; ".join(left.values()))
     why = tuple(reasons(found, played, log.missing))
-    return Backtest(found, tuple(played), left, why, missing)
+    done = Backtest(found, tuple(played), left, why, missing)
+    if not own.changes:
+        return done
+    near = next(one for one in every if one.name == done.nearest.name)
+    return replace(done, changes=tuple(changes(found, near.name, near.config)))
 
 
 def _work(found: Recorded, played: Sequence[Compared], candidate: Candidate) -> float:
@@ -236,7 +245,8 @@ def arguments() -> argparse.ArgumentParser:
         epilog="Overrides are those of python -m sim (workload.*, cluster.processors, seed), and "
         "backtest.candidates=[easy,sjf] (policy presets, or orders in which EASY takes jobs), "
         "backtest.capacity=recorded (without what the log shows to have been missing), "
-        "backtest.begin=steady or seconds after the first submit, backtest.folder=DIR.",
+        "backtest.begin=steady or seconds after the first submit, backtest.changes=true (what the "
+        "distance is made of: the nearest candidate with one thing changed), backtest.folder=DIR.",
     )
     parser.add_argument("log", nargs="?", help="SWF, sacct, Batsim or a table, plain or .gz")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
@@ -280,6 +290,8 @@ def show(console: Console, done: Backtest, written: Sequence[Path]) -> None:
         console.print(f"{name} is left out: {why}.", style="dim", markup=False, highlight=False)
     for one in done.reasons:
         console.print(f"- {one.text}", markup=False, highlight=False)
+    for line in change_lines(figures):
+        console.print(line, markup=False, highlight=False)
     console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
 
 

@@ -202,9 +202,11 @@ class ProgressGuard(Watcher):
         many = engine.events - self._events > self._most
         if ended == self._ended and not many and now - self._since <= self._longest:
             return
-        left = [job for job, then in enumerate(engine.submit) if then < now]
-        left = [job for job in left if not engine.log.is_over(job)]
-        if ended == self._ended and left:
+        left: list[int] = []
+        if ended == self._ended:  # looking through all jobs at every end would be quadratic
+            left = [job for job, then in enumerate(engine.submit) if then < now]
+            left = [job for job in left if not engine.log.is_over(job)]
+        if left:
             job = max(left, key=lambda one: engine.restarts.get(one, 0))
             raise SimError(self._said(engine, job, many))
         self._ended, self._events, self._since = ended, engine.events, now

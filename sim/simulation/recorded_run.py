@@ -12,7 +12,7 @@ from predictors.base import FloatArray, IntArray
 from sim.composition import recorded, recorded_command
 from sim.config import digest
 from sim.engine.engine import Setup
-from sim.errors import SimError
+from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
 from sim.results.artefacts import BASELINE, STEP, is_finished
 from sim.results.durable import MANIFEST, damage, read_object
@@ -63,8 +63,18 @@ class RecordedRun:
     notes: tuple[str, ...] = field(default=())
 
     def scene(self) -> Scene:
-        """Return its jobs, truth and machine."""
-        return set_scene(self.config, self.replication)
+        """Return its jobs, truth and machine.
+
+        Raises
+        ------
+        SimError
+            If its configuration is of a version with other parts.
+        """
+        try:
+            return set_scene(self.config, self.replication)
+        except ConfigError as error:
+            said = "; ".join(["it cannot be made again", *self.notes, str(error)])
+            raise SimError(f"{self.place}: {said}") from None
 
     def replay(
         self,

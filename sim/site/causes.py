@@ -17,8 +17,6 @@ LONG = 600.0
 """A wait beside a free machine that is no latency, seconds."""
 SOME = 0.05
 """Share of jobs, of waiting or of time from which on something is a reason."""
-GRID = 64
-"""Widths that free processors are compared with; a job counts as the next wider of them."""
 BACK = 1000
 """So many jobs before a job are looked at for those that it passed."""
 SHOWN = 3
@@ -120,8 +118,8 @@ def outages(found: Recorded, weeks: Weeks) -> Reason | None:
     text = (
         f"Parts of the machine were missing: in {len(low)} of {len(weeks.most)} weeks less than "
         f"{percent(FULL)} of it was ever held though jobs waited, and {len(without)} times "
-        f"({hours:,.0f} h together) nothing started though jobs would have fitted; "
-        f"{percent(share, 1)} of its processor time in all. Room kept for a wide job looks alike."
+        f"({hours:,.0f} h together) nothing started though each waiting job would have fitted; "
+        f"{percent(share, 1)} of its processor time in all."
     )
     evidence = {
         "low_weeks": len(low),
@@ -156,21 +154,15 @@ def free_over_time(found: Recorded, weeks: Weeks) -> Levels:
 
 
 def seconds_beside(found: Recorded, free: Levels) -> FloatArray:
-    """Return how long each job waited while enough processors for it were free, seconds."""
-    judged = np.flatnonzero(found.judged & (found.wait > 0))
-    seconds = np.zeros(len(found.submit))
-    widths = np.unique(found.count[judged])
-    if not len(widths):
-        return seconds
-    if len(widths) > GRID:
-        widths = np.unique(np.quantile(widths, np.linspace(0, 1, GRID), method="higher"))
-    place = np.searchsorted(widths, found.count[judged])
-    for k in np.unique(place):
-        jobs = judged[place == k]
-        enough = Levels(free.times, (free.values >= widths[k]).astype(float))
-        begin = np.maximum(found.submit[jobs], found.begin)
-        seconds[jobs] = enough.area(found.start[jobs]) - enough.area(begin)
-    return seconds
+    """Return how long each job waited while each of those that waited would have fitted, seconds.
+
+    No scheduler that starts what fits leaves anybody waiting then, not even for a wider one.
+    """
+    times = np.unique(np.concatenate([free.times, found.widest_waiting.times]))
+    room = free.at(times) >= found.widest_waiting.at(times)
+    enough = Levels(times, room.astype(float))
+    begin = np.maximum(found.submit, found.begin)
+    return np.where(found.judged, enough.area(found.start) - enough.area(begin), 0.0)
 
 
 def met_nobody(found: Recorded, free: Levels) -> BoolArray:
@@ -181,7 +173,7 @@ def met_nobody(found: Recorded, free: Levels) -> BoolArray:
 
 
 def beside_free(found: Recorded, free: Levels) -> Reason | None:
-    """Tell of jobs that waited while the machine had room for them."""
+    """Tell of jobs that waited while the machine had room for all that did."""
     seconds = seconds_beside(found, free)
     long = seconds > LONG
     total = float(found.wait[found.judged].sum())
@@ -195,9 +187,9 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
     jobs = int(long.sum())
     text = (
         f"{jobs:,} jobs ({percent(jobs / found.judged.sum(), 1)}) waited more than ten minutes "
-        f"while enough processors were free, {np.median(seconds[long]) / HOUR:,.1f} h in the "
-        f"median, {percent(share)} of all waiting: holds, dependencies, limits, reservations or "
-        f"other resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
+        f"while each job that waited would have fitted, {np.median(seconds[long]) / HOUR:,.1f} h "
+        f"in the median, {percent(share)} of all waiting: holds, dependencies, limits or other "
+        f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
         f"of all waiting)."
     )
     evidence = {

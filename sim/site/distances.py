@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from sim.site.causes import Reason
+from sim.site.changes import Change
 from sim.site.comparison import Compared, class_tables, nearest_of, recorded_figures
 from sim.site.log_schedule import Recorded
 from sim.site.outages import Outage
@@ -25,6 +26,8 @@ class Backtest:
     reasons : tuple of Reason
     outages : tuple of Outage
         What replays went without.
+    changes : tuple of Change
+        The nearest candidate with one thing changed.
     """
 
     found: Recorded
@@ -32,6 +35,7 @@ class Backtest:
     left_out: Mapping[str, str]
     reasons: tuple[Reason, ...]
     outages: tuple[Outage, ...]
+    changes: tuple[Change, ...] = ()
 
     @property
     def nearest(self) -> Compared:
@@ -66,6 +70,10 @@ class Backtest:
                 {"code": one.code, "text": one.text, "evidence": dict(one.evidence),
                  "weight": one.weight}
                 for one in self.reasons
+            ],
+            "changes": [
+                {"name": one.name, **one.compared.figures, "verdict": one.compared.verdict}
+                for one in self.changes
             ],
             "classes": class_tables(found, nearest),
         }  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from predictors.advice import measure_next
 from predictors.base import Remark
@@ -33,6 +34,12 @@ EFFICIENT = 0.5
 BEYOND = 2
 """Times the widest count that ran up to which counts are considered."""
 LEVEL_OF_RANGE = 0.8
+WHY = {
+    "kept to one or two processor counts": "all runs are on",
+    "ran other work on the same processors": "of different work",
+    "hardly came twice on a count": "hardly any processor count",
+}
+"""Why nothing is known of scaling, and the words by which evidence says so."""
 USUAL_STEP = 60.0
 """Walltimes are whole minutes."""
 
@@ -194,41 +201,58 @@ def walltimes(runs: pd.DataFrame) -> tuple[pd.Series, float]:
     return (factor * quantiles(runs)).map(minutes), factor
 
 
-def scaling(runs: pd.DataFrame, processors: int) -> tuple[Consensus | None, str]:
-    """Return a model of an application's runtime, or None, and what its runs say.
+def scaling(runs: pd.DataFrame) -> tuple[Consensus | None, float, str]:
+    """Return a model of an application's runtime, or None, its scatter, and what its runs say.
 
     Parameters
     ----------
     runs : pandas.DataFrame
         Columns ``nprocs`` and ``runtime`` (s).
-    processors : int
-        Of the machine.
+
+    Returns
+    -------
+    model : Consensus or None
+    scatter : float
+        Spread of ln(runtime) at one count; 0 where that is unknown.
+    evidence : str
     """
     runs = runs[runs["runtime"] > 0]
     counts = runs.groupby("nprocs")["runtime"].agg(["size", "median"])
     if len(counts) < COUNTS:
         shown = " and ".join(f"{count}" for count in counts.index) or "none"
         plural = "" if shown == "1" else "s"
-        return None, f"no evidence of scaling: all runs are on {shown} processor{plural}"
+        return None, 0.0, f"no evidence of scaling: all runs are on {shown} processor{plural}"
     logs = np.log(runs["runtime"].to_numpy(float))
     left = logs - pd.Series(logs).groupby(runs["nprocs"].to_numpy()).transform("mean").to_numpy()
     free = len(logs) - len(counts)
     if free < REPEATS:
-        return None, (
-            "no evidence of scaling: hardly any processor count came twice, so that other work "
-            "cannot be told from other speed"
+        return (
+            None,
+            0.0,
+            (
+                "no evidence of scaling: hardly any processor count came twice, so that other work "
+                "cannot be told from other speed"
+            ),
         )
     spread = float(np.sqrt((left**2).sum() / free))
     if spread > SCATTER:
-        return None, (
-            f"no evidence of scaling: runs on the same processors differ by a factor of "
-            f"{np.exp(spread):.1f} either way, so that they are of different work"
+        return (
+            None,
+            0.0,
+            (
+                f"no evidence of scaling: runs on the same processors differ by a factor of "
+                f"{np.exp(spread):.1f} either way, so that they are of different work"
+            ),
         )
     try:
         model = Consensus().fit(runs[["nprocs", "runtime"]])
     except PredictorError as error:
-        return None, f"no evidence of scaling: {error}"
-    return model, f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %"
+        return None, 0.0, f"no evidence of scaling: {error}"
+    return (
+        model,
+        spread,
+        f"{len(runs)} runs on {len(counts)} counts, alike within {100 * spread:.0f} %",
+    )
 
 
 def considered(counts: Sequence[int], processors: int) -> FloatArray:
@@ -245,9 +269,12 @@ def considered(counts: Sequence[int], processors: int) -> FloatArray:
 
 
 def choose(
-    model: Consensus, counts: Sequence[int], processors: int
+    model: Consensus, scatter: float, counts: Sequence[int], processors: int
 ) -> tuple[Choice | None, Choice | None, str]:
-    """Return the fastest and the efficient count of a model, and what is to be said of them."""
+    """Return the fastest and the efficient count of a model, and what is to be said of them.
+
+    Ranges are of a run: those of the model, widened by the scatter of runs.
+    """
     weighed = considered(counts, processors)
     remarks: list[list[Remark]] = [list(model.reliability(np.array([n]))) for n in weighed]
     usable = np.array([not any(one.grade == "unusable" for one in mine) for mine in remarks])
@@ -256,7 +283,9 @@ def choose(
         return None, None, f"no evidence of scaling: {worst}"
     weighed = weighed[usable]
     time = model.predict(weighed)
-    low, high = model.predict_range(weighed, level=LEVEL_OF_RANGE)
+    below, above = np.abs(np.log(np.array(model.predict_range(weighed, LEVEL_OF_RANGE)) / time))
+    of_run = float(ndtri(0.5 + LEVEL_OF_RANGE / 2)) * scatter
+    low, high = time * np.exp(-np.hypot(below, of_run)), time * np.exp(np.hypot(above, of_run))
     every = [
         Choice(int(n), float(t), float(a), float(b))
         for n, t, a, b in zip(weighed, time, low, high, strict=True)
@@ -282,11 +311,13 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     """
     sizes = runs["nprocs"].value_counts()
     usual = int(sizes.index[0])
-    model, evidence = scaling(runs, processors)
+    model, scatter, evidence = scaling(runs)
     fastest = efficient = None
     following: int | None = 2 * usual if 2 * usual <= processors else max(1, usual // 2)
     if model is not None:
-        fastest, efficient, problem = choose(model, [int(n) for n in sizes.index], processors)
+        fastest, efficient, problem = choose(
+            model, scatter, [int(n) for n in sizes.index], processors
+        )
         evidence = problem or evidence
         wanted = [one.count for one in (fastest, efficient) if one is not None]
         if wanted:

@@ -1,5 +1,6 @@
 """The schedule that a log recorded: machine in use, queue, and what a replay begins with."""
 
+import heapq
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +12,8 @@ from sim.errors import SimError
 from workloads.base import BoolArray, FloatArray, IntArray, Trace
 
 WEEK, DAY = 7 * 86400.0, 86400.0
+DIGITS = 6
+"""Decimals of seconds within which an end and a start are the same instant: sums round."""
 SKIPPED = 0.1
 """Share of the jobs that may be submitted before an automatic begin."""
 AHEAD = 1.0
@@ -68,7 +71,8 @@ def levels(begin: FloatArray, end: FloatArray, weight: FloatArray | IntArray) ->
     >>> held.times.tolist(), held.values.tolist(), held.area(np.array([10.0])).tolist()
     ([0.0, 5.0, 10.0], [2.0, 5.0, 0.0], [35.0])
     """
-    times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    instants = np.round(np.concatenate([begin, end]), DIGITS)
+    times, place = np.unique(instants, return_inverse=True)
     change = np.bincount(place, np.concatenate([weight, -np.asarray(weight)]), len(times))
     return Levels(times, np.cumsum(change))
 
@@ -141,6 +145,29 @@ class Recorded:
     def queued(self) -> Levels:
         """Jobs that waited over time."""
         return levels(self.submit, self.start, np.ones(len(self.submit), np.int64))
+
+    @cached_property
+    def widest_waiting(self) -> Levels:
+        """Processors of the widest job that waited, over time."""
+        waits = np.flatnonzero(self.start > self.submit)
+        times, place = np.unique(
+            np.round(np.concatenate([self.submit[waits], self.start[waits]]), DIGITS),
+            return_inverse=True,
+        )
+        begin, end = place[: len(waits)].tolist(), place[len(waits) :].tolist()
+        values = np.zeros(len(times))
+        waiting: list[tuple[int, int]] = []
+        order = np.argsort(place[: len(waits)], kind="stable").tolist()
+        count, next_one = self.count[waits].tolist(), 0
+        for step in range(len(times)):
+            while next_one < len(order) and begin[order[next_one]] == step:
+                job = order[next_one]
+                heapq.heappush(waiting, (-count[job], end[job]))
+                next_one += 1
+            while waiting and waiting[0][1] <= step:
+                heapq.heappop(waiting)
+            values[step] = -waiting[0][0] if waiting else 0
+        return Levels(times, values)
 
     @cached_property
     def running_first(self) -> BoolArray:

@@ -81,23 +81,30 @@ def low_weeks(found: Recorded, weeks: Weeks) -> list[Outage]:
 
 
 def gaps(found: Recorded) -> list[Outage]:
-    """Return the times without any start in which processors were free and jobs would have fitted.
+    """Return the times without any start in which each of the waiting jobs would have fitted.
 
-    Counted are jobs that were submitted on the day before or during the gap and
-    waited to its end, so that a few that are held alone are no outage.
+    So none of them can have been kept waiting for the room of a wider one. At least
+    `FITTING` were submitted on the day before or during the gap, so that a few that are
+    held alone are no outage. It begins once the widest fits: while nothing starts the
+    free processors only grow.
     """
     starts = np.unique(found.start[found.start >= found.begin])
-    if len(starts) < 2:
-        return []
-    long = np.flatnonzero(np.diff(starts) >= GAP)
-    free = found.processors - found.held.extremes(starts)[1]
     outages = []
-    for k in long:
-        begin, end = starts[k], starts[k + 1]
+    for k in np.flatnonzero(np.diff(starts) >= GAP):
+        begin, end = float(starts[k]), float(starts[k + 1])
         first, last = np.searchsorted(found.submit, [begin - DAY, end - GAP / 6])
-        waits = (found.start[first:last] >= end) & (found.count[first:last] <= free[k])
-        if waits.sum() >= FITTING:
-            outages.append(Outage(float(begin), float(end), int(free[k])))
+        waits = found.start[:last] >= end
+        if waits[first:].sum() < FITTING:
+            continue
+        room = found.processors - found.count[:last][waits].max()
+        low, high = np.searchsorted(found.held.times, [begin, end])
+        fits = np.flatnonzero(found.held.values[low:high] <= room)
+        if not fits.size:
+            continue
+        since = float(found.held.times[low + fits[0]])
+        free = found.processors - found.held.values[low + fits[0]]
+        if end - since >= GAP:
+            outages.append(Outage(since, end, int(free)))
     return outages
 
 

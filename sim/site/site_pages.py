@@ -15,6 +15,7 @@ from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, tidy
 from sim.results.rows import texts
 from sim.results.sentences import distance, ranks, relative
 from sim.site.causes import percent
+from sim.site.changes import MEANINGS
 from sim.site.comparison import held_by
 from sim.site.distances import Backtest
 from sim.site.evidence import Advice, clock_time
@@ -51,6 +52,15 @@ def candidate_rows(figures: Mapping[str, Any]) -> list[list[str]]:
         verdict = str(one.get("verdict", "–"))
         rows.append([one["name"], verdict, mean, *own[:2], rank, own[2], used[place]])
     return rows
+
+
+def change_lines(figures: Mapping[str, Any]) -> list[str]:
+    """Return how far the nearest candidate is with one thing changed, a sentence each."""
+    return [
+        f"{figures['nearest']}, {MEANINGS[one['name']]}: mean wait "
+        f"{relative(one['mean_wait_difference'])}, rank correlation {ranks(one['spearman_wait'])}."
+        for one in figures["changes"]
+    ]
 
 
 def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -104,7 +114,8 @@ def write_backtest_page(path: Path, figures: Mapping[str, Any], done: Backtest) 
     sections = {
         "Candidates": html_table("Recorded and simulated schedules", HEAD, candidate_rows(figures))
         + left + _quarters(figures),
-        "Why they differ": f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>",
+        "Why they differ": (f"<ol>{reasons}</ol>" if reasons else "<p>The log shows no reason.</p>")
+        + "".join(f"<p>{escape(line)}</p>" for line in change_lines(figures)),
         "Waits": '<div class="figures">'
         + picture(lambda axes: _draw_waits(axes, done),
                   f"Each job's recorded wait against its wait by {nearest}; on the line both are "
@@ -221,10 +232,11 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
         f"{figures['with_scaling']:,} of them say how they scale, {figures['with_walltime']:,} "
         "how long to ask for."
     ]
-    if figures["repeating"] and not figures["with_scaling"]:
+    why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
+    if why:
         said.append(
-            "No evidence of scaling, as is common: users keep to one processor count, or other "
-            "counts meant other work. A few runs of the same input on other counts would tell."
+            f"No evidence of scaling, as is common: {', '.join(why)}. A few runs of the same input "
+            "on other counts would tell; measure next says on which."
         )
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
@@ -263,7 +275,7 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
             one.application, f"{one.jobs:,}", shown + (" …" if len(counts) > MOST_COUNTS else ""),
             str(one.fastest.count) if one.fastest else "no evidence",
             str(one.efficient.count) if one.efficient else "no evidence",
-            str(one.recommended),
+            str(one.recommended) + ("" if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
             texts([own.expected_start], "s")[0],
             "no evidence" if walltime is None else clock_time(walltime),

@@ -229,3 +229,11 @@ def test_other_input_files_are_refused(command, capsys):
     assert "workload.path is another file than it was" in refused(capsys, "run", 30)
     log.unlink()
     assert "workload.path: its file is not there; the run was made in" in refused(capsys, "run", 30)
+
+
+def test_a_run_of_parts_that_are_gone_is_refused_in_a_line(study, capsys):
+    config = study / ".hydra/config.yaml"
+    config.write_text(config.read_text().replace("NoGrowth", "NothingOfTheKind"))
+    error = refused(capsys, study / "replication=0", 20)
+    assert "it cannot be made again" in error
+    assert "NothingOfTheKind: there is no such class" in error

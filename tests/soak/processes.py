@@ -24,8 +24,7 @@ ARTEFACTS = (".parquet", ".png")
 RUNS = {
     "run": ("workload.jobs=300", "policy=sa", "predictor=adept", "hydra.run.dir=out"),
     "sweep": ("-m", "workload.jobs=40", "policy=fcfs,easy", "seed=1,2,3", "hydra.sweep.dir=out"),
-    "study": ("-m", "experiment=policy_comparison", "workload.jobs=15", "seed=1,2",
-              "hydra.sweep.dir=out"),
+    "study": ("-m", "experiment=malleable_curves", "workload.jobs=15", "hydra.sweep.dir=out"),
 }  # fmt: skip
 _alone: dict[str, dict[str, bytes]] = {}
 
