@@ -47,6 +47,19 @@ echo "== a schedule in evalys"
 "$python" -m sim workload.jobs=60 baseline=null "export=[csv]" hydra.run.dir="$scratch/run" >/dev/null
 "$scratch/evalys/bin/python" scripts/check_evalys.py "$scratch/run/jobs.csv" "$scratch/evalys.png"
 
+echo "== extras, each in an environment of its own, from the checkout"
+for extra in joblib:hydra_plugins.hydra_joblib_launcher slurm:hydra_plugins.hydra_submitit_launcher \
+  ray:hydra_plugins.hydra_ray_launcher docs:mkdocstrings explorer:plotly optuna:hydra_plugins.hydra_optuna_sweeper; do
+  python3 -m venv "$scratch/${extra%%:*}"
+  if "$scratch/${extra%%:*}/bin/pip" install -q ".[${extra%%:*}]"; then
+    (cd "$scratch" && "${extra%%:*}/bin/python" -c "import ${extra##*:}" &&
+      "${extra%%:*}/bin/moldsim" run workload.jobs=20 hydra.run.dir="run-${extra%%:*}" >/dev/null)
+    rm -rf "${scratch:?}/${extra%%:*}"
+  else
+    echo "skipped: the extra ${extra%%:*} could not be installed"
+  fi
+done
+
 echo "== Slurm"
 scripts/check_slurm.sh "$python"
 

@@ -99,7 +99,7 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         return f"{getattr(error, 'override', '')}: cannot be read as KEY=VALUE ({first})"
     if several := re.match(r"Ambiguous value for argument '(.*)'", first):
         return f"{several[1]}: several values make a multirun: moldsim sweep, or python -m sim -m"
-    if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']+)'", first):
+    if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']*)'", first):
         key = unknown[1].lstrip("+~").partition("=")[0]
         mine = (one for one in given if re.split("[=@]", one.lstrip("+~"))[0] == key)
         return no_such_key(next(mine, key), key)
