@@ -7,6 +7,7 @@ from swf_samples import job_line, write_log
 from sim.results.artefacts import FAILURE, FILES
 
 TINY = ("-m", "workload.jobs=40", "hydra.sweep.dir=sweep")
+BOUNDS = "must be a whole number, at least 0 and at most 9,223,372,036,854,775,807"
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
@@ -38,15 +39,14 @@ def test_a_failed_run_is_marked_and_the_others_go_on(command, tmp_path):
     assert ended.status == 1
     lines = [line for line in ended.err.splitlines() if line.startswith("failed: ")]
     assert lines == [
-        f"failed: seed={seed},workload.jobs=40: seed={seed}: must be a whole number, at least 0"
-        for seed in (-1, -2)
+        f"failed: seed={seed},workload.jobs=40: seed={seed}: {BOUNDS}" for seed in (-1, -2)
     ]
     assert "Traceback" not in ended.err
     folder = tmp_path / "sweep"
     failed = sorted(path.parent.name for path in folder.rglob(FAILURE))
     assert failed == ["seed=-1,workload.jobs=40", "seed=-2,workload.jobs=40"]
     message = json.loads((folder / failed[0] / FAILURE).read_text())["message"]
-    assert message == "seed=-1: must be a whole number, at least 0"
+    assert message == f"seed=-1: {BOUNDS}"
     assert len(list(folder.rglob("summary.json"))) == 2
 
 
