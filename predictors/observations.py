@@ -161,8 +161,9 @@ def merge_repeats(runtimes: FloatArray) -> Merged:
 def dropped_of(runtimes: FloatArray) -> list[float]:
     """Return the obvious outliers that `merge_repeats` drops."""
     merged = merge_repeats(runtimes)
-    far: FloatArray = runtimes[np.abs(runtimes - merged.middle) > merged.limit]
-    return np.sort(far).tolist()
+    far = np.abs(runtimes - merged.middle) > merged.limit
+    dropped: list[float] = np.sort(runtimes[far]).tolist()
+    return dropped
 
 
 @njit(cache=True)
