@@ -111,13 +111,10 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     proportional = 1.0 if high < SPREAD * low else 0.0
     limits = np.array([low, high, proportional, runs[COUNT].min(), runs[COUNT].max()])
     latest.span[COMPARED] = -1
-    if not np.isfinite(log_time.sum()):
-        fit = Fit(known, runtime, log_time, splits, np.empty((1, 0)), limits)
-        return NO_LOGARITHM, fit, 0
     failed, way, why, _, done, _, uppers, columns = choose(known, runtime, splits, form, split)
+    failed = failed if np.isfinite(log_time.sum()) else NO_LOGARITHM
     if failed != DETERMINED:
-        fit = Fit(known, runtime, log_time, splits, np.empty((1, 0)), limits)
-        return failed, fit, 0
+        return failed, Fit(known, runtime, log_time, splits, np.empty((1, 0)), limits), 0
     coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
     grade = grade_of_fit(known, runtime, uppers, columns, coefficients)
     if why != 0 or done != 0:
