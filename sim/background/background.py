@@ -6,6 +6,7 @@ without an event for each change of load.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from sim.background.kernels import (
     PackedChunk,
     add_integrals,
     advance_packed,
+    loaded_at,
     own_links,
     pack,
     read_cpu,
@@ -41,6 +43,24 @@ class LoadChunk:
     cpu: CpuChunk
     links: LinkChunk
     packed: PackedChunk
+
+
+class LoadedLinks(NamedTuple):
+    """Loaded links at some looks, look after look; all others are free.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (looks,)
+        How many links each look found.
+    source, destination : numpy.ndarray of int, shape (readings,)
+        Their nodes.
+    available : numpy.ndarray of float, shape (readings,)
+    """
+
+    counts: IntArray
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
 
 
 class BackgroundLoad:
@@ -317,6 +337,23 @@ class BackgroundLoad:
             time = chunk.end
             if time >= end:
                 return np.concatenate(rows)
+
+    def links_at(self, times: FloatArray) -> LoadedLinks:
+        """Return the loaded links of the whole machine at ascending times."""
+        found, done = [], 0
+        while done < len(times):
+            chunk = self._chunk(float(times[done]))
+            following = done + int(np.searchsorted(times[done:], chunk.end))
+            links = chunk.links
+            counts, picked = loaded_at(
+                links.start, links.end, links.longest.item(), times[done:following]
+            )
+            fields = (links.source, links.destination, links.available)
+            found.append((counts, *(field[picked] for field in fields)))
+            done = following
+        if len(found) == 1:
+            return LoadedLinks(*found[0])
+        return LoadedLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
         """Return the available bandwidth of the most loaded own link at one moment."""

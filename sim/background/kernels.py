@@ -309,3 +309,22 @@ def own_links(links, inside, start, end):  # type: ignore[no-untyped-def]
             picked[count] = k
             count += 1
     return picked[:count]
+
+
+@njit(cache=True)
+def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
+    """Return how many intervals, sorted by start, hold each time, and which, time after time."""
+    counts = np.zeros(len(times), np.int64)
+    picked = np.empty(64, np.int64)
+    number = 0
+    for j in range(len(times)):
+        first = np.searchsorted(starts, times[j] - longest)
+        while first < len(starts) and starts[first] <= times[j]:
+            if stops[first] > times[j]:
+                if number == len(picked):
+                    picked = np.append(picked, np.empty_like(picked))
+                picked[number] = first
+                number += 1
+                counts[j] += 1
+            first += 1
+    return counts, picked[:number]

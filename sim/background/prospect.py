@@ -4,21 +4,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import exp, expm1
-from typing import NamedTuple
 
 import numpy as np
 
 from sim.background.ahead import LONGEST
 from sim.background.kernels import BoolArray, FloatArray, IntArray
-from sim.background.load_beliefs import LoadBeliefs
-
-
-class BelievedLinks(NamedTuple):
-    """Links that are not believed free; arrays of shape (links,)."""
-
-    source: IntArray
-    destination: IntArray
-    available: FloatArray
+from sim.background.load_beliefs import BelievedLinks, LoadBeliefs
 
 
 class Prospect:
@@ -96,11 +87,8 @@ class Prospect:
         if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
         found = self._beliefs.links(now)
-        ends = np.array(list(found), np.int64).reshape(-1, 2)
-        lost = 1.0 - np.fromiter(found.values(), np.float64, len(found))
         share = self.share_left(self._beliefs.link_memory(now), horizon, delay)
-        left: FloatArray = np.asarray(1.0 - lost * share, float)
-        return BelievedLinks(ends[:, 0], ends[:, 1], left)
+        return found._replace(available=1.0 - (1.0 - found.available) * share)
 
     def _true_links(self, start: float, span: float) -> BelievedLinks:
         load = self._beliefs.sensors.load
