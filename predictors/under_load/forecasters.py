@@ -4,7 +4,7 @@ Of a series the 51 newest values are kept as they came and in order, with the se
 ranks that so many of the newest have there, a bit each: no median or trimmed mean needs sorting.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -125,14 +125,15 @@ def _keep(series, value):  # type: ignore[no-untyped-def]
     series.count += 1
 
 
-@intrinsic
-def _lowest(typing, mask):  # type: ignore[no-untyped-def]
-    """Return the lowest of a set of ranks, a bit each."""
-
-    def count(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+def _count_zeros(typing, mask):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
-    return types.int64(types.int64), count
+    return types.int64(types.int64), code
+
+
+_lowest: Any = intrinsic(_count_zeros)
+"""Returns the lowest of a set of ranks, a bit each: how many zeros come before its first one."""
 
 
 @njit(cache=True)

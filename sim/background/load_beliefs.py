@@ -10,60 +10,9 @@ from predictors.under_load.forecast import NwsMixture
 from predictors.under_load.forecasters import Selection
 from sim.background.kernels import FloatArray, IntArray
 from sim.background.link_forecasts import LinkForecasts
-from sim.background.load_sensors import LoadPast, LoadSensors
+from sim.background.load_past import LEAST_MEMORY, LoadMoments, LoadPast
+from sim.background.load_sensors import LoadSensors
 from sim.errors import ConfigError
-
-LEAST_MEMORY = 1e-3
-
-
-class LoadMoments:
-    """Running mean of every place, and the autocorrelation of all from sample to sample.
-
-    Parameters
-    ----------
-    places : int
-
-    Examples
-    --------
-    >>> moments = LoadMoments(1)
-    >>> moments.update(np.array([[1.0], [1.0], [0.0], [0.0]]))
-    >>> moments.mean.tolist(), round(moments.correlation(), 3)
-    ([0.5], 0.333)
-    """
-
-    def __init__(self, places: int) -> None:
-        self._number = 0
-        self._sums = np.zeros(places)
-        self._last: FloatArray | None = None
-        self._squares = 0.0
-        self._products = 0.0
-
-    def update(self, readings: FloatArray) -> None:
-        """Take in samples, shape (samples, places), the oldest first."""
-        self._number += len(readings)
-        self._sums += readings.sum(axis=0)
-        series = readings if self._last is None else np.vstack((self._last, readings))
-        self._last = readings[-1]
-        before, after = series[:-1] - self.mean, series[1:] - self.mean
-        self._squares += 0.5 * float((before**2).sum() + (after**2).sum())
-        self._products += float((before * after).sum())
-
-    @property
-    def mean(self) -> FloatArray:
-        """Average of each place so far; 1 before any sample."""
-        if self._number == 0:
-            return np.ones(len(self._sums))
-        return np.asarray(self._sums / self._number, float)
-
-    def correlation(self) -> float:
-        """Return the correlation from one sample to the next, in [0, 1)."""
-        if self._squares <= 0.0:
-            return 0.0
-        return float(np.clip(self._products / self._squares, 0.0, 0.9999))
-
-    def memory(self, every: float) -> float:
-        """Return the time after which a deviation from the mean has fallen to 1/e, seconds."""
-        return float(every / -np.log(max(self.correlation(), LEAST_MEMORY)))
 
 
 @njit(cache=True)
@@ -122,6 +71,30 @@ class BelievedLinks(NamedTuple):
     source: IntArray
     destination: IntArray
     available: FloatArray
+
+
+class Standing(NamedTuple):
+    """What is believed from one sample to the next.
+
+    Attributes
+    ----------
+    places, cpu, mean : numpy.ndarray
+        Of the sensors' places and of the processors at the next sample; averages so far.
+    ordered : tuple of numpy.ndarray, shape (processors,)
+        Readings, forecasts of them, both on average, and `places`, each the lowest first.
+    links : BelievedLinks
+    memory, link_memory : float
+        After how many seconds a deviation has fallen to 1/e, and 1/e of the loaded
+        links is still loaded.
+    """
+
+    places: FloatArray
+    cpu: FloatArray
+    mean: FloatArray
+    ordered: tuple[FloatArray, ...]
+    links: BelievedLinks
+    memory: float
+    link_memory: float
 
 
 class Swing(NamedTuple):
@@ -203,7 +176,7 @@ class LoadBeliefs:
         self._samples = 0
         self._last = np.ones(sensors.places)
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
-        self._believed: tuple[FloatArray, BelievedLinks] | None = None
+        self._standing: Standing | None = None
 
     def _catch_up(self, now: float) -> None:
         """Take in the samples up to `now`."""
@@ -220,7 +193,7 @@ class LoadBeliefs:
         self._last = readings[-1]
         self._take_links(newest)
         self._samples = newest
-        self._believed = None
+        self._standing = None
 
     def _take_links(self, newest: int) -> None:
         """Take in what the samples before that number say of the links."""
@@ -237,23 +210,31 @@ class LoadBeliefs:
         if self.belief == "forecast":
             self._links.take(found.counts, keys, found.available)
 
-    def _now(self) -> tuple[FloatArray, BelievedLinks]:
-        """Return what is believed of the sensors' places at the next sample, and of the links."""
-        if self._believed is None:
+    def _now(self) -> Standing:
+        """Return what is believed until the next sample."""
+        if self._standing is None:
             places, (keys, left) = self._last, self._last_links
             if self.belief == "forecast":
                 places, (keys, left) = self._cpu.forecast(), self._links.believed()
             elif self.belief == "mean":
                 keys, left = keys[:0], left[:0]
-            self._believed = (
+            before = self._links_loaded - len(self._last_links[0])
+            kept = self._links_kept / before if before else 0.0
+            every, past = self.sensors.every, self._past
+            self._standing = Standing(
                 places,
+                self._spread(places),
+                self._spread(self._moments.mean),
+                tuple(map(self._spread, (past.read, past.believed, np.sort(places)))),
                 BelievedLinks(*np.divmod(keys, self.sensors.load.nodes), left),
+                self._moments.memory(every),
+                float(every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf,
             )
-        return self._believed
+        return self._standing
 
     def _places(self) -> FloatArray:
         """Return what is believed of the sensors' places at the next sample."""
-        return self._now()[0]
+        return self._now().places
 
     def cpu(self, now: float, horizon: float = 0.0) -> FloatArray:
         """Return the believed available CPU of every processor, shape (processors,).
@@ -271,7 +252,7 @@ class LoadBeliefs:
         self._catch_up(now)
         if self.belief == "mean":
             return self.mean_cpu(now)
-        return self._spread(self._places())
+        return self._now().cpu
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
@@ -331,10 +312,7 @@ class LoadBeliefs:
             How likely each rank, from the slowest on, is the lowest drawn.
         """
         self._catch_up(now)
-        read, believed, present = (
-            float(weights @ self._spread(values))
-            for values in (self._past.read, self._past.believed, np.sort(self._places()))
-        )
+        read, believed, present = (float(weights @ values) for values in self._now().ordered)
         return self._swing(read, believed, present)
 
     def mean_lost(self, now: float) -> FloatArray:
@@ -345,7 +323,7 @@ class LoadBeliefs:
     def mean_cpu(self, now: float) -> FloatArray:
         """Return the average of all samples of every processor, shape (processors,)."""
         self._catch_up(now)
-        return self._spread(self._moments.mean)
+        return self._now().mean
 
     def mean_links(self, now: float) -> tuple[float, float]:
         """Return how many links samples found loaded on average, and what was left of them."""
@@ -357,14 +335,12 @@ class LoadBeliefs:
     def memory(self, now: float) -> float:
         """Return after how many seconds a deviation from the average has fallen to 1/e."""
         self._catch_up(now)
-        return self._moments.memory(self.sensors.every)
+        return self._now().memory
 
     def link_memory(self, now: float) -> float:
         """Return after how many seconds 1/e of the loaded links is still loaded."""
         self._catch_up(now)
-        before = self._links_loaded - len(self._last_links[0])
-        kept = self._links_kept / before if before else 0.0
-        return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
+        return self._now().link_memory
 
     def links(self, now: float) -> BelievedLinks:
         """Return the links that are not believed free, and what is left of them."""
@@ -372,7 +348,7 @@ class LoadBeliefs:
             found = self.sensors.load.links_at(np.array([now]))
             return BelievedLinks(*found[1:])
         self._catch_up(now)
-        return self._now()[1]
+        return self._now().links
 
     def bandwidth(self, now: float, processors: ArrayLike, horizon: float = 0.0) -> float:
         """Return the believed bandwidth of the most loaded link among those of `processors`."""

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from math import exp, expm1
 
 import numpy as np
 
 from sim.background.ahead import LONGEST
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.load_beliefs import BelievedLinks, LoadBeliefs
+from sim.background.swings import share_left
 
 
 class Prospect:
@@ -59,10 +59,7 @@ class Prospect:
 
     def share_left(self, memory: float, horizon: float, delay: float = 0.0) -> float:
         """Return which share of a deviation lasts, averaged over the horizon after a delay."""
-        if self._beliefs.belief == "last":
-            return 1.0
-        span = max(horizon / memory, 1e-9)
-        return exp(-delay / memory) * -expm1(-span) / span
+        return 1.0 if self._beliefs.belief == "last" else share_left(memory, horizon, delay)
 
     def cpu(self, horizon: float, delay: float = 0.0) -> FloatArray:
         """Return the believed CPU of every processor, averaged over a time to come.
