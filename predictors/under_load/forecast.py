@@ -5,7 +5,7 @@ one with the smallest error over some stretch of the past; the answer is that of
 one selector. Every error is that of a forecast made before its value was known.
 """
 
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,18 @@ from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
 from predictors.under_load.forecasters import (
     GAINS,
-    SPANS,
-    Selection,
+    Rule,
     answers_of,
-    rule_of,
     take_block,
     without_values,
 )
+
+Selection = Literal["mae_50", "mse", "mae"]
+
+SPANS = (0, 1, 5, 10, 20, 30, 50, 100)
+"""Over how many of the latest values selectors judge; 0: over all."""
+LATEST = 50
+"""The span of the selector that `mae_50` follows alone."""
 
 PRIMARY_NAMES = (
     "last value",
@@ -39,6 +44,20 @@ PRIMARY_NAMES = (
 
 SELECTOR_NAMES = tuple(f"{error} {span or 'all'}" for error in ("mse", "mae") for span in SPANS)
 """The selectors: by which error, over how many of the latest values."""
+
+
+def rule_of(
+    selection: Selection = "mae_50",
+    limits: tuple[float, float] | None = (0.01, 1.0),
+    empty: float = 1.0,
+) -> Rule:
+    """Return the rule by which the mixture of forecasters answers; see `NwsMixture`."""
+    low, high = (-np.inf, np.inf) if limits is None else limits
+    if selection == "mae_50":
+        spans, squared = np.array([LATEST]), np.array([False])
+    else:
+        spans, squared = np.array(SPANS * 2), np.repeat([True, False], len(SPANS))
+    return Rule(spans, squared, selection == "mse", float(low), float(high), float(empty))
 
 
 class NwsMixture:

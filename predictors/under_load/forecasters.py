@@ -4,7 +4,7 @@ Of a series the 51 newest values are kept as they came and in order, with the se
 ranks that so many of the newest have there, a bit each: no median or trimmed mean needs sorting.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -17,10 +17,6 @@ from predictors.compiling import njit
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 ADAPTIVE = ((5, 21, 10, 1), (21, 51, 30, 5))
 """Smallest, largest and first window, and offset, of each adaptive median."""
-SPANS = (0, 1, 5, 10, 20, 30, 50, 100)
-"""Over how many of the latest values selectors judge; 0: over all."""
-LATEST = 50
-"""The span of the selector that `mae_50` follows alone."""
 VALUES = 51
 PRIMARIES = 18
 TRIM = 0.3
@@ -28,9 +24,6 @@ TIE = 1e-10
 
 _GAINS = np.array(GAINS)
 _ADAPTIVE = np.array(ADAPTIVE)
-
-
-Selection = Literal["mae_50", "mse", "mae"]
 
 
 class Rule(NamedTuple):
@@ -53,20 +46,6 @@ class Rule(NamedTuple):
     low: float
     high: float
     empty: float
-
-
-def rule_of(
-    selection: Selection = "mae_50",
-    limits: tuple[float, float] | None = (0.01, 1.0),
-    empty: float = 1.0,
-) -> Rule:
-    """Return the rule by which the mixture of forecasters answers; see `NwsMixture`."""
-    low, high = (-np.inf, np.inf) if limits is None else limits
-    if selection == "mae_50":
-        spans, squared = np.array([LATEST]), np.array([False])
-    else:
-        spans, squared = np.array(SPANS * 2), np.repeat([True, False], len(SPANS))
-    return Rule(spans, squared, selection == "mse", float(low), float(high), float(empty))
 
 
 def without_values(series: int, rule: Rule) -> np.ndarray:

@@ -6,7 +6,6 @@ without an event for each change of load.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +24,7 @@ from sim.background.kernels import (
     pack,
     read_cpu,
 )
+from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sources import LoadModel
 from sim.errors import ConfigError
@@ -43,24 +43,6 @@ class LoadChunk:
     cpu: CpuChunk
     links: LinkChunk
     packed: PackedChunk
-
-
-class LoadedLinks(NamedTuple):
-    """Loaded links at some looks, look after look; all others are free.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of int, shape (looks,)
-        How many links each look found.
-    source, destination : numpy.ndarray of int, shape (readings,)
-        Their nodes.
-    available : numpy.ndarray of float, shape (readings,)
-    """
-
-    counts: IntArray
-    source: IntArray
-    destination: IntArray
-    available: FloatArray
 
 
 class BackgroundLoad:
@@ -92,7 +74,8 @@ class BackgroundLoad:
 
     Examples
     --------
-    >>> from sim.background.models import ConstantLoad
+    >>> from sim.background.links import LoadedLinks
+    from sim.background.models import ConstantLoad
     >>> load = BackgroundLoad(4, Streams(1), cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
     >>> load.completion([0, 1], start=100.0, computation=60.0, communication=10.0)
     260.0

@@ -5,72 +5,66 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.compiling import njit
-from predictors.under_load.forecast import NwsMixture
-from predictors.under_load.forecasters import Selection
-from sim.background.kernels import FloatArray, IntArray
-from sim.background.link_forecasts import LinkForecasts
-from sim.background.load_past import LEAST_MEMORY, LoadMoments, LoadPast
-from sim.background.load_sensors import LoadSensors
+from predictors.under_load.forecast import NwsMixture, Selection
+from sim.background.kernels import FloatArray, IntArray, tally_links
+from sim.background.links import LinkMixture, LoadedLinks
+from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import ConfigError
 
-
-@njit(cache=True)
-def _sum(values):  # type: ignore[no-untyped-def]
-    """Return the sum of values, added up in pairs as NumPy does."""
-    number, total = len(values), 0.0
-    if number < 8:
-        for value in values:
-            total += value
-        return total
-    if number > 128:
-        half = number // 2
-        half -= half % 8
-        return _sum(values[:half]) + _sum(values[half:])
-    sums, done = values[:8].copy(), 8
-    while done + 8 <= number:
-        for k in range(8):
-            sums[k] += values[done + k]
-        done += 8
-    total = (sums[0] + sums[1]) + (sums[2] + sums[3])
-    total += (sums[4] + sums[5]) + (sums[6] + sums[7])
-    for k in range(done, number):
-        total += values[k]
-    return total
+LEAST_MEMORY = 1e-3
 
 
-@njit(cache=True)
-def _tally(counts, keys, available, before):  # type: ignore[no-untyped-def]
-    """Return what links lacked in samples, in all, and how many the sample before had too.
+class LoadMoments:
+    """Running mean of every place, and the autocorrelation of all from sample to sample.
 
-    `before` holds those of the sample before the first.
+    Parameters
+    ----------
+    places : int
+
+    Examples
+    --------
+    >>> moments = LoadMoments(1)
+    >>> moments.update(np.array([[1.0], [1.0], [0.0], [0.0]]))
+    >>> moments.mean.tolist(), round(moments.correlation(), 3)
+    ([0.5], 0.333)
     """
-    lost, kept, last = np.zeros(len(counts)), 0, 0
-    for s in range(len(counts)):
-        own = keys[last : last + counts[s]]
-        lost[s] = _sum(1.0 - available[last : last + counts[s]])
-        last += counts[s]
-        if len(before):
-            place = 0
-            for key in own:
-                for _ in range(len(before)):
-                    place = (place + 1) % len(before)
-                    if before[place] == key:
-                        kept += 1
-                        break
-        before = own
-    return lost, kept
+
+    def __init__(self, places: int) -> None:
+        self._number = 0
+        self._sums = np.zeros(places)
+        self._last: FloatArray | None = None
+        self._squares = 0.0
+        self._products = 0.0
+
+    def update(self, readings: FloatArray) -> None:
+        """Take in samples, shape (samples, places), the oldest first."""
+        self._number += len(readings)
+        self._sums += readings.sum(axis=0)
+        series = readings if self._last is None else np.vstack((self._last, readings))
+        self._last = readings[-1]
+        before, after = series[:-1] - self.mean, series[1:] - self.mean
+        self._squares += 0.5 * float((before**2).sum() + (after**2).sum())
+        self._products += float((before * after).sum())
+
+    @property
+    def mean(self) -> FloatArray:
+        """Average of each place so far; 1 before any sample."""
+        if self._number == 0:
+            return np.ones(len(self._sums))
+        return np.asarray(self._sums / self._number, float)
+
+    def correlation(self) -> float:
+        """Return the correlation from one sample to the next, in [0, 1)."""
+        if self._squares <= 0.0:
+            return 0.0
+        return float(np.clip(self._products / self._squares, 0.0, 0.9999))
+
+    def memory(self, every: float) -> float:
+        """Return the time after which a deviation from the mean has fallen to 1/e, seconds."""
+        return float(every / -np.log(max(self.correlation(), LEAST_MEMORY)))
 
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
-
-
-class BelievedLinks(NamedTuple):
-    """Links that are not believed free; arrays of shape (links,)."""
-
-    source: IntArray
-    destination: IntArray
-    available: FloatArray
 
 
 class Standing(NamedTuple):
@@ -82,7 +76,7 @@ class Standing(NamedTuple):
         Of the sensors' places and of the processors at the next sample; averages so far.
     ordered : tuple of numpy.ndarray, shape (processors,)
         Readings, forecasts of them, both on average, and `places`, each the lowest first.
-    links : BelievedLinks
+    links : LoadedLinks
     memory, link_memory : float
         After how many seconds a deviation has fallen to 1/e, and 1/e of the loaded
         links is still loaded.
@@ -92,7 +86,7 @@ class Standing(NamedTuple):
     cpu: FloatArray
     mean: FloatArray
     ordered: tuple[FloatArray, ...]
-    links: BelievedLinks
+    links: LoadedLinks
     memory: float
     link_memory: float
 
@@ -167,7 +161,7 @@ class LoadBeliefs:
         self.belief = belief
         self.forget = forget
         self._cpu = NwsMixture(sensors.places, selection)
-        self._links = LinkForecasts(selection, forget / sensors.every)
+        self._links = LinkMixture(selection, forget / sensors.every)
         self._moments = LoadMoments(sensors.places)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0
@@ -200,7 +194,7 @@ class LoadBeliefs:
         found = self.sensors.links(self._samples, newest)
         self._past.add_links(found)
         keys = found.source * self.sensors.load.nodes + found.destination
-        lost, kept = _tally(found.counts, keys, found.available, self._last_links[0])
+        lost, kept = tally_links(found.counts, keys, found.available, self._last_links[0])
         self._links_loaded += len(keys)
         self._links_kept += kept
         for each in lost.tolist():
@@ -226,7 +220,7 @@ class LoadBeliefs:
                 self._spread(places),
                 self._spread(self._moments.mean),
                 tuple(map(self._spread, (past.read, past.believed, np.sort(places)))),
-                BelievedLinks(*np.divmod(keys, self.sensors.load.nodes), left),
+                LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
                 self._moments.memory(every),
                 float(every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf,
             )
@@ -342,11 +336,10 @@ class LoadBeliefs:
         self._catch_up(now)
         return self._now().link_memory
 
-    def links(self, now: float) -> BelievedLinks:
+    def links(self, now: float) -> LoadedLinks:
         """Return the links that are not believed free, and what is left of them."""
         if self.belief == "oracle":
-            found = self.sensors.load.links_at(np.array([now]))
-            return BelievedLinks(*found[1:])
+            return self.sensors.load.links_at(np.array([now]))
         self._catch_up(now)
         return self._now().links
 

@@ -2,13 +2,249 @@
 
 import numpy as np
 
-from predictors.under_load.load_aware import Parts
+from predictors.under_load.load_aware import Conditions, Parts
 from predictors.under_load.observed_load import LoadForm
+from sim.background.ahead import LONGEST, LoadAhead
+from sim.background.background import BackgroundLoad
 from sim.background.kernels import FloatArray, IntArray
-from sim.background.load_beliefs import LoadBeliefs
+from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
-from sim.background.prospect import Prospect
-from sim.background.set_loads import EffectiveLoad, LeastAverage, SetLoad, TrueLoad
+from sim.background.prospect import Pair, Prospect, SetLoad, alone
+from sim.background.swings import (
+    NONE,
+    UNKNOWN,
+    Course,
+    Ranks,
+    conditions_of,
+    doublings,
+    no_ranks,
+    runtimes_under,
+    with_rank,
+)
+
+Swinging = tuple[FloatArray, Course]
+ONE = np.ones(1, np.int64)
+NO_RANKS = no_ranks(NONE)
+
+
+def _columns(pairs: list[Pair]) -> tuple[FloatArray, FloatArray]:
+    found = np.array(pairs, float).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+class LeastAverage(SetLoad):
+    """The least of the averages over a run: the paper's figure.
+
+    Jobs do not feel it: at each instant another processor may be the slowest.
+
+    Parameters
+    ----------
+    prospect : Prospect
+    beliefs : LoadBeliefs
+
+    References
+    ----------
+    Yagnik, Sanjay & Vadhiyar, section 3 (min_avg_avail).
+    """
+
+    def __init__(self, prospect: Prospect, beliefs: LoadBeliefs) -> None:
+        self._prospect = prospect
+        self._beliefs = beliefs
+
+    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+        """Return what a job meets on these processors that starts after a delay."""
+        ahead = self._prospect
+        return alone(
+            lambda horizon: (
+                float(ahead.cpu(horizon, delay)[processors].min()),
+                ahead.bandwidth(processors, ahead.links(horizon, delay)),
+            )
+        )
+
+    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what jobs meet that have no processors yet."""
+        pairs = zip(counts.tolist(), horizon.tolist(), strict=True)
+        return _columns([(self._cpu(*pair), self._bandwidth(*pair)) for pair in pairs])
+
+    def _cpu(self, count: int, horizon: float) -> float:
+        ahead = self._prospect
+        if ahead.is_usual:
+            values = self._beliefs.mean_cpu(ahead.now)
+        else:
+            values, ranked = ahead.cpu(horizon), ahead.fastest(horizon)
+            if ranked is not None and count <= ranked.size:
+                return float(values[ranked[count - 1]])
+        return float(ahead.least_of(count) @ np.sort(values))
+
+    def _bandwidth(self, count: int, horizon: float) -> float:
+        ahead = self._prospect
+        chance = ahead.chance_of_a_link(count)
+        if chance == 0.0:
+            return 1.0
+        if ahead.is_usual or self._beliefs.belief == "mean":
+            number, left = self._beliefs.mean_links(ahead.now)
+            share = ahead.share_left(self._beliefs.link_memory(ahead.now), horizon)
+            spared = (1.0 - chance) ** number
+            return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
+        return 1.0 - _worst(chance, np.sort(1.0 - ahead.links(horizon).available)[::-1])
+
+
+def _worst(chance: float, lost: FloatArray) -> float:
+    """Return what the worst own link is expected to lack, of those that lack most first."""
+    return float(chance * (1.0 - chance) ** np.arange(lost.size) @ lost)
+
+
+def _longer(parts: Parts, met: Met) -> float:
+    """Return how many times as long a job lasts as the averages of its loads say.
+
+    Where processors and links are not slow at the same times, a job that waits for
+    either at each instant is slower than by the averages of both.
+    """
+    computation, communication = parts.computation.item(0), parts.communication.item(0)
+    if not (computation > 0.0 and communication > 0.0):
+        return 1.0
+    at_once = computation / met.past_cpu + communication / met.past_bandwidth
+    usual = computation / met.cpu.usual + communication / met.bandwidth.usual
+    return 1.0 / (float((1.0 / at_once).mean()) * usual)
+
+
+class EffectiveLoad(SetLoad):
+    """The slowest processor and the most loaded link at each instant, averaged over a run.
+
+    Past samples say what that usually was for these very processors, and what the
+    least of the forecasts is worth; from what it is now it returns to what is usual.
+
+    Parameters
+    ----------
+    prospect : Prospect
+    beliefs : LoadBeliefs
+        Not the oracle's.
+    """
+
+    def __init__(self, prospect: Prospect, beliefs: LoadBeliefs) -> None:
+        self._prospect = prospect
+        self._beliefs = beliefs
+        self._ranks = NO_RANKS
+        self._ranked_at = -np.inf
+        self._any = np.zeros((4, 0))
+        self._sample = -1
+
+    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+        """Return what a job meets on these processors that starts after a delay."""
+        swings, course = self._of_these(processors, delay, parts)
+        return lambda horizon: conditions_of(ONE, horizon, swings, course, NO_RANKS)
+
+    def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
+        """Return how long a job takes on these processors that starts after a delay."""
+        swings, course = self._of_these(processors, delay, parts)
+        found = runtimes_under(ONE, parts, swings, course, NO_RANKS)
+        return float(found[0])
+
+    def _of_these(self, processors: IntArray, delay: float, parts: Parts) -> Swinging:
+        met = self._beliefs.met(self._prospect.now, processors)
+        course = self._course()._replace(delay=delay, longer=_longer(parts, met))
+        return np.array([[*met.cpu, *met.bandwidth]]).T, course
+
+    def _course(self) -> Course:
+        beliefs, now = self._beliefs, self._prospect.now
+        if beliefs.belief == "last":
+            return Course(-1.0, -1.0)
+        return Course(beliefs.memory(now), beliefs.link_memory(now))
+
+    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what jobs meet that have no processors yet."""
+        swings, ranks = self._of_any(counts), self._begun()
+        if self._prospect.is_usual:
+            return swings[0], swings[2]
+        for seconds in horizon.tolist():
+            ranks = self._ranked(doublings(seconds))
+        cpu, bandwidth = conditions_of(counts, horizon, swings, self._course(), ranks)
+        return cpu, bandwidth
+
+    def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
+        """Return how long a job takes that has no processors yet."""
+        swings, ranks = self._of_any(counts), self._begun()
+        if self._prospect.is_usual:
+            return parts.under(swings[0], swings[2])
+        return runtimes_under(counts, parts, swings, self._course(), ranks, self._ranked)
+
+    def _of_any(self, counts: IntArray) -> FloatArray:
+        """Return CPU and bandwidth for so many processors drawn at random, as usual and now."""
+        ahead, beliefs = self._prospect, self._beliefs
+        sample = beliefs.sensors.sample_index(ahead.now)
+        if sample != self._sample:
+            self._sample, self._any = sample, np.full((4, ahead.processors + 1), np.nan)
+        found = self._any[:, counts]
+        if not np.isnan(found[0]).any():
+            return found
+        usually_lost, lost = beliefs.mean_lost(ahead.now), np.zeros(0)
+        if beliefs.belief in ("forecast", "last"):
+            lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
+        for count in counts[np.isnan(found[0])].tolist():
+            chance = ahead.chance_of_a_link(count)
+            usual = present = 1.0 - _worst(chance, usually_lost)
+            if beliefs.belief in ("forecast", "last"):
+                present = 1.0 - _worst(chance, lost)
+            cpu = beliefs.least_of_random(ahead.now, ahead.least_of(count))
+            self._any[:, count] = *cpu, usual, present
+        return self._any[:, counts]
+
+    def _begun(self) -> Ranks:
+        """Return what is known of the fastest; what was at an earlier instant is forgotten."""
+        now = self._prospect.now
+        if now != self._ranked_at:
+            self._ranked_at = now
+            self._ranks = no_ranks(UNKNOWN) if self._prospect.picks_fastest else NO_RANKS
+        return self._ranks
+
+    def _ranked(self, doubled: int) -> Ranks:
+        """Return what is known of the fastest over so many doublings of a second, too."""
+        if self._ranks.places[doubled] == UNKNOWN:
+            ranked = self._prospect.fastest(2.0**doubled)
+            if ranked is None or not ranked.size:
+                self._ranks.places[doubled] = NONE
+            else:
+                first = self._beliefs.least_of_first(self._prospect.now, ranked)
+                self._ranks = with_rank(self._ranks, doubled, np.array(first))
+        return self._ranks
+
+
+class TrueLoad(SetLoad):
+    """The load of several processors as it will be.
+
+    Parameters
+    ----------
+    prospect : Prospect
+    load : BackgroundLoad
+    """
+
+    def __init__(self, prospect: Prospect, load: BackgroundLoad) -> None:
+        self._prospect = prospect
+        self._load = load
+        self._ahead = LoadAhead(load)
+
+    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+        """Return what a job meets on these processors that starts after a delay."""
+        start = self._prospect.now + delay
+        return alone(
+            lambda horizon: self._load.effective(processors, start, start + min(horizon, LONGEST))
+        )
+
+    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what jobs meet that have no processors yet."""
+        pairs = zip(counts.tolist(), horizon.tolist(), strict=True)
+        return _columns([self._of(*pair) for pair in pairs])
+
+    def _of(self, count: int, horizon: float) -> Pair:
+        ahead = self._prospect
+        ranked = ahead.fastest(horizon)
+        if ranked is not None and count <= ranked.size:
+            return self._load.effective(
+                ranked[:count], ahead.now, ahead.now + min(horizon, LONGEST)
+            )
+        cpu, lost = self._ahead.average(ahead.now, horizon)
+        return float(ahead.least_of(count) @ cpu), 1.0 - _worst(ahead.chance_of_a_link(count), lost)
+
 
 SURE = 100 * 86400.0
 """Seconds of true load that an oracle looks at; a longer run goes on at the pace so far."""

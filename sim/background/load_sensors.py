@@ -1,4 +1,4 @@
-"""What a monitor sees of the background load: samples."""
+"""What a monitor sees of the background load: samples; and what past ones show."""
 
 from typing import Literal, NamedTuple
 
@@ -6,12 +6,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.compiling import njit
-from sim.background.background import BackgroundLoad, LoadedLinks
-from sim.background.kernels import FloatArray, IntArray
+from sim.background.background import BackgroundLoad
+from sim.background.kernels import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    add_lost,
+    add_rows,
+    least_in_rows,
+    lowest_own_link,
+)
+from sim.background.links import LoadedLinks
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
 FLOOR = 1e-3
+MOST_SAMPLES = 720
+"""Samples that are kept, a day of those of two minutes."""
+FEWEST_SAMPLES = 32
+MOST_READINGS = 2**20
+"""Readings that are kept, while they are no fewer samples than `FEWEST_SAMPLES`."""
+MOST_LINKS = 2**15
+"""Readings of loaded links that are kept."""
 
 
 class RunSamples(NamedTuple):
@@ -177,3 +193,137 @@ class LoadSensors:
         if self.noise > 0 and values.size:
             moments = np.asarray(times, float).view(np.uint64)
             _noisy(values, keys, moments, np.uint64(self._key), self.noise, FLOOR)
+
+
+class Least(NamedTuple):
+    """What some places were at past samples, the oldest first.
+
+    Attributes
+    ----------
+    read : numpy.ndarray, shape (samples,)
+        The least reading.
+    believed : float
+        The average of the least of the forecasts of those readings.
+    """
+
+    read: FloatArray
+    believed: float
+
+
+class LoadPast:
+    """The latest samples, to ask what any set of places met; and all of them, in order.
+
+    The least of several forecasts is above the least of what is forecast: forecasts
+    pull towards averages. What both were on average shows by how much.
+
+    Parameters
+    ----------
+    places : int
+
+    Attributes
+    ----------
+    read, believed : numpy.ndarray, shape (places,)
+        Averages over all samples of the lowest reading or forecast, of the next, ...
+    lost : numpy.ndarray, shape (links,)
+        The same of what the most loaded link lacked of its bandwidth, of the next, ...
+
+    Examples
+    --------
+    >>> past = LoadPast(2)
+    >>> for readings in ([1.0, 0.5], [0.5, 1.0]):
+    ...     past.add(np.array([readings]), np.array([[0.75, 0.75]]))
+    >>> past.least(np.array([0, 1]))
+    Least(read=array([0.5, 0.5]), believed=0.625)
+    """
+
+    def __init__(self, places: int) -> None:
+        kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
+        self._readings = np.empty((kept, places))
+        self._forecasts = np.empty((kept, places))
+        self._number = 0
+        self._read = np.zeros(places)
+        self._believed = np.zeros(places)
+        self._links = LoadedLinks(
+            np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        )
+        self._lost = np.zeros(0)
+        self._looks = 0
+
+    def add(self, readings: FloatArray, forecasts: FloatArray) -> None:
+        """Take in samples, and what was forecast for each, both of shape (samples, places).
+
+        Nothing was known of the first of all, so its forecast does not count.
+        """
+        if self._number == 0:
+            forecasts = forecasts.copy()
+            forecasts[0] = readings[0]
+        add_rows(self._read, np.sort(readings, axis=1))
+        add_rows(self._believed, np.sort(forecasts, axis=1))
+        kept = len(self._readings)
+        rows = np.arange(self._number, self._number + len(readings))[-kept:] % kept
+        self._readings[rows], self._forecasts[rows] = readings[-kept:], forecasts[-kept:]
+        self._number += len(readings)
+
+    def add_links(self, found: LoadedLinks) -> None:
+        """Take in the links that samples found loaded."""
+        missing = int(found.counts.max(initial=0)) - len(self._lost)
+        if missing > 0:
+            self._lost = np.append(self._lost, np.zeros(missing))
+        add_lost(found.counts, found.available, self._lost)
+        self._looks += len(found.counts)
+        known = LoadedLinks(*map(np.append, self._links, found))  # type: ignore[arg-type]
+        counts = known.counts[-len(self._readings) :]
+        left = np.cumsum(counts[::-1])[::-1]
+        counts = counts[min(int((left > MOST_LINKS).sum()), len(counts) - 1) :]
+        kept = slice(int(known.counts.sum() - counts.sum()), None)
+        self._links = LoadedLinks(
+            counts, known.source[kept], known.destination[kept], known.available[kept]
+        )
+
+    @property
+    def read(self) -> FloatArray:
+        """Averages of the readings in order; 1 before any sample."""
+        return self._read / self._number if self._number else np.ones(len(self._read))
+
+    @property
+    def believed(self) -> FloatArray:
+        """Averages of the forecasts in order; 1 before any sample."""
+        return self._believed / self._number if self._number else np.ones(len(self._believed))
+
+    @property
+    def lost(self) -> FloatArray:
+        """Averages of what links lacked, in order."""
+        return self._lost / max(self._looks, 1)
+
+    def _kept(self) -> tuple[FloatArray, FloatArray]:
+        kept = min(self._number, len(self._readings))
+        return self._readings[:kept], self._forecasts[:kept]
+
+    def least(self, places: IntArray) -> Least:
+        """Return what the least of these places was, read and forecast."""
+        if self._number == 0:
+            return Least(np.ones(1), 1.0)
+        read, believed = (least_in_rows(kept, places) for kept in self._kept())
+        newest = self._number % len(read) if self._number > len(read) else 0
+        return Least(np.roll(read, -newest), float(believed.mean()))
+
+    def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same for the first place of a ranking, the first two, and so on."""
+        if self._number == 0:
+            return np.ones(len(ranked)), np.ones(len(ranked))
+        read, believed = (
+            np.minimum.accumulate(kept[:, ranked], axis=1).mean(axis=0) for kept in self._kept()
+        )
+        return read, believed
+
+    def lowest_link(self, inside: BoolArray) -> FloatArray:
+        """Return what was left of the most loaded link among some nodes, the oldest first.
+
+        Parameters
+        ----------
+        inside : numpy.ndarray of bool, shape (nodes,)
+        """
+        found = self._links
+        if not len(found.counts):
+            return np.ones(1)
+        return np.asarray(lowest_own_link(*found, inside))

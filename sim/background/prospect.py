@@ -1,15 +1,26 @@
 """The load to come on every processor and link, and who may get which of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from sim.background.ahead import LONGEST
 from sim.background.kernels import BoolArray, FloatArray, IntArray
-from sim.background.load_beliefs import BelievedLinks, LoadBeliefs
+from sim.background.load_beliefs import LoadBeliefs
 from sim.background.swings import share_left
+
+
+class BelievedLinks(NamedTuple):
+    """Links that are not believed free; arrays of shape (links,)."""
+
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
 
 
 class Prospect:
@@ -85,7 +96,8 @@ class Prospect:
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
         found = self._beliefs.links(now)
         share = self.share_left(self._beliefs.link_memory(now), horizon, delay)
-        return found._replace(available=1.0 - (1.0 - found.available) * share)
+        left = 1.0 - (1.0 - found.available) * share
+        return BelievedLinks(found.source, found.destination, left)
 
     def _true_links(self, start: float, span: float) -> BelievedLinks:
         load = self._beliefs.sensors.load
@@ -141,3 +153,36 @@ class Prospect:
             return None
         free = self.free_processors()
         return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
+
+
+Pair = tuple[float, float]
+
+
+class SetLoad(ABC):
+    """What is believed of the load of several processors."""
+
+    @abstractmethod
+    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+        """Return what a job meets on these processors that starts after a delay."""
+
+    @abstractmethod
+    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what jobs meet that have no processors yet."""
+
+    def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
+        """Return how long a job takes on these processors that starts after a delay."""
+        return float(runtime_under(parts, self.on(processors, delay, parts))[0])
+
+    def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
+        """Return how long a job takes that has no processors yet."""
+        return runtime_under(parts, partial(self.expected, counts))
+
+
+def alone(pair: Callable[[float], Pair]) -> Conditions:
+    """Return conditions of one job from what it meets over a horizon."""
+
+    def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cpu, bandwidth = pair(float(horizon[0]))
+        return np.array([cpu]), np.array([bandwidth])
+
+    return conditions

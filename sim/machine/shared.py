@@ -14,7 +14,7 @@ from predictors.base import (
 )
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import Wrapper
-from predictors.under_load.forecasters import Selection
+from predictors.under_load.forecast import Selection
 from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad

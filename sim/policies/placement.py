@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import IntArray
-from sim.background.load_beliefs import BelievedLinks
 from sim.background.load_outlook import LoadOutlook
+from sim.background.prospect import BelievedLinks
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, AroundScheduler, OpenAllocation, Scheduler
 from sim.policies.order import Order

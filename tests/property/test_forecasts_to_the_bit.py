@@ -11,11 +11,10 @@ from predictors.under_load.forecast import NwsMixture
 from predictors.under_load.forecasters import ADAPTIVE, GAINS, TIE, TRIM
 from predictors.under_load.load_aware import Parts, runtime_under
 from sim.background.background import BackgroundLoad
-from sim.background.link_forecasts import DROP_AT_ONCE, LinkForecasts
+from sim.background.links import DROP_AT_ONCE, LinkMixture
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
-from sim.background.load_past import LoadPast
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import RoundLoad
 from workloads.streams import Streams
 
@@ -124,7 +123,7 @@ LOOKS = st.lists(
 def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, more):
     """With as many other links as there is no room for at first."""
     looks = [{**look, **{100 + at: 0.5 for at in range(more)}} for look in looks]
-    links, free, known = LinkForecasts("mae_50", forget), [], {}
+    links, free, known = LinkMixture("mae_50", forget), [], {}
     for at, look in enumerate(looks):
         for key in look:
             known.setdefault(key, [list(free), at])[1] = at

@@ -7,11 +7,11 @@ import pytest
 
 from predictors.under_load.load_aware import Parts
 from sim.background.ahead import LoadAhead
-from sim.background.background import BackgroundLoad, LoadedLinks
+from sim.background.background import BackgroundLoad
+from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
-from sim.background.load_past import LoadPast
-from sim.background.load_sensors import LoadSensors
+from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.models import BurstyLoad, PeriodicLoad, RoundLoad
 from workloads.streams import Streams
 

@@ -25,7 +25,7 @@ def sensors(nodes=8, per="processor", per_node=1):
 
 def links_of(beliefs, now):
     """The believed bandwidth of each link that is not believed free."""
-    source, destination, available = (column.tolist() for column in beliefs.links(now))
+    _, source, destination, available = (column.tolist() for column in beliefs.links(now))
     return dict(zip(zip(source, destination, strict=True), available, strict=True))
 
 

@@ -1,23 +1,35 @@
-"""Forecasts of the links that samples found loaded; those long free are forgotten."""
+"""The links that samples find loaded, and forecasts of them; those long free are forgotten."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from predictors.compiling import njit
-from predictors.under_load.forecasters import (
-    Rule,
-    Selection,
-    answers_of,
-    rule_of,
-    take_value,
-    without_values,
-)
+from predictors.under_load.forecast import Selection, rule_of
+from predictors.under_load.forecasters import answers_of, take_value, without_values
 from sim.background.kernels import FloatArray, IntArray
 
 DROP_AT_ONCE = 8
 ROOM = 64
 """Links that there is room for at first."""
+
+
+class LoadedLinks(NamedTuple):
+    """Loaded links at some looks, look after look; all others are free.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (looks,)
+        How many links each look found.
+    source, destination : numpy.ndarray of int, shape (readings,)
+        Their nodes.
+    available : numpy.ndarray of float, shape (readings,)
+    """
+
+    counts: IntArray
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
 
 
 class KnownLinks(NamedTuple):
@@ -97,8 +109,8 @@ def _take_links(counts, keys, available, links, table, rule, forget):  # type: i
     return len(counts)
 
 
-class LinkForecasts:
-    """A series for every link that was loaded of late, each with the mixture of forecasters.
+class LinkMixture:
+    """The mixture of forecasters for every link that was loaded of late, a series each.
 
     A link that was never loaded has the series of one that was always free, which the
     first load of any is added to.
@@ -113,14 +125,14 @@ class LinkForecasts:
 
     Examples
     --------
-    >>> links = LinkForecasts("mae_50", 50.0)
+    >>> links = LinkMixture("mae_50", 50.0)
     >>> links.take(np.array([0, 1]), np.array([7]), np.array([0.25]))
     >>> links.believed()
     (array([7]), array([0.25]))
     """
 
     def __init__(self, selection: Selection, forget: float) -> None:
-        self._rule: Rule = rule_of(selection)
+        self._rule = rule_of(selection)
         self._forget = forget
         self._table = without_values(1 + ROOM, self._rule)
         empty = np.zeros(ROOM, np.int64)
