@@ -74,8 +74,7 @@ class BackgroundLoad:
 
     Examples
     --------
-    >>> from sim.background.links import LoadedLinks
-    from sim.background.models import ConstantLoad
+    >>> from sim.background.models import ConstantLoad
     >>> load = BackgroundLoad(4, Streams(1), cpu=ConstantLoad(0.5), network=ConstantLoad(0.25))
     >>> load.completion([0, 1], start=100.0, computation=60.0, communication=10.0)
     260.0
