@@ -154,7 +154,8 @@ class BackgroundLoad:
             start = self.origin + self.span * self._next
             end = self.origin + self.span * (self._next + 1)
             packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
-            self._chunks[self._next] = LoadChunk(start, end, *unpack(*packed), packed)
+            cpu, links = unpack(*packed)
+            self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
             self._chunks.pop(self._next - self._kept, None)
             self._next += 1
         return self._chunks[index]
