@@ -7,7 +7,7 @@ import numpy as np
 from predictors.adept.anomalies import AnomalousPoint, Metric, find_anomalies
 from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
-from predictors.adept.weights import anomaly_factor
+from predictors.adept.selection import anomaly_factor
 from predictors.base import FloatArray, IntArray
 from predictors.curves.measured import RISE, Evidence, decline_start
 from predictors.observations import ObservedCurve

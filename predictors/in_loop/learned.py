@@ -18,8 +18,8 @@ from predictors.base import (
 )
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
-from predictors.in_loop.residuals import KEPT_RUNS, MeasuredCounts
-from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
+from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
+from predictors.observations import ObservedCurve
 from predictors.remarks import UNUSABLE, gravest
 
 
@@ -84,10 +84,6 @@ class History:
         self._prototype = model
         self._is_fast = isinstance(model, FastCurveModel)
         self._tolerance = tolerance
-        self._runs: dict[int, list[float]] = {}
-        self._totals: dict[int, tuple[int, float]] = {}
-        self._fitted_means: dict[int, float] = {}
-        self._merged: dict[int, Merged] = {}
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
@@ -102,7 +98,7 @@ class History:
     @property
     def counts(self) -> int:
         """How many different processor counts were seen."""
-        return len(self._runs)
+        return self._measured.counts
 
     @property
     def scatter(self) -> float:
@@ -118,22 +114,12 @@ class History:
         if not runtime > 0.0:
             return False
         self.number += 1
-        is_new = nprocs not in self._runs
-        runs = self._runs.setdefault(nprocs, [])
-        runs.append(runtime)
-        if len(runs) > KEPT_RUNS:
-            del runs[0]
-        self._measured.add(nprocs, runtime)
-        self._merged.pop(nprocs, None)
-        number, total = self._totals.get(nprocs, (0, 0.0))
-        self._totals[nprocs] = (number + 1, total + runtime)
-        fitted = self._fitted_means.get(nprocs)
-        mean = (total + runtime) / (number + 1)
-        if fitted is not None and abs(mean - fitted) <= self._tolerance * fitted:
+        moved = self._measured.add(nprocs, runtime, self._tolerance)
+        if not moved:
             return False
         was_asked = self._model is not None
         self._model = None
-        return is_new or was_asked
+        return moved == NEW_COUNT or was_asked
 
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count; fit if need be."""
@@ -150,7 +136,7 @@ class History:
 
     def _ask(self, model: CurveModel, counts: IntArray) -> None:
         """Ask the model about these counts, the measured ones and all others asked so far."""
-        self._asked.update(counts.tolist(), self._runs)
+        self._asked.update(counts.tolist(), self._measured.known.tolist())
         targets = np.array(sorted(self._asked))
         if targets[-1] >= self._predicted.size:
             self._predicted = np.full(2 * targets[-1] + 1, np.nan)
@@ -161,9 +147,8 @@ class History:
     def explain(self, method: str, nprocs: int, size: float) -> Explanation:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
         grade, code = self.judge(nprocs)
-        runs = self._measured.number(nprocs)
-        mean = self._measured.mean(nprocs) * or_unit(size)
-        return Explanation(method, self.number, grade, code, runs, mean)
+        runs, mean = self._measured.kept_at(nprocs)
+        return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
 
     def judge(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of the worst remark about a count, empty without any.
@@ -206,7 +191,7 @@ class History:
             self._model = self._fit(copy(self._prototype))
             family: Family | None = getattr(self._model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
-            self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
+            self._measured.note_fit()
             self._predicted.fill(np.nan)
             self._is_compared = False
             self._grades, self._judged = {}, {}
@@ -215,13 +200,8 @@ class History:
 
     def _fit(self, model: CurveModel) -> CurveModel:
         if not self._is_fast:
-            counts = [n for n, runs in self._runs.items() for _ in runs]
-            runtimes = [t for runs in self._runs.values() for t in runs]
-            return model.fit_arrays(np.array(counts), np.array(runtimes))
-        for nprocs, runs in self._runs.items():
-            if nprocs not in self._merged:
-                self._merged[nprocs] = merge_repeats(runs)
-        fitted: CurveModel = model.fit_observed(merged_curve(self._merged))  # type: ignore[attr-defined]
+            return model.fit_arrays(*self._measured.runs)
+        fitted: CurveModel = model.fit_observed(self._measured.merged)  # type: ignore[attr-defined]
         return fitted
 
 

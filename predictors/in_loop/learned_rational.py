@@ -139,8 +139,8 @@ class LoadedHistory:
         inside = min(self.counts) <= nprocs <= max(self.counts)
         grade, code = ("", "") if inside else ("warning", "outside")
         count, compared = np.array([nprocs]), self._compared()
-        parts = self._plain_parts(count, or_unit(size)).scaled(np.array([compared.mean(nprocs)]))
-        runs = compared.number(nprocs)
+        runs, mean = compared.kept_at(nprocs)
+        parts = self._plain_parts(count, or_unit(size)).scaled(np.array([mean]))
         mean = self._under_load(parts, count).item() if runs else nan
         return Explanation(method, self.number, grade, code, runs, mean)
 

@@ -17,7 +17,7 @@ from predictors import (
 )
 from predictors.downey import normalised_time
 from predictors.errors import PredictorError, UndeterminedError
-from predictors.observations import merge_repeats
+from predictors.observations import dropped_of
 from predictors.remarks import worst_grade
 
 CURVES = {
@@ -71,7 +71,7 @@ def kept(nprocs, runtime):
     runs = []
     for count in counts:
         all_runs = runtime[nprocs == count]
-        dropped = merge_repeats(all_runs.tolist()).dropped
+        dropped = dropped_of(all_runs)
         runs.append(np.array([t for t in all_runs if t not in dropped]))
     freedom = sum(len(part) - 1 for part in runs)
     d = 0.10

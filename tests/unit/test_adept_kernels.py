@@ -5,8 +5,7 @@ import pytest
 
 from predictors import Adept, downey
 from predictors.adept.search import LARGEST_SIGMA, Problem, search, solve
-from predictors.adept.selection import EXACT, RUNNER_UP, select
-from predictors.adept.weights import distance_weights
+from predictors.adept.selection import EXACT, RUNNER_UP, distance_weights, select
 from predictors.remarks import worst_grade
 
 pytestmark = pytest.mark.fast
