@@ -208,6 +208,25 @@ def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> Obs
     )
 
 
+RISE = 0.03
+"""A runtime that ends more than this above the shortest is rising, whatever the scatter."""
+
+
+@njit(cache=True)
+def decline_place(runtime: FloatArray, reach: float) -> int:
+    """Return the place of the fastest of some times by count if those beyond it decline, else -1.
+
+    They do where two or more are slower than it, the last by more than 3 % and, as a
+    logarithm, by more than `reach`.
+    """
+    fastest = int(np.argmin(runtime))
+    slower = 0
+    for i in range(fastest + 1, runtime.size):
+        slower += runtime[i] > runtime[fastest]
+    rise = log(runtime[runtime.size - 1]) - log(runtime[fastest])
+    return fastest if slower >= 2 and rise > max(log(1.0 + RISE), reach) else -1
+
+
 def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
     """Return some of the counts as a curve of their own."""
     if kept.all():

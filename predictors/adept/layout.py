@@ -9,8 +9,8 @@ from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
 from predictors.adept.selection import anomaly_factor
 from predictors.base import FloatArray, IntArray
-from predictors.curves.measured import RISE, Evidence, decline_start
-from predictors.observations import ObservedCurve
+from predictors.curves.measured import Evidence, decline_start
+from predictors.observations import RISE, ObservedCurve
 
 _LEAST = 3
 """Observations that a fit must be left with."""

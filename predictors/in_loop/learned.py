@@ -20,7 +20,7 @@ from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
 from predictors.observations import ObservedCurve
-from predictors.remarks import UNUSABLE, gravest
+from predictors.remarks import gravest
 
 
 class CurveModel(Protocol):
@@ -47,8 +47,11 @@ class FastCurveModel(Protocol):
         """Learn from runs that are already merged to one runtime a count."""
         ...
 
-    def grades(self, nprocs: ArrayLike) -> list[str]:
-        """Return the worst grade of the remarks about each count, empty without any."""
+    def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
+        """Return the worst grade of the remarks about each count, empty without any.
+
+        Beside it the code of what makes a count unusable, else nothing.
+        """
         ...
 
 
@@ -89,7 +92,6 @@ class History:
         self._predicted = np.zeros(0)
         self._measured = MeasuredCounts()
         self._is_compared = False
-        self._grades: dict[int, str] = {}
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self._family: Family | None = None
@@ -153,26 +155,24 @@ class History:
     def judge(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of the worst remark about a count, empty without any.
 
-        A fast model's remarks are made, for the code, where its grade is ``unusable`` alone.
+        A fast model says no code where the grade is milder than ``unusable``.
         """
         found = self._judged.get(nprocs)
         if found is None:
-            grade = self._grade(nprocs) if self._is_fast else UNUSABLE
-            found = grade, ""
-            if grade == UNUSABLE:
-                found = gravest(self._fitted().reliability(np.array([nprocs])))
-            self._judged[nprocs] = found
+            model = self._fitted()
+            if not self._is_fast:
+                self._judged[nprocs] = gravest(model.reliability(np.array([nprocs])))
+            else:
+                targets = self._judged_with(nprocs)
+                made = model.judgements(np.array(targets))  # type: ignore[attr-defined]
+                self._judged.update(zip(targets, made, strict=True))
+            found = self._judged[nprocs]
         return found
 
-    def _grade(self, nprocs: int) -> str:
-        """Return a fast model's grade of a count; it grades all counts asked for at once."""
-        if nprocs not in self._grades:
-            model = self._fitted()
-            self._asked.add(nprocs)
-            targets = sorted(self._asked)
-            grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
-            self._grades = dict(zip(targets, grades, strict=True))
-        return self._grades[nprocs]
+    def _judged_with(self, nprocs: int) -> list[int]:
+        """Return the counts to judge with one: all asked for so far."""
+        self._asked.add(nprocs)
+        return sorted(self._asked)
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
@@ -194,7 +194,7 @@ class History:
             self._measured.note_fit()
             self._predicted.fill(np.nan)
             self._is_compared = False
-            self._grades, self._judged = {}, {}
+            self._judged = {}
             self._wanted.clear()
         return self._model
 

@@ -177,7 +177,7 @@ def test_counts_outside_a_found_family_are_believed_where_they_were_measured():
     assert model.predict(24).item() >= 150 / 24 / np.exp(0.2)
     assert worst_grade(model.reliability(24)) == "warning"
     assert worst_grade(model.reliability(25)) == "unusable"
-    assert model.grades([24, 25]) == ["warning", "unusable"]
+    assert model.judgements([24, 25]) == [("warning", ""), ("unusable", "infeasible")]
     without = Adept().fit_arrays(np.delete(n, 8), np.delete(t, 8))
     assert without.predict(32).item() == pytest.approx(100 / 32, rel=0.01)
 
