@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from predictors.base import Explanation, IntArray, RuntimePredictor
-from predictors.compiling import njit
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Clock, Occurrence
+from sim.engine.instants import INSTANTS, advance, breakpoints
 from sim.engine.logbook import explained
 from sim.engine.resizing import Resizer
 from sim.engine.work import Work
@@ -24,7 +24,6 @@ from sim.policies.backfill.passes import (
     Plan,
     Revision,
     is_refuted,
-    make_pass,
 )
 from sim.policies.base import QueueKeeper
 from sim.state.machine_state import MachineState
@@ -33,7 +32,6 @@ from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
-    CHANGED,
     ENDED,
     ENDED_NOW,
     ENDED_ONE,
@@ -64,90 +62,9 @@ from sim.state.run_tables import (
     WAKES,
     Tables,
     next_instant,
-    take_in,
 )
 from sim.state.run_tables import END as END_TIME
 from sim.state.view import View
-
-INSTANTS = 256
-"""Instants between two chances for Python to show progress and to be interrupted."""
-
-
-@njit(cache=True)
-def _arriving(tables: Tables, instant: float) -> int:
-    """Count the jobs that arrive then."""
-    last = tables.counters[ARRIVED]
-    while last < tables.seconds.shape[1] and tables.seconds[SUBMIT, last] == instant:
-        last += 1
-    return int(last - tables.counters[ARRIVED])
-
-
-@njit(cache=True)
-def breakpoints(tables: Tables, instant: float) -> int:
-    """Return the room that a profile needs for all who run, wait and arrive by an instant."""
-    counters = tables.counters
-    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, instant)
-    return int(4 * (waiting + counters[RUNNING] + 1) + 64)
-
-
-@njit(cache=True)
-def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
-    """Say whether whatever happens at an instant finds room in the tables."""
-    counters = tables.counters
-    return bool(
-        tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
-        and tables.wakes.size > counters[WAKES]
-        and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
-    )
-
-
-@njit(cache=True)
-def advance(
-    tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, learns: bool
-) -> float:
-    """Go through instants, each with one pass at its end, as long as no Python is needed.
-
-    It is when an instant was taken in whose pass has to wait for what a predictor says, which
-    `TAKEN` tells; when there is no room; and after every 256th pass.
-
-    Parameters
-    ----------
-    tables : Tables
-    plan : Plan
-    rule : int
-        One of `sim.policies.backfill.passes`.
-    revision : Revision
-        For the pass that waited, if one did.
-    asks : bool
-        Whether a predictor is asked as jobs choose.
-    learns : bool
-        Whether it is told who ended.
-
-    Returns
-    -------
-    float
-        When something happens next, in seconds; infinity if nothing does.
-    """
-    counters = tables.counters
-    while True:
-        if counters[TAKEN]:
-            counters[TAKEN] = 0
-            counters[PASSES] += 1
-            make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
-            revision = Revision(revision.jobs[:0], revision.beliefs[:0])
-            if counters[PASSES] % INSTANTS == 0:
-                return next_instant(tables)
-        following = next_instant(tables)
-        if following == np.inf or not _has_room(tables, plan, following):
-            return following
-        counters[CHANGED] = take_in(tables, following)
-        counters[TAKEN] = 1
-        if asks and (
-            counters[NEW] < counters[ARRIVED]
-            or (learns and counters[ENDED_NOW] > 0)
-            or (counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew))
-        ):
-            return following
 
 
 class Hears(Protocol):

@@ -25,7 +25,8 @@ from sim.engine.clock import (
     collect_after,
     collection_deferred,
 )
-from sim.engine.compiled import INSTANTS, CompiledRun
+from sim.engine.compiled import CompiledRun
+from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
