@@ -12,7 +12,7 @@ from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import MeasuredCounts
 from predictors.least_squares import Method, Weights
-from predictors.under_load.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadedRuns, LoadForm
 from predictors.under_load.rational import RationalPolynomial
 
@@ -289,6 +289,4 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         expected = self._expected
         if expected is None:
             return parts.under(np.ones(len(counts)), np.ones(len(counts)))
-        return runtime_under(
-            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
-        )
+        return expected.runtimes(counts, parts, self.load_form)
