@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +53,14 @@ class View:
     feasible : FeasibleCounts
     adopter_draws : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
-    malleable : sequence of bool, optional
+    malleable : array_like of bool, optional
         Jobs whose processors may change while they run; by default none.
     preferences : Preferences
         The policy's own.
 
     Attributes
     ----------
-    requested_processors : list of int
-    requested_time : list of float, seconds
-    application : list of int
+    jobs : VisibleJobs
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
@@ -75,16 +74,13 @@ class View:
         predictor: RuntimePredictor,
         feasible: FeasibleCounts,
         adopter_draws: FloatArray,
-        malleable: Sequence[bool] | None = None,
+        malleable: Sequence[bool] | BoolArray | None = None,
         preferences: Preferences | None = None,
     ) -> None:
-        number = len(state.submit_time)
         self._state = state
-        self.requested_processors: list[int] = jobs.requested_processors.tolist()
-        self.requested_time: list[float] = jobs.requested_time.tolist()
-        self.application: list[int] = jobs.application.tolist()
+        self.jobs = jobs
         self.adopter_draws = adopter_draws
-        self.malleable = [False] * number if malleable is None else list(malleable)
+        self._malleable = malleable
         self.fitted = predictor.learns
         self.preferences = preferences or Preferences()
         self.queries = 0
@@ -95,8 +91,36 @@ class View:
         self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
-        self._believed: list[tuple[int, float] | None] = [None] * number
+        self._believed: dict[int, tuple[int, float]] = {}
         self._seen: dict[int, Support] = {}
+
+    # What of the jobs is looked up one by one, as lists where somebody does so
+
+    @cached_property
+    def requested_processors(self) -> list[int]:
+        """Of each job."""
+        listed: list[int] = self.jobs.requested_processors.tolist()
+        return listed
+
+    @cached_property
+    def requested_time(self) -> list[float]:
+        """Of each job, seconds."""
+        listed: list[float] = self.jobs.requested_time.tolist()
+        return listed
+
+    @cached_property
+    def application(self) -> list[int]:
+        """Of each job."""
+        listed: list[int] = self.jobs.application.tolist()
+        return listed
+
+    @cached_property
+    def malleable(self) -> list[bool]:
+        """Whether the processors of each job may change while it runs."""
+        if self._malleable is None:
+            return [False] * len(self.jobs.application)
+        listed: list[bool] = np.asarray(self._malleable, bool).tolist()
+        return listed
 
     @property
     def now(self) -> float:
@@ -239,7 +263,7 @@ class View:
 
         Stretched by past errors, where the policy wants that.
         """
-        known = self._believed[job]
+        known = self._believed.get(job)
         if known is not None and known[0] == processors:
             return known[1]
         seconds = self.belief_at(job, processors) * self.caution(job)
@@ -265,7 +289,7 @@ class View:
         """Return `belief` of every job, at a count for each."""
         if not vars(type(self._predictor)).get("has_curves", True):
             self.queries += len(processors)
-            return np.maximum(self.requested_time, LEAST_BELIEF)
+            return np.maximum(self.jobs.requested_time, LEAST_BELIEF)
         return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
 
     def _requested(self, job: int, processors: int) -> float:
@@ -395,4 +419,4 @@ class View:
     def forget(self, jobs: Sequence[int]) -> None:
         """Ask the predictor again about these jobs when next needed."""
         for job in jobs:
-            self._believed[job] = None
+            self._believed.pop(job, None)
