@@ -219,7 +219,7 @@ class Engine:
             setup.predictor,
             FeasibleCounts(truth.min_processors, largest, truth.feasible),
             np.zeros(len(self.submit)) if draws is None else draws,
-            truth.malleable,
+            np.asarray(truth.malleable, bool).tolist(),
             getattr(setup.policy, "preferences", Preferences)(),
         )
 

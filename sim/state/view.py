@@ -53,7 +53,7 @@ class View:
     feasible : FeasibleCounts
     adopter_draws : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
-    malleable : array_like of bool, optional
+    malleable : sequence of bool, optional
         Jobs whose processors may change while they run; by default none.
     preferences : Preferences
         The policy's own.
@@ -61,6 +61,7 @@ class View:
     Attributes
     ----------
     jobs : VisibleJobs
+    requested_processors, application : list of int
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
@@ -74,13 +75,15 @@ class View:
         predictor: RuntimePredictor,
         feasible: FeasibleCounts,
         adopter_draws: FloatArray,
-        malleable: Sequence[bool] | BoolArray | None = None,
+        malleable: Sequence[bool] | None = None,
         preferences: Preferences | None = None,
     ) -> None:
         self._state = state
         self.jobs = jobs
+        self.requested_processors: list[int] = jobs.requested_processors.tolist()
+        self.application: list[int] = jobs.application.tolist()
         self.adopter_draws = adopter_draws
-        self._malleable = malleable
+        self.malleable = [False] * len(self.application) if malleable is None else list(malleable)
         self.fitted = predictor.learns
         self.preferences = preferences or Preferences()
         self.queries = 0
@@ -94,33 +97,10 @@ class View:
         self._believed: dict[int, tuple[int, float]] = {}
         self._seen: dict[int, Support] = {}
 
-    # What of the jobs is looked up one by one, as lists where somebody does so
-
-    @cached_property
-    def requested_processors(self) -> list[int]:
-        """Of each job."""
-        listed: list[int] = self.jobs.requested_processors.tolist()
-        return listed
-
     @cached_property
     def requested_time(self) -> list[float]:
         """Of each job, seconds."""
-        listed: list[float] = self.jobs.requested_time.tolist()
-        return listed
-
-    @cached_property
-    def application(self) -> list[int]:
-        """Of each job."""
-        listed: list[int] = self.jobs.application.tolist()
-        return listed
-
-    @cached_property
-    def malleable(self) -> list[bool]:
-        """Whether the processors of each job may change while it runs."""
-        if self._malleable is None:
-            return [False] * len(self.jobs.application)
-        listed: list[bool] = np.asarray(self._malleable, bool).tolist()
-        return listed
+        return [*self.jobs.requested_time.tolist()]
 
     @property
     def now(self) -> float:
@@ -380,13 +360,9 @@ class View:
 
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
-        seen = self._seen.get(application)
-        if seen is None:
-            self._seen[application] = Support(processors, processors, 1)
-        else:
-            self._seen[application] = Support(
-                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
-            )
+        least, most, runs = self._seen.get(application, (processors, processors, 0))
+        least, most = min(least, processors), max(most, processors)
+        self._seen[application] = Support(least, most, runs + 1)
 
     def support(self, job: int) -> Support:
         """Return which counts of the job's application the predictor has seen."""
