@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -368,8 +369,13 @@ class RationalForm:
         )
 
     def _scaled(self, term: Term, size: FloatArray) -> FloatArray:
-        reference = term.values(np.array([self.largest]))[0]
-        return term.values(size) / (reference if reference > 0 else 1.0)
+        return term.values(size) / self._references[term]
+
+    @cached_property
+    def _references(self) -> dict[Term, float]:
+        """All terms at the largest size, 1 where they are 0 there."""
+        largest = np.array([self.largest])
+        return {term: term.values(largest).item() or 1.0 for part in self.parts() for term in part}
 
     def leading(self) -> "RationalForm":
         """Return the form with the leading terms alone, and its constant if it has one."""

@@ -19,10 +19,13 @@ from sim.background.kernels import (
     PackedChunk,
     add_integrals,
     advance_packed,
+    loaded_at,
     own_links,
     pack,
     read_cpu,
+    unpack,
 )
+from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sources import LoadModel
 from sim.errors import ConfigError
@@ -30,6 +33,10 @@ from workloads.streams import Streams
 
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
+
+
+KEPT_CHUNKS = 8
+"""Chunks that are kept at first; twice as many whenever one is asked for that is gone."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,10 @@ class LoadChunk:
 class BackgroundLoad:
     """Available CPU of every processor and available bandwidth of every link, over time.
 
-    Piecewise constant, drawn as far as it is asked for, and the same whatever
-    is asked in which order. Processor p sits on node p // processors_per_node;
-    links join ordered pairs of nodes, and a job's own links are those among its
-    nodes. Processors of one node share no link.
+    Piecewise constant, drawn as far as it is asked for, and the same whatever is asked
+    in which order; what lies long back is forgotten, and drawn again for who asks for it.
+    Processor p sits on node p // processors_per_node; links join ordered pairs of nodes, and
+    a job's own links are those among its nodes. Processors of one node share no link.
 
     Parameters
     ----------
@@ -103,13 +110,21 @@ class BackgroundLoad:
         self.nodes = -(-processors // processors_per_node)
         self.origin = origin
         self.span = chunk
-        self._cpu = (cpu or ConstantLoad()).cpu(
-            processors, processors_per_node, streams("load.cpu"), origin
-        )
-        self._links = (network or ConstantLoad()).links(self.nodes, streams("load.network"), origin)
-        self._chunks: list[LoadChunk] = []
+        self._streams = streams
+        self._kinds = (cpu or ConstantLoad(), network or ConstantLoad())
+        self._chunks: dict[int, LoadChunk] = {}
+        self._kept = KEPT_CHUNKS
         self._recent: LoadChunk | None = None
         self._size = (processors_per_node, self.nodes)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Draw from the origin on."""
+        (cpu, network), streams = self._kinds, self._streams
+        size = (self.processors, self.processors_per_node)
+        self._cpu = cpu.cpu(*size, streams("load.cpu"), self.origin)
+        self._links = network.links(self.nodes, streams("load.network"), self.origin)
+        self._next = 0
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
@@ -127,12 +142,22 @@ class BackgroundLoad:
         return chunk
 
     def _drawn(self, index: int) -> LoadChunk:
-        """Return the chunk of that number, drawing those before it."""
-        while len(self._chunks) <= index:
-            start = self.origin + self.span * len(self._chunks)
-            end = self.origin + self.span * (len(self._chunks) + 1)
-            cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
-            self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
+        """Return the chunk of that number, drawing those before it.
+
+        Only the latest are kept, or memory would grow with the days of a simulation. Who
+        asks for one that is gone has it drawn again, and will find more of them next time.
+        """
+        if index < self._next and index not in self._chunks:
+            self._kept *= 2
+            self._begin()
+        while self._next <= index:
+            start = self.origin + self.span * self._next
+            end = self.origin + self.span * (self._next + 1)
+            packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
+            cpu, links = unpack(*packed)
+            self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
+            self._chunks.pop(self._next - self._kept, None)
+            self._next += 1
         return self._chunks[index]
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
@@ -317,6 +342,23 @@ class BackgroundLoad:
             time = chunk.end
             if time >= end:
                 return np.concatenate(rows)
+
+    def links_at(self, times: FloatArray) -> LoadedLinks:
+        """Return the loaded links of the whole machine at ascending times."""
+        found, done = [], 0
+        while done < len(times):
+            chunk = self._chunk(float(times[done]))
+            following = done + int(np.searchsorted(times[done:], chunk.end))
+            links = chunk.links
+            counts, picked = loaded_at(
+                links.start, links.end, links.longest.item(), times[done:following]
+            )
+            fields = (links.source, links.destination, links.available)
+            found.append((counts, *(field[picked] for field in fields)))
+            done = following
+        if len(found) == 1:
+            return LoadedLinks(*found[0])
+        return LoadedLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
         """Return the available bandwidth of the most loaded own link at one moment."""

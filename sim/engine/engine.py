@@ -1,7 +1,7 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +24,8 @@ from sim.engine.clock import (
     collect_after,
     collection_deferred,
 )
-from sim.engine.compiled import AT_ONCE, CompiledRun
+from sim.engine.compiled import CompiledRun
+from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
@@ -239,7 +240,6 @@ class Engine:
             return None
         needs_python = (
             type(self.machine) is not Dedicated
-            or self._learns
             or self.trace.feedback
             or self.view.preferences.past_errors is not None
             or any(watcher.checks for watcher in self.watchers)
@@ -341,24 +341,36 @@ class Engine:
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
-        visible, job = self._visible, run.job
-        application = self.view.application[job]
+        measured = self.machine.measured(run.nodes, run.start, now)
         for processors, runtime, more in self.resizer.observed(run, now):
-            if self._wants_split and not more:
-                more = self.work.split(job, processors)
-            observation = Observation(
-                application,
-                int(visible.size_class[job]),
-                float(visible.size[job]),
-                processors,
-                runtime,
-                now,
-                job,
-                {**more, **self.machine.measured(run.nodes, run.start, now)},
-            )
-            self.view.note(application, processors)
-            if self.predictor.observe(observation):
-                self.state.revised.add(application)
+            self.learn(run.job, processors, runtime, now, more, measured)
+
+    def learn(
+        self,
+        job: int,
+        processors: int,
+        runtime: float,
+        now: float,
+        more: Mapping[str, Any],
+        measured: Mapping[str, float],
+    ) -> None:
+        """Tell the predictor what a job's run took on a count, and what else is known of it."""
+        visible, application = self._visible, self.view.application[job]
+        if self._wants_split and not more:
+            more = self.work.split(job, processors)
+        observation = Observation(
+            application,
+            int(visible.size_class[job]),
+            float(visible.size[job]),
+            processors,
+            runtime,
+            now,
+            job,
+            {**more, **measured},
+        )
+        self.view.note(application, processors)
+        if self.predictor.observe(observation):
+            self.state.revised.add(application)
 
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
@@ -434,7 +446,7 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
-        if self.watchers and self.passes % AT_ONCE == 0:
+        if self.watchers and self.passes % INSTANTS == 0:
             self._tell_progress(now)
 
     def _tell_progress(self, now: float) -> None:

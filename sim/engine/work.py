@@ -1,5 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
+from functools import cached_property
 from math import isnan
 
 import numpy as np
@@ -29,8 +30,10 @@ class Work:
         self._truth = truth
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._machine = machine
-        self._reference: list[int] = trace.jobs["requested_processors"].tolist()
-        self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
+        self._asked = trace.jobs["requested_processors"].to_numpy()
+        self._took = trace.jobs["reference_runtime"].to_numpy()
+        self._reference: list[int] = self._asked.tolist()
+        self._reference_runtime: list[float] = self._took.tolist()
         self._since = [0.0] * len(self._reference)
         self._done: dict[int, float] = {}
         self._whole: dict[int, float] = {}
@@ -42,12 +45,17 @@ class Work:
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return `runtime` of each of these jobs at its count, to the bit."""
-        asked = np.array(self._reference)[jobs] == processors
-        runtimes = np.array(self._reference_runtime)[jobs]
+        asked = self._asked[jobs] == processors
+        runtimes = self._took[jobs]
         if not asked.all():
             other = ~asked
             runtimes[other] = self._truth.runtimes_at(jobs[other], processors[other])
         return runtimes
+
+    def runtimes(self, job: int, processors: IntArray) -> FloatArray:
+        """Return `runtime` of a job at each count, to the bit."""
+        runtimes = self._truth.runtimes(job, processors)
+        return np.where(processors == self._reference[job], self._reference_runtime[job], runtimes)
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
@@ -59,13 +67,22 @@ class Work:
 
     def split(self, job: int, processors: int) -> dict[str, float]:
         """Return a run's seconds of computation and communication, where the truth knows them."""
-        if not isinstance(self._truth, Splitting):
+        if self._splitting is None:
             return {}
-        parts = self._truth.computation_communication(job, np.array([processors]))
+        parts = self._splitting.computation_communication(job, np.array([processors]))
         computation, communication = (float(part[0]) for part in parts)
         if np.isnan(computation):
             return {}
         return {"computation": computation, "communication": communication}
+
+    @cached_property
+    def _splitting(self) -> Splitting | None:
+        """The truth, if it knows how the time of any job splits."""
+        if not isinstance(self._truth, Splitting):
+            return None
+        jobs = np.arange(len(self._reference))
+        shares = self._truth.communication_shares(jobs, np.array(self._reference))
+        return None if np.isnan(shares).all() else self._truth
 
     def communication(self, job: int, processors: int) -> float:
         """Return the share of a job's time that is communication at a count.
