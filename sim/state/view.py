@@ -61,9 +61,8 @@ class View:
 
     Attributes
     ----------
-    requested_processors : list of int
+    requested_processors, application : list of int
     requested_time : list of float, seconds
-    application : list of int
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
