@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from predictors.base import IntArray
 from sim.machine.base import Dedicated
 from workloads.streams import Streams
@@ -9,7 +11,13 @@ from workloads.streams import Streams
 
 @dataclass(frozen=True)
 class NoEvolving:
-    """No job changes while it runs."""
+    """No job changes while it runs.
+
+    Examples
+    --------
+    >>> NoEvolving().scene(np.array([4, 8]), Streams(1, 0), Dedicated(8)) is None
+    True
+    """
 
     def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> None:
         """Return None: nothing evolves."""
