@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -147,7 +148,7 @@ def simulate(setup: Setup) -> Records:
         engine = Engine(setup)
         scheduler = engine.compiled_scheduler()
         records = engine.run() if scheduler is None else CompiledRun(engine, scheduler).run()
-        del engine
+        del engine, scheduler
     collect_after(len(setup.trace.jobs))
     return records
 
@@ -162,7 +163,6 @@ class Engine:
         self.predictor = setup.predictor
         self.watchers = setup.watchers
         self.work = Work(trace, truth, machine)
-        self.log = Logbook(len(trace.jobs))
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = trace.jobs["submit_time"].tolist()
@@ -192,13 +192,18 @@ class Engine:
         if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
             self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
 
+    @cached_property
+    def log(self) -> Logbook:
+        """What has happened, where that is not compiled."""
+        return Logbook(len(self.trace.jobs))
+
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened."""
         state = MachineState(setup.machine.processors, self.submit)
         state.measured_efficiency = EfficiencySensor(
             setup.truth.serial_time,
             self.work.runtime,
-            self.log.held,
+            lambda job: self.log.held(job),
             lambda: self.clock._now,
             setup.sensor_noise,
         )

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from predictors.base import IntArray
 from sim.machine.base import Dedicated
 from workloads.streams import Streams

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -61,8 +62,8 @@ class View:
 
     Attributes
     ----------
+    jobs : VisibleJobs
     requested_processors, application : list of int
-    requested_time : list of float, seconds
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
@@ -79,13 +80,12 @@ class View:
         malleable: Sequence[bool] | None = None,
         preferences: Preferences | None = None,
     ) -> None:
-        number = len(state.submit_time)
         self._state = state
+        self.jobs = jobs
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
-        self.requested_time: list[float] = jobs.requested_time.tolist()
         self.application: list[int] = jobs.application.tolist()
         self.adopter_draws = adopter_draws
-        self.malleable = [False] * number if malleable is None else list(malleable)
+        self.malleable = [False] * len(self.application) if malleable is None else list(malleable)
         self.fitted = predictor.learns
         self.preferences = preferences or Preferences()
         self.queries = 0
@@ -96,8 +96,13 @@ class View:
         self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
-        self._believed: list[tuple[int, float] | None] = [None] * number
+        self._believed: dict[int, tuple[int, float]] = {}
         self._seen: dict[int, Support] = {}
+
+    @cached_property
+    def requested_time(self) -> list[float]:
+        """Of each job, seconds."""
+        return [*self.jobs.requested_time.tolist()]
 
     @property
     def now(self) -> float:
@@ -240,7 +245,7 @@ class View:
 
         Stretched by past errors, where the policy wants that.
         """
-        known = self._believed[job]
+        known = self._believed.get(job)
         if known is not None and known[0] == processors:
             return known[1]
         seconds = self.belief_at(job, processors) * self.caution(job)
@@ -266,7 +271,7 @@ class View:
         """Return `belief` of every job, at a count for each."""
         if not vars(type(self._predictor)).get("has_curves", True):
             self.queries += len(processors)
-            return np.maximum(self.requested_time, LEAST_BELIEF)
+            return np.maximum(self.jobs.requested_time, LEAST_BELIEF)
         return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
 
     def _requested(self, job: int, processors: int) -> float:
@@ -357,13 +362,9 @@ class View:
 
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
-        seen = self._seen.get(application)
-        if seen is None:
-            self._seen[application] = Support(processors, processors, 1)
-        else:
-            self._seen[application] = Support(
-                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
-            )
+        least, most, runs = self._seen.get(application, (processors, processors, 0))
+        least, most = min(least, processors), max(most, processors)
+        self._seen[application] = Support(least, most, runs + 1)
 
     def support(self, job: int) -> Support:
         """Return which counts of the job's application the predictor has seen."""
@@ -396,4 +397,4 @@ class View:
     def forget(self, jobs: Sequence[int]) -> None:
         """Ask the predictor again about these jobs when next needed."""
         for job in jobs:
-            self._believed[job] = None
+            self._believed.pop(job, None)
