@@ -57,8 +57,7 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : sequence of bool, optional
         Jobs whose processors may change while they run; by default none.
-    preferences : Preferences
-        The policy's own.
+    preferences : Preferences of the policy
 
     Attributes
     ----------
