@@ -7,8 +7,8 @@ from math import isinf, nan
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.curve import DowneyCurve
@@ -324,7 +324,9 @@ class Adept(AnchoredEstimator):
         that of the instances alone.
         """
         answers = self._instances(targets)
-        wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0))
+        wider = np.exp(
+            np.minimum(scipy.special.ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0)
+        )
         return answers.low / wider, answers.high * wider
 
     def _model_remarks(

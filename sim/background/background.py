@@ -36,7 +36,9 @@ NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_o
 
 
 KEPT_CHUNKS = 8
-"""Chunks that are kept at first; twice as many whenever one is asked for that is gone."""
+"""Chunks that are kept at least; twice as many whenever one is asked for that is gone."""
+KEPT_NUMBERS = 2**23
+"""Numbers in chunks that are kept, 64 MB, where these are more chunks than that."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ class BackgroundLoad:
         asks for one that is gone has it drawn again, and will find more of them next time.
         """
         if index < self._next and index not in self._chunks:
-            self._kept *= 2
+            self._kept = 2 * max(self._kept, len(self._chunks))
+            self._chunks.clear()
             self._begin()
         while self._next <= index:
             start = self.origin + self.span * self._next
@@ -156,8 +159,9 @@ class BackgroundLoad:
             packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
             cpu, links = unpack(*packed)
             self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
-            self._chunks.pop(self._next - self._kept, None)
             self._next += 1
+            while len(self._chunks) > max(self._kept, KEPT_NUMBERS // len(packed.numbers)):
+                del self._chunks[next(iter(self._chunks))]
         return self._chunks[index]
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:

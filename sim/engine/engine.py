@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from predictors.base import (
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
-from sim.background.load_outlook import LoadOutlook
 from sim.engine.clock import (
     ARRIVAL,
     END,
@@ -44,6 +43,9 @@ from sim.state.records import Ranges, Records
 from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
 from sim.state.view import View
 from workloads.base import GroundTruth, Trace
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 Overrun = Literal["extend", "kill"]
 
@@ -223,7 +225,7 @@ class Engine:
             getattr(setup.policy, "preferences", Preferences)(),
         )
 
-    def _watch_load(self) -> LoadOutlook | None:
+    def _watch_load(self) -> "LoadOutlook | None":
         """Let policy and predictor see what is believed of the load, if there is any."""
         load = self.machine.outlook()
         if load is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
-from sim.background.load_outlook import LoadOutlook
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
@@ -55,8 +57,7 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : sequence of bool, optional
         Jobs whose processors may change while they run; by default none.
-    preferences : Preferences
-        The policy's own.
+    preferences : Preferences of the policy
 
     Attributes
     ----------
@@ -208,7 +209,7 @@ class View:
         return self._state.measured_efficiency
 
     @property
-    def load(self) -> LoadOutlook | None:
+    def load(self) -> "LoadOutlook | None":
         """What is believed of the load, on a shared machine."""
         return self._state.load
 
