@@ -28,8 +28,8 @@ def sleeps(dice):
 
 def test_what_dies_or_does_not_end_is_found():
     trials = {"dies": dies, "sleeps": sleeps}
-    assert series(trials, "dies", 1, 60.0).findings[0].startswith("dies 0: SystemExit")
-    assert series(trials, "sleeps", 1, 60.0, limit=0.3).findings == [
+    assert series(trials, "dies", [0], 60.0).findings[0].startswith("dies 0: SystemExit")
+    assert series(trials, "sleeps", [0], 60.0, limit=0.3).findings == [
         "sleeps 0: not ended after 0.3 s"
     ]
     assert dice_of("a", 1).random() == dice_of("a", 1).random() != dice_of("a", 2).random()

@@ -5,7 +5,7 @@ import random
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from time import monotonic
@@ -80,11 +80,15 @@ class Hand:
 
 
 def series(
-    kinds: Mapping[str, Trial], kind: str, number: int, seconds: float, limit: float = 300.0
+    kinds: Mapping[str, Trial],
+    kind: str,
+    seeds: Iterable[int],
+    seconds: float,
+    limit: float = 300.0,
 ) -> Found:
-    """Make at most so many trials of a kind, seeds from 0 on, in at most so many seconds."""
+    """Make a trial of a kind for each seed, as many as end in so many seconds."""
     found, hand, until = Found(), Hand(kinds, limit), monotonic() + seconds
-    for seed in range(number):
+    for seed in seeds:
         if monotonic() > until:
             break
         found.note(kind, seed, hand.attempt(kind, seed))
