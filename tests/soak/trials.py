@@ -1,7 +1,10 @@
 """Trials in a process of their own, so that one that does not end can be ended."""
 
+import contextlib
 import multiprocessing
+import os
 import random
+import signal
 import traceback
 import warnings
 from collections import Counter
@@ -35,6 +38,7 @@ def dice_of(kind: str, seed: int) -> random.Random:
 
 
 def _serve(kinds: Mapping[str, Trial], connection: Connection) -> None:
+    os.setsid()  # so that it is ended with what it began
     warnings.simplefilter("ignore")
     while True:
         kind, seed = connection.recv()
@@ -56,7 +60,7 @@ class Hand:
     def _begin(self) -> None:
         context: Any = multiprocessing.get_context("fork")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self._kinds, theirs), daemon=True)
+        self._process = context.Process(target=_serve, args=(self._kinds, theirs))
         self._process.start()
         theirs.close()
 
@@ -74,7 +78,9 @@ class Hand:
         return end
 
     def close(self) -> None:
-        """End the process."""
+        """End the process and what it began."""
+        with contextlib.suppress(ProcessLookupError):  # it may not have got so far as its group
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
 
@@ -88,9 +94,11 @@ def series(
 ) -> Found:
     """Make a trial of a kind for each seed, as many as end in so many seconds."""
     found, hand, until = Found(), Hand(kinds, limit), monotonic() + seconds
-    for seed in seeds:
-        if monotonic() > until:
-            break
-        found.note(kind, seed, hand.attempt(kind, seed))
-    hand.close()
+    try:
+        for seed in seeds:
+            if monotonic() > until:
+                break
+            found.note(kind, seed, hand.attempt(kind, seed))
+    finally:
+        hand.close()
     return found
