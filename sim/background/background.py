@@ -5,6 +5,7 @@ integrating its rate over the load of its own processors and links, at once,
 without an event for each change of load.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ from sim.errors import ConfigError
 from workloads.streams import Streams
 
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
+KEPT = 32
+"""Chunks that are kept; what lies further back is drawn again where it is asked for."""
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
 
 
@@ -103,13 +106,21 @@ class BackgroundLoad:
         self.nodes = -(-processors // processors_per_node)
         self.origin = origin
         self.span = chunk
-        self._cpu = (cpu or ConstantLoad()).cpu(
-            processors, processors_per_node, streams("load.cpu"), origin
-        )
-        self._links = (network or ConstantLoad()).links(self.nodes, streams("load.network"), origin)
-        self._chunks: list[LoadChunk] = []
+        self._kinds, self._streams = (cpu or ConstantLoad(), network or ConstantLoad()), streams
+        self._kept = KEPT
+        self._begin()
         self._recent: LoadChunk | None = None
         self._size = (processors_per_node, self.nodes)
+
+    def _begin(self) -> None:
+        """Draw from the origin on; the same streams give the same load again."""
+        cpu, network = self._kinds
+        self._cpu = cpu.cpu(
+            self.processors, self.processors_per_node, self._streams("load.cpu"), self.origin
+        )
+        self._links = network.links(self.nodes, self._streams("load.network"), self.origin)
+        self._chunks: deque[LoadChunk] = deque()
+        self._over = 0
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
@@ -127,13 +138,19 @@ class BackgroundLoad:
         return chunk
 
     def _drawn(self, index: int) -> LoadChunk:
-        """Return the chunk of that number, drawing those before it."""
-        while len(self._chunks) <= index:
-            start = self.origin + self.span * len(self._chunks)
-            end = self.origin + self.span * (len(self._chunks) + 1)
+        """Return the chunk of that number, drawing those before it; few are kept."""
+        if index < self._over:  # who goes back once may do so again: keep more
+            self._kept *= 2
+            self._begin()
+        while (number := self._over + len(self._chunks)) <= index:
+            start = self.origin + self.span * number
+            end = self.origin + self.span * (number + 1)
             cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
             self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
-        return self._chunks[index]
+            if len(self._chunks) > self._kept:
+                self._chunks.popleft()
+                self._over += 1
+        return self._chunks[index - self._over]
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
         """Return the job's processors and, for each node, whether the job is on it."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sim.background.background import BackgroundLoad
+from sim.background.background import KEPT, BackgroundLoad
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
@@ -84,6 +84,21 @@ def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
     np.testing.assert_array_equal(rows, fresh.loaded_links(range(8), 0.0, 12_000.0))
     other = background(kind, seed=4, chunk=1000.0)
     assert not np.array_equal(other.cpu_at(times), fresh.cpu_at(times))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_long_over_is_forgotten_and_drawn_again_when_asked_for(kind):
+    def seen(load, time):
+        return load.cpu_at(time).tolist(), load.bandwidth_at(range(8), time)
+
+    load, times = background(kind, chunk=500.0), [10.0, 900.0, 40_000.0, 20.0, 39_000.0, 30.0]
+    assert [seen(load, time) for time in times] == [
+        seen(background(kind, chunk=500.0), time) for time in times
+    ]
+    forwards = background(kind, chunk=500.0)
+    for time in np.arange(0.0, 30_000.0, 500.0):
+        forwards.cpu_at(time)
+    assert len(forwards._chunks) == KEPT
 
 
 def test_a_border_whose_quotient_rounds_down_is_passed():
