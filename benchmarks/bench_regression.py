@@ -3,11 +3,8 @@
 The 21 points of the thesis's Table 4.8 and 4.9 in shape: seven counts, three sizes each.
 """
 
-from collections import defaultdict
 from collections.abc import Callable
-from contextlib import ExitStack
-from time import perf_counter, process_time
-from unittest.mock import patch
+from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -15,23 +12,10 @@ import pandas as pd
 from benchmarks.floor import best_of, show
 from predictors.base import FloatArray
 from predictors.consensus.combination import Consensus
-from predictors.in_loop.learned_sized import RegressionPerApplication, SizedHistory
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
-from sim.engine.engine import Setup, simulate
-from sim.machine.base import Dedicated
-from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.backfill.conservative import Conservative
-from sim.policies.base import Policy
-from sim.policies.order import FirstComeFirstServed
-from sim.simulation.calibration import observations, plan_calibration
-from workloads.models.lublin import Lublin
-from workloads.shapes.analytic import Downey
-from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 ROUNDS = 40
-PROCESSORS = 256
 LEAST_SQUARES = 35.0
 """How many least squares of its size a consensus may take."""
 
@@ -45,55 +29,6 @@ def microseconds(call: Callable[[], object], number: int) -> float:
             call()
         best = min(best, (perf_counter() - start) / number)
     return 1e6 * best
-
-
-PARTS = {
-    "runs": [(SizedHistory, "_training_runs")],
-    "fits": [(SizedHistory, "_complete_fit"), (SizedHistory, "_fitted_focus")],
-    "grades": [(LogLogRegression, "grade_on_fit"), (FocusedRegression, "grade_on_fit")],
-}
-"""What is timed: getting an application's runs, fitting to them, and grading the fits."""
-
-
-def timed(call: Callable[..., object], spent: dict[str, float], part: str) -> Callable[..., object]:
-    """Return the call with its processor time added up in `spent`, and its number."""
-
-    def with_clock(*arguments: object) -> object:
-        begin = process_time()
-        try:
-            return call(*arguments)
-        finally:
-            spent[part] += process_time() - begin
-            spent[f"number of {part}"] += 1
-
-    return with_clock
-
-
-def share_of_fits(model: LogLogRegression | FocusedRegression, jobs: int = 5000) -> str:
-    """Say what part of a simulation's processor time is spent on fits."""
-    streams = Streams(1)
-    trace = Lublin(types="all", jobs=jobs, load=0.8).trace(streams, PROCESSORS)
-    truth = build_truth(trace, Downey(), streams, PROCESSORS)
-    known = observations(plan_calibration(truth, 3, PROCESSORS, streams), 0.0)
-    policy = Policy(FirstComeFirstServed(), Conservative(), SmallestTurnaround())
-    predictor = RegressionPerApplication(model, "timed")
-
-    def run() -> float:
-        begin = process_time()
-        simulate(Setup(trace, truth, policy, predictor, Dedicated(PROCESSORS), known=known))
-        return process_time() - begin
-
-    run()  # compiles
-    total = min(run() for _ in range(3))
-    spent: dict[str, float] = defaultdict(float)
-    with ExitStack() as stack:
-        for part, methods in PARTS.items():
-            for owner, name in methods:
-                call = timed(getattr(owner, name), spent, part)
-                stack.enter_context(patch.object(owner, name, call))
-        run()
-    shares = ", ".join(f"{part} {spent[part]:.3f} s ({spent[part] / total:.1%})" for part in PARTS)
-    return f"{spent['number of fits']:.0f} fits in {total:.2f} s: {shares}"
 
 
 def over_least_squares(model: Consensus, curve: tuple[FloatArray, FloatArray]) -> dict[str, object]:
@@ -140,8 +75,6 @@ def main() -> None:
         call()
         print(f"{name:45s} {microseconds(call, number):9.1f} µs")
     show("the consensus over a least squares of its size", [over_least_squares(consensus, curve)])
-    for name, model in (("regression", LogLogRegression()), ("focused", FocusedRegression())):
-        print(f"5,000 jobs, predictor={name}: {share_of_fits(model)}")
 
 
 if __name__ == "__main__":

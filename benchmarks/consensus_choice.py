@@ -27,7 +27,8 @@ from benchmarks.measured_curves import (
 from benchmarks.next_runs import next_runs
 from predictors import Adept, Amdahl, Consensus, LogLogRegression, UniversalScalability
 from predictors.base import BoolArray, FloatArray
-from predictors.consensus.combination import BASE, BEND, ENOUGH, REACH, WIDE
+from predictors.consensus.member_kernels import BASE, BEND, ENOUGH, REACH, WIDE, flattening_of
+from predictors.remarks import GRADES
 
 METHODS: dict[str, Callable[[], object]] = {
     "adept": Adept,
@@ -65,7 +66,9 @@ class Asked:
         self.apart = np.array(
             [model._consensus(np.log2([case.target]), none)[3].item() for case, model in both]
         )
-        self.bend = np.array([model._flattening() for model in self.models])
+        self.bend = np.array(
+            [flattening_of(m.members_.curve.nprocs, m.members_.curve.runtime) for m in self.models]
+        )
 
     @cached_property
     def methods(self) -> FloatArray:
@@ -233,7 +236,7 @@ def graded(
 def by_width(asked: Asked) -> FloatArray:
     """Return the grades of ranges as shipped, 0 to 3."""
     below, above = sides(asked, SHIPPED)
-    limits = sorted(least for least, _ in WIDE)
+    limits = list(WIDE)
     return np.searchsorted(limits, at_distance(asked, below + above)).astype(float)
 
 
@@ -252,7 +255,7 @@ def ranges_and_grades(asked: Asked) -> str:
     below, above, grade = crossed(asked, np.ones(len(asked.cases), bool))
     lines = ["found on the other files", coverage(asked, below, above)]
     lines += ["shipped", coverage(asked, *sides(asked, SHIPPED))]
-    heads = " | ".join(f"{d}, {g}" for d in BEYOND for g in ("none", *(n for _, n in WIDE[::-1])))
+    heads = " | ".join(f"{d}, {g}" for d in BEYOND for g in ("none", *GRADES[1:]))
     lines += [f"| share: median error | {heads} |"]
     lines.append(row(asked, "found on the other files", grade))
     for half in source_halves(asked.source.tolist()):

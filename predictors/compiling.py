@@ -19,6 +19,7 @@ from numba import njit as njit
 from numba.core.caching import CacheImpl, _CacheLocator
 
 PACKAGES = ("predictors", "sim", "workloads")
+HOLDS_COMPILED = re.compile(r"import njit|^@compiled", re.MULTILINE)
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = re.compile(
     rf"^(?:from|import) ((?:{'|'.join(PACKAGES)})[\w.]*)(?: import ([\w, (]+))?", re.MULTILINE
@@ -35,7 +36,7 @@ def compiled_from(path: Path) -> frozenset[Path]:
     found, pending = {path}, [path]
     while pending:
         text = pending.pop().read_text(encoding="utf-8")
-        if "import njit" not in text:
+        if not HOLDS_COMPILED.search(text):
             continue
         for module, names in IMPORTED.findall(text):
             asked = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]

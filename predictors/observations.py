@@ -1,6 +1,6 @@
 """Runs of one application, checked and merged to one runtime a processor count."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import njit
 from predictors.errors import PredictorError
 
 _OUTLIER_DISTANCE = 3.0 * 1.4826
@@ -84,6 +85,11 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     return _merged(counts, times, np.flatnonzero(distinct))
 
 
+@njit(cache=True)
+def _median(ordered: FloatArray) -> float:
+    return float(0.5 * (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]))
+
+
 class Merged(NamedTuple):
     """The runs at one count, made one.
 
@@ -95,70 +101,130 @@ class Merged(NamedTuple):
         Runs kept.
     squares : float
         Sum of their squared relative deviations from the mean.
-    dropped : tuple of float
-        Runtimes left out as outliers, seconds.
     shortest, longest : float
         Seconds, of the runs kept.
     log_squares : float
         Sum of the squared deviations of ln runtime from their mean.
+    middle, limit : float
+        Seconds; runs farther than the limit from the middle are left out as outliers.
     """
 
     mean: float
     repeats: int
     squares: float
-    dropped: tuple[float, ...]
     shortest: float
     longest: float
     log_squares: float
+    middle: float
+    limit: float
 
 
-def merge_repeats(runtimes: Iterable[float]) -> Merged:
+@njit(cache=True)
+def merge_repeats(runtimes: FloatArray) -> Merged:
     """Drop obvious outliers among a few runs at one count and average the rest.
 
     The rule is that of `observed_curve`, which is faster for many runs at once.
 
+    Parameters
+    ----------
+    runtimes : numpy.ndarray of float, shape (n,), seconds
+
     Examples
     --------
-    >>> merge_repeats([50, 51, 49, 500])[:4:3]
-    (50.0, (500,))
+    >>> merge_repeats(np.array([50.0, 51.0, 49.0, 500.0]))[:2]
+    (50.0, 3)
     """
-    kept, dropped = sorted(runtimes), []
-    if len(kept) >= 3:
-        middle = _median(kept)
-        spread = _median(sorted(abs(time - middle) for time in kept))
+    ordered = np.sort(runtimes)
+    number = ordered.size
+    middle, limit, begin, end = _median(ordered), np.inf, 0, number
+    if number >= 3:
+        spread = _median(np.sort(np.abs(ordered - middle)))
         limit = _OUTLIER_DISTANCE * spread + 1e-9 * middle
-        dropped = [time for time in kept if abs(time - middle) > limit]
-        if dropped:
-            kept = [time for time in kept if abs(time - middle) <= limit]
-    mean = sum(kept) / len(kept)
-    squares = sum((time / mean - 1.0) ** 2 for time in kept)
-    log_squares = 0.0
-    if len(kept) > 1:
-        logs = [log(time) for time in kept]
-        log_mean = sum(logs) / len(logs)
-        log_squares = sum((value - log_mean) ** 2 for value in logs)
-    return Merged(mean, len(kept), squares, tuple(dropped), kept[0], kept[-1], log_squares)
-
-
-def merged_curve(merged: Mapping[int, Merged]) -> ObservedCurve:
-    """Return the curve of runs that are good and already merged, by processor count."""
-    counts = sorted(merged)
-    parts = [merged[count] for count in counts]
-    repeats = np.array([part.repeats for part in parts])
-    degrees = int(repeats.sum()) - len(parts)
-    squares = sum(part.squares for part in parts)
-    log_squares = sum(part.log_squares for part in parts)
-    return ObservedCurve(
-        np.array(counts, float),
-        np.array([part.mean for part in parts]),
-        repeats,
-        np.array([part.shortest for part in parts]),
-        np.array([part.longest for part in parts]),
-        sqrt(squares / degrees) if degrees else 0.0,
-        degrees,
-        sqrt(log_squares / degrees) if degrees else 0.0,
-        tuple((float(n), time) for n in counts for time in merged[n].dropped),
+        while abs(ordered[begin] - middle) > limit:
+            begin += 1
+        while abs(ordered[end - 1] - middle) > limit:
+            end -= 1
+    mean = log_mean = squares = log_squares = 0.0
+    for i in range(begin, end):
+        mean += ordered[i]
+        log_mean += log(ordered[i])
+    mean, log_mean = mean / (end - begin), log_mean / (end - begin)
+    for i in range(begin, end):
+        squares += (ordered[i] / mean - 1.0) ** 2
+        if end - begin > 1:
+            log_squares += (log(ordered[i]) - log_mean) ** 2
+    return Merged(
+        mean, end - begin, squares, ordered[begin], ordered[end - 1], log_squares, middle, limit
     )
+
+
+def dropped_of(runtimes: FloatArray) -> list[float]:
+    """Return the obvious outliers that `merge_repeats` drops."""
+    merged = merge_repeats(runtimes)
+    far = np.abs(runtimes - merged.middle) > merged.limit
+    dropped: list[float] = np.sort(runtimes[far]).tolist()
+    return dropped
+
+
+@njit(cache=True)
+def _merge_all(runs: FloatArray, numbers: FloatArray) -> FloatArray:
+    """Return a column a count: the first six figures of `merge_repeats`."""
+    found = np.empty((6, numbers.size))
+    for k in range(numbers.size):
+        one = merge_repeats(runs[k, : int(numbers[k])])
+        found[0, k], found[1, k], found[2, k] = one.mean, one.repeats, one.squares
+        found[3, k], found[4, k], found[5, k] = one.shortest, one.longest, one.log_squares
+    return found
+
+
+def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> ObservedCurve:
+    """Return the curve of runs that are good.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of int, shape (m,), ascending
+    runs : numpy.ndarray of float, shape (m, room), seconds
+        Those at each count come first.
+    numbers : numpy.ndarray of float, shape (m,)
+        How many they are.
+    """
+    mean, repeats, squares, shortest, longest, log_squares = _merge_all(runs, numbers)
+    kept = int(repeats.sum())
+    degrees = kept - len(counts)
+    dropped: list[tuple[float, float]] = []
+    if kept < numbers.sum():
+        for count, own, number in zip(counts.tolist(), runs, numbers.astype(int), strict=True):
+            dropped += [(float(count), time) for time in dropped_of(own[:number])]
+    return ObservedCurve(
+        counts.astype(float),
+        mean,
+        repeats.astype(np.int64),
+        shortest,
+        longest,
+        sqrt(sum(squares.tolist()) / degrees) if degrees else 0.0,
+        degrees,
+        sqrt(sum(log_squares.tolist()) / degrees) if degrees else 0.0,
+        tuple(dropped),
+    )
+
+
+RISE = 0.03
+"""A runtime that ends more than this above the shortest is rising, whatever the scatter."""
+
+
+@njit(cache=True)
+def decline_place(runtime: FloatArray, reach: float) -> int:
+    """Return the place of the fastest of some times by count if those beyond it decline, else -1.
+
+    They do where two or more are slower than it, the last by more than 3 % and, as a
+    logarithm, by more than `reach`.
+    """
+    fastest = int(np.argmin(runtime))
+    slower = 0
+    for i in range(fastest + 1, runtime.size):
+        slower += runtime[i] > runtime[fastest]
+    rise = log(runtime[runtime.size - 1]) - log(runtime[fastest])
+    return fastest if slower >= 2 and rise > max(log(1.0 + RISE), reach) else -1
 
 
 def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
@@ -167,10 +233,6 @@ def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
         return curve
     names = ("nprocs", "runtime", "repeats", "shortest", "longest")
     return replace(curve, **{name: getattr(curve, name)[kept] for name in names})
-
-
-def _median(ordered: Sequence[float]) -> float:
-    return 0.5 * (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2])
 
 
 def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) -> ObservedCurve:

@@ -7,10 +7,10 @@ import numpy as np
 from predictors.adept.anomalies import AnomalousPoint, Metric, find_anomalies
 from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
-from predictors.adept.weights import anomaly_factor
+from predictors.adept.selection import anomaly_factor
 from predictors.base import FloatArray, IntArray
-from predictors.curves.measured import RISE, Evidence, decline_start
-from predictors.observations import ObservedCurve
+from predictors.curves.measured import Evidence, decline_start
+from predictors.observations import RISE, ObservedCurve
 
 _LEAST = 3
 """Observations that a fit must be left with."""

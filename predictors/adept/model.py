@@ -17,6 +17,7 @@ from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
 from predictors.adept.reliability import (
     curve_remarks,
+    open_codes,
     open_grades,
     open_remarks,
     phase_remarks,
@@ -28,7 +29,14 @@ from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, part_of
-from predictors.remarks import GRADES, SEVERITY, worst_grade
+from predictors.remarks import (
+    DECLINING,
+    GRADES,
+    INFEASIBLE,
+    SEVERITY,
+    UNUSABLE,
+    worst_grade,
+)
 
 _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
@@ -127,28 +135,38 @@ class Adept(AnchoredEstimator):
             raise PredictorError(f"floor must be 'auto' or in [0, 1), got {self.floor!r}")
         Feasible(self.allowed)
 
-    def grades(self, nprocs: ArrayLike) -> list[str]:
-        """Return the worst grade of the remarks about each count, empty without any.
+    def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
+        """Return the worst grade of the remarks about each count, and why it is unusable.
 
-        It costs little where the counts are those predicted last. A grade where
-        `declining` holds has the code ``declining``.
+        The grade is empty without remarks, the code where it is usable. It costs little
+        where the counts are those predicted last.
         """
         targets = self._targets(nprocs).ravel()
         answers, end = self._instances(targets), self.declines_after_
-        found = point_grades(self.curve_, self._layout, self._evidence, targets)
+        found = np.zeros(len(targets), np.int64)
+        codes = np.full(len(targets), INFEASIBLE, dtype="U18")
         for phase, places in self._by_phase(targets):
             own, asked = (answers, targets)
             if len(self._phases) > 1:
                 own, asked = answers.rows(places), targets[places]
+            severity = open_grades(phase, own, asked)
+            unusable = severity == SEVERITY[UNUSABLE]
+            if unusable.any():
+                codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
             general = SEVERITY[worst_grade(phase_remarks(phase, end))]
-            severity = np.maximum(open_grades(phase, own, asked), general)
-            found[places] = np.maximum(found[places], severity)
-        declining = self._evidence.declining(targets)
+            found[places] = np.maximum(severity, general)
+        points = point_grades(self.curve_, self._layout, self._evidence, targets)
+        found = np.maximum(found, points)
         if end is not None:
+            declining = self._evidence.declining(targets)
             grades = self._evidence.declining_grades(targets[declining])
             found[declining] = [SEVERITY[grade] for grade in grades]
+            codes[declining] = DECLINING
         general = SEVERITY[worst_grade(curve_remarks(self.curve_, self._layout))]
-        return [GRADES[place] for place in np.maximum(found, general).tolist()]
+        return [
+            (GRADES[place], code if GRADES[place] == UNUSABLE else "")
+            for place, code in zip(np.maximum(found, general).tolist(), codes.tolist(), strict=True)
+        ]
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.

@@ -11,8 +11,7 @@ from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope, derive_envelope
 from predictors.adept.grid import grid_search
 from predictors.adept.search import REACH, Instances, Problem, Scale, basis, search
-from predictors.adept.selection import Selection, is_well_met, noise_floor, select
-from predictors.adept.weights import distance_weights
+from predictors.adept.selection import Selection, distance_weights, is_well_met, noise_floor, select
 from predictors.base import FloatArray, IntArray
 from predictors.curves.laws import Amdahl
 from predictors.observations import ObservedCurve

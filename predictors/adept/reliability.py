@@ -98,6 +98,14 @@ def _in_linear_section(phase: Phase, answers: Answers, targets: FloatArray) -> B
     return np.asarray(answers.unbent & (targets > phase.curve.nprocs[-1]), bool)
 
 
+def open_codes(phase: Phase, answers: Answers, targets: FloatArray) -> np.ndarray:
+    """Return the code of what `open_remarks` says of each target, if it says anything."""
+    if len(phase.curve.nprocs) == 1:
+        return np.full(len(targets), "single_observation")
+    linear = _in_linear_section(phase, answers, targets)
+    return np.where(linear, "linear_section", "runner_up")
+
+
 def open_remarks(
     phase: Phase, answers: Answers, targets: FloatArray, layout: Layout
 ) -> list[Remark]:
@@ -107,19 +115,18 @@ def open_remarks(
     instance's A is asked for (the paper's Table 3): one on fewer may lie there as well.
     """
     grades = open_grades(phase, answers, targets)
-    linear = _in_linear_section(phase, answers, targets)
+    codes = open_codes(phase, answers, targets).tolist()
     advice = measure_next(phase, layout.feasible, layout.start is not None)
     found = []
     for place in np.flatnonzero(grades > NOTHING).tolist():
         target, grade = targets.item(place), cast(Grade, GRADES[grades[place]])
         A_low, A_high = answers.A_low[place], answers.A_high[place]
         between = f"{answers.low[place]:.4g} to {answers.high[place]:.4g} s"
-        code, measure = "runner_up", advice
-        if len(phase.curve.nprocs) == 1:
-            code = "single_observation"
+        code, measure = codes[place], advice
+        if code == "single_observation":
             text = SINGLE
-        elif linear[place]:
-            code, measure = "linear_section", layout.feasible.at_least(_bend(answers, place))
+        elif code == "linear_section":
+            measure = layout.feasible.at_least(_bend(answers, place))
             text = (
                 f"all observations lie before the curve bends, so any A from {A_low:.3g} on fits; "
                 f"at {target:g} that means {between}"

@@ -1,7 +1,7 @@
 """One prediction from several methods, with a range that has been calibrated."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -9,13 +9,28 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from predictors.base import FloatArray, Grade, Remark, run_table
-from predictors.consensus.members import ErrorMemory, Members, fit_members, weighted_median
+from predictors.consensus.member_kernels import (
+    WIDE,
+    doublings_of,
+    flattening_of,
+    median_seconds,
+    severities,
+    spread_of,
+    weighted_median,
+)
+from predictors.consensus.members import ErrorMemory, Members, fit_members, members_of
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
+from predictors.observations import ObservedCurve, checked_targets
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
+    DECLINING,
+    FAR_FACTOR,
+    GRADES,
+    SEVERITY,
+    UNUSABLE,
     data_remarks,
     far_remarks,
     few_remark,
@@ -23,23 +38,8 @@ from predictors.remarks import (
     single_remarks,
 )
 
-ENOUGH = 3
-"""Counts that the constants below hold for: ranges narrow with the root of their number."""
-BASE, REACH, BEND = 0.2, 0.3, 0.45
-"""80 % of runs take exp(-(BASE + d)) to exp(BASE + d + (REACH + BEND·b)·ln m) times what is said.
-
-d is the median distance of the methods from their median in ln T, at most 1; m the factor beyond
-the measured counts, in which runs are slower than said more often than faster; b by how much the
-log-log slope flattens at the end, at most 1.5. Pinball loss on measured curves found them.
-"""
 TAILS = 2.0
 """Degrees of freedom of the t distribution that carries ranges to other levels."""
-WIDE: tuple[tuple[float, Grade], ...] = ((1.2, "unusable"), (0.9, "warning"), (0.7, "note"))
-"""Widths of 80 % ranges in ln T and their grades, up to a doubling beyond the runs.
-
-Farther away they grow with the root of the doublings, as errors do. About a third of the ranges
-on measured curves were narrower than the first, a tenth wider than the last.
-"""
 
 
 class Consensus(InputEstimator):
@@ -130,6 +130,45 @@ class Consensus(InputEstimator):
         self.members_ = fit_members(self.inputs, nprocs, runtime, inputs)
         return self
 
+    def fit_observed(self, curve: ObservedCurve) -> Self:
+        """Fit to runs of one problem that are already checked and merged."""
+        self.members_ = members_of(curve)
+        return self
+
+    def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
+        """Return the plain model's runtimes, which need not keep to what was measured."""
+        fits = self._fitted().fits
+        if fits is None or inputs:
+            return super().predict_model(nprocs, **inputs)
+        targets = checked_targets(nprocs)
+        seconds: FloatArray = median_seconds(fits, self._weights(), targets.ravel())
+        return seconds.reshape(targets.shape)
+
+    def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
+        """Return the worst grade of the remarks about each count, and why it is unusable.
+
+        The grade is empty without remarks, the code where it is usable. For runs of one
+        problem; `reliability` says the same in words, for inputs too.
+        """
+        members, targets = self._fitted(), checked_targets(nprocs).ravel()
+        evidence, curve = members.evidence, members.curve
+        assert evidence is not None
+        measured, end = evidence.curve.nprocs.tolist(), evidence.declines_after or np.inf
+        wide = severities(members.fits, self._weights(), curve.nprocs, curve.runtime, targets)
+        found: list[tuple[str, str]] = []
+        for target, severity in zip(targets.tolist(), wide.tolist(), strict=True):
+            code = "wide_range"
+            if target > end and evidence.declining(np.array([target]))[0]:
+                judged = evidence.declining_grades(np.array([target]))[0]
+                severity, code = SEVERITY[judged], DECLINING
+            if len(measured) == 1 and target != measured[0]:
+                severity, code = SEVERITY[UNUSABLE], "single_observation"
+            if target > FAR_FACTOR * measured[-1] or target < measured[0] / FAR_FACTOR:
+                severity = max(severity, SEVERITY["warning"])
+            grade = GRADES[max(severity, members.severity)]
+            found.append((grade, code if grade == UNUSABLE else ""))
+        return found
+
     def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         return _seconds(self._middle(log_q, log_inputs)[0])
 
@@ -162,8 +201,8 @@ class Consensus(InputEstimator):
     def _rows(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike]
     ) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
-        runs = self._fitted().runs
-        return target_rows(runs.inputs, runs.constants, nprocs, inputs)
+        members = self._fitted()
+        return target_rows(members.inputs, members.constants, nprocs, inputs)
 
     def _fitted(self) -> Members:
         if not hasattr(self, "members_"):
@@ -174,46 +213,25 @@ class Consensus(InputEstimator):
         return self._fitted().evidence
 
     def _weights(self) -> FloatArray:
-        """Return each method's weight by its past errors, shape (methods, 1); 1 without any."""
+        """Return each method's weight by its past errors, shape (methods,); 1 without any."""
         factors = {} if self.memory is None else self.memory.multipliers(self.application)
-        return np.array([[factors.get(name, 1.0)] for name in self.members_.methods])
+        return np.array([factors.get(name, 1.0) for name in self.members_.methods])
 
-    def _middle(
-        self, log_q: FloatArray, log_inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return ln seconds of the median, of every method, and the methods' weights."""
+    def _middle(self, log_q: FloatArray, log_inputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ln seconds of the median, and of every method."""
         voices = self.members_.log_seconds(log_q, log_inputs)
-        weights = np.repeat(self._weights(), log_q.size, axis=1)
-        return weighted_median(voices, weights), voices, weights
+        return weighted_median(voices, self._weights()), voices
 
     def _consensus(
         self, log_q: FloatArray, log_inputs: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ln seconds, how far 80 % ranges go below and above, and how far methods differ."""
         members = self.members_
-        middle, voices, weights = self._middle(log_q, log_inputs)
-        apart = np.minimum(weighted_median(np.abs(voices - middle), weights), 1.0)
-        outside = np.log(2.0) * self._doublings(log_q)
-        above = BASE + apart + (REACH + BEND * self._flattening()) * outside
-        few = (ENOUGH / len(members.curve.nprocs)) ** 0.5
-        below, above = (
-            np.hypot(few * side, members.scaling.scatter) for side in (BASE + apart, above)
-        )
-        return middle, below, above, apart
-
-    def _flattening(self) -> float:
-        """Return by how much the log-log slope rises at the last step from the one before."""
-        curve = self.members_.curve
-        if len(curve.nprocs) < ENOUGH:
-            return 0.0
-        times, counts = np.log(curve.runtime[-3:]), np.log(curve.nprocs[-3:])
-        before, last = ((times[1:] - times[:-1]) / (counts[1:] - counts[:-1])).tolist()
-        return float(min(max(last - before, 0.0), 1.5))
-
-    def _doublings(self, log_q: FloatArray) -> FloatArray:
-        """Return how many doublings each target lies outside the measured counts."""
-        counts = np.log2(self.members_.curve.nprocs)
-        return np.abs(log_q - np.clip(log_q, counts[0], counts[-1]))
+        nprocs, runtime = members.curve.nprocs, members.curve.runtime
+        middle, voices = self._middle(log_q, log_inputs)
+        shape = len(nprocs), flattening_of(nprocs, runtime), members.scaling.scatter
+        doublings = doublings_of(nprocs, counts_of(log_q))
+        return middle, *spread_of(voices, middle, self._weights(), doublings, shape)
 
     def reliability(self, nprocs: ArrayLike | pd.DataFrame, **inputs: ArrayLike) -> list[Remark]:
         """Say how far to trust predictions at these counts and inputs."""
@@ -224,10 +242,10 @@ class Consensus(InputEstimator):
         remarks += few_remark(members.curve, 3, name, end)
         measured = members.curve if members.evidence is None else members.evidence.curve
         remarks += single_remarks(measured.nprocs, targets) + far_remarks(measured, targets)
-        remarks += constant_remarks(members.runs.constants, inputs)
+        remarks += constant_remarks(members.constants, inputs)
         if not members.scaling.learned:
             text = (
-                f"the runs do not tell {', '.join(members.runs.inputs)} from the processor count: "
+                f"the runs do not tell {', '.join(members.inputs)} from the processor count: "
                 "time is taken as proportional to size"
             )
             remarks.append(Remark("warning", "inputs_not_told_apart", text))
@@ -240,22 +258,23 @@ class Consensus(InputEstimator):
     def _remarks_on_ranges(self, log_q: FloatArray, log_inputs: FloatArray) -> list[Remark]:
         """Grade by how wide ranges are at their distance, and say where to measure."""
         _, below, above, apart = self._consensus(log_q, log_inputs)
-        usual = np.sqrt(np.maximum(self._doublings(log_q), 1.0))
+        doublings = doublings_of(self.members_.curve.nprocs, counts_of(log_q))
+        usual = np.sqrt(np.maximum(doublings, 1.0))
         last = float(self.members_.curve.nprocs[-1])
         found = []
         rows = zip(
             counts_of(log_q).tolist(), (below + above) / usual, below, above, apart, strict=True
         )
         for target, wide, down, up, differ in dict.fromkeys(rows):
-            grade = next((grade for least, grade in WIDE if wide > least), None)
-            if grade is not None:
+            grade = GRADES[sum(wide > least for least in WIDE)]
+            if grade:
                 ends = np.exp(np.minimum([-down, up], 300.0))
                 text = (
                     f"80 % of such runs take {ends[0]:.2f} to {ends[1]:.2f} times what is said for "
                     f"{target:g} processors; the methods differ by {np.expm1(differ):.0%}"
                 )
                 measure = measure_between(last, target) if target > last else round(target)
-                found.append(Remark(grade, "wide_range", text, measure, float(target)))
+                found.append(Remark(cast(Grade, grade), "wide_range", text, measure, float(target)))
         return found
 
 

@@ -7,13 +7,23 @@ their answers are brought back.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import isnan
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
-from predictors.curves.laws import Amdahl, UniversalScalability
+from predictors.consensus.member_kernels import (
+    ENOUGH,
+    CountFits,
+    fit_counts,
+    fit_law,
+    law_seconds,
+    voices_of,
+)
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, observed_curve
@@ -21,6 +31,7 @@ from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.model_choice import choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of, runs_from_arrays
+from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 PRIOR_ERROR = 0.2
 PRIOR_WEIGHT = 2.0
@@ -28,29 +39,6 @@ ELSEWHERE_AT_MOST = 3.0
 FADING = 0.95
 STRONGEST = 4.0
 LARGEST_ERROR = 2.0
-
-
-def weighted_median(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted median of each column, the middle of a tie.
-
-    Parameters
-    ----------
-    values, weights : numpy.ndarray, shape (k, m)
-        Weights are not negative, some in each column positive.
-    """
-    if (weights == weights[:1]).all():
-        ranked = np.sort(values, axis=0)
-        return np.asarray(0.5 * (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]), float)
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    below = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
-    half = 0.5 * below[-1]
-    slack = 1e-9 * below[-1]
-    first = np.argmax(below >= half - slack, axis=0)[None, :]
-    last = np.argmax(below > half + slack, axis=0)[None, :]
-    ends = np.take_along_axis(ordered, first, axis=0), np.take_along_axis(ordered, last, axis=0)
-    middle: FloatArray = 0.5 * (ends[0] + ends[1]).ravel()
-    return middle
 
 
 class Sums(NamedTuple):
@@ -104,7 +92,7 @@ class ErrorMemory:
         recent = self._recent.setdefault(application, {})
         own = self._own.setdefault(application, {})
         for name, value in log_errors.items():
-            if np.isnan(value):
+            if isnan(value):
                 raise PredictorError(f"the error of {name} on {application!r} is NaN")
             error = min(abs(float(value)), LARGEST_ERROR)
             recent[name] = recent.get(name, NOTHING).plus(error, FADING)
@@ -129,14 +117,15 @@ class ErrorMemory:
         expected = self.expected_errors(application)
         if not expected:
             return {}
-        middle = float(np.median(list(expected.values())))
+        middle = median(expected.values())
         return {
-            name: float(np.clip((middle / max(error, 1e-3)) ** 2, 1 / STRONGEST, STRONGEST))
+            name: min(max((middle / max(error, 1e-3)) ** 2, 1 / STRONGEST), STRONGEST)
             for name, error in expected.items()
         }
 
 
-LINE = "linear"
+LINE, CURVED = "linear", "quadratic"
+NO_CONSTANTS: Mapping[str, float] = {}
 FOCAL_STEP = 0.25  # log2 units of time: focal fits are shared by targets this close
 SIZE_EXPONENT = 1.0  # time per unit of size, where the runs do not tell
 
@@ -179,39 +168,62 @@ class Members:
 
     Attributes
     ----------
-    methods : mapping of str to callable
-        From log2 counts, shape (m,), and log2 inputs, shape (m, k), to ln seconds.
+    methods : tuple of str
+        Their names.
     curve : ObservedCurve
         Measured times at the reference inputs, a mean a count, without a declining end.
-    runs : TrainingRuns
-        What was fitted, with the inputs that varied and those that did not.
+    inputs : tuple of str
+        Those that varied in the runs.
+    constants : mapping of str to float
+        Those that did not.
     scaling : InputScaling
     evidence : Evidence or None
         What answers keep to; None where inputs vary, and no count was measured as such.
+    fits : CountFits or None
+        The methods where no input varies.
+    voices : tuple of callable
+        The methods where inputs vary: from log2 counts, shape (m,), and log2 inputs, shape
+        (m, k), to ln seconds.
     """
 
-    methods: Mapping[str, LogSeconds]
+    methods: tuple[str, ...]
     curve: ObservedCurve
-    runs: TrainingRuns
+    inputs: tuple[str, ...]
+    constants: Mapping[str, float]
     scaling: InputScaling
-    evidence: Evidence | None
+    evidence: Evidence | None = None
+    fits: CountFits | None = None
+    voices: tuple[LogSeconds, ...] = ()
+
+    @cached_property
+    def severity(self) -> int:
+        """How severe what holds for all counts is: of outliers, and of too few counts."""
+        remarks = data_remarks(self.curve) + few_remark(self.curve, ENOUGH, "")
+        return SEVERITY[worst_grade(remarks)]
 
     def log_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds of every method, shape (methods, m)."""
-        return np.array([method(log_q, log_inputs) for method in self.methods.values()])
+        if self.fits is None:
+            return np.array([voice(log_q, log_inputs) for voice in self.voices])
+        found: FloatArray = voices_of(self.fits, counts_of(log_q))
+        return found
+
+    def at_count(self, nprocs: int) -> dict[str, float]:
+        """Return each method's ln seconds at a count, where no input varies."""
+        values = voices_of(self.fits, np.array([float(nprocs)]))[:, 0].tolist()
+        return dict(zip(self.methods, values, strict=True))
 
 
 @dataclass(frozen=True)
 class OnCurve:
-    """A model of counts alone, brought to the inputs asked about."""
+    """A law of counts alone, brought to the inputs asked about."""
 
-    model: Amdahl | UniversalScalability
+    coefficients: FloatArray
     scaling: InputScaling
 
     def __call__(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         """Return ln seconds."""
-        known, place = np.unique(log_q, return_inverse=True)
-        seconds: FloatArray = np.log(self.model.predict_model(counts_of(known)))[place]
+        seconds: FloatArray = np.log(law_seconds(self.coefficients, counts_of(log_q)))
         return seconds + self.scaling.shift(log_inputs)
 
 
@@ -276,10 +288,17 @@ def fit_members(
     runs = runs_from_arrays(names if len(inputs) else (), nprocs, runtime, inputs)
     if runs.inputs:
         return _fit_with_inputs(runs)
-    evidence = Evidence(observed_curve(nprocs, runtime))
-    curve = evidence.ordinary
-    on_curve = runs_from_arrays((), curve.nprocs, curve.runtime)
-    return _assemble(runs, on_curve, curve, NO_INPUTS, evidence)
+    return members_of(observed_curve(nprocs, runtime), runs.constants)
+
+
+def members_of(curve: ObservedCurve, constants: Mapping[str, float] = NO_CONSTANTS) -> Members:
+    """Fit every method that times by count allow, a declining end left out."""
+    evidence = Evidence(curve)
+    ordinary = evidence.ordinary
+    fits = fit_counts(ordinary.nprocs, ordinary.runtime)
+    names = law_of(ordinary), LINE, CURVED
+    present = tuple(names[row] for row in fits.present.tolist())
+    return Members(present, ordinary, (), constants, NO_INPUTS, evidence, fits)
 
 
 def _fit_with_inputs(runs: TrainingRuns) -> Members:
@@ -293,29 +312,25 @@ def _fit_with_inputs(runs: TrainingRuns) -> Members:
         fit = line.parts[0].fit
         scaling = InputScaling(reference, fit.coefficients[2:], float(np.log(2.0) * fit.spread))
     scaled = runs.runtime * np.exp(-scaling.shift(runs.log_inputs))
-    return _assemble(runs, runs, observed_curve(counts_of(runs.log_q), scaled), scaling)
+    curve = observed_curve(counts_of(runs.log_q), scaled)
+    voices: dict[str, LogSeconds] = {
+        law_of(curve): OnCurve(fit_law(curve.nprocs, curve.runtime), scaling)
+    }
+    for form in (LINE, CURVED):
+        complete = line if form == LINE else _complete(runs, form)
+        if complete is not None:
+            voices[form] = OnRuns(complete)
+            if form == LINE:
+                voices["focused"] = InFocus(runs, complete)
+    methods, constants = tuple(voices), runs.constants
+    return Members(methods, curve, runs.inputs, constants, scaling, voices=tuple(voices.values()))
 
 
-def _assemble(
-    runs: TrainingRuns,
-    regressed: TrainingRuns,
-    curve: ObservedCurve,
-    scaling: InputScaling,
-    evidence: Evidence | None = None,
-) -> Members:
-    """Fit the law to the curve and the regressions to the runs.
+def law_of(curve: ObservedCurve) -> str:
+    """Return the name of the law.
 
     Amdahl's law cannot rise: where the runtime rises at the end universal scalability
     takes its place, which sees a rise in noise elsewhere.
     """
     rises = len(curve.runtime) > 1 and curve.runtime[-1] > curve.runtime[-2]
-    name, law = ("usl", UniversalScalability()) if rises else ("amdahl", Amdahl())
-    law.fit_arrays(curve.nprocs, curve.runtime)
-    methods: dict[str, LogSeconds] = {name: OnCurve(law, scaling)}
-    for form in (LINE, "quadratic"):
-        complete = _complete(regressed, form)
-        if complete is not None:
-            methods[form] = OnRuns(complete)
-            if form == LINE and runs.inputs:
-                methods["focused"] = InFocus(runs, complete)
-    return Members(methods, curve, runs, scaling, evidence)
+    return "usl" if rises else "amdahl"

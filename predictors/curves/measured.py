@@ -9,21 +9,18 @@ end in a decline, they are believed there and nothing is claimed beside them.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from math import log
 
 import numpy as np
 from scipy.special import ndtri
 
 from predictors.base import BoolArray, FloatArray, Grade, Remark
-from predictors.observations import ObservedCurve, part_of
+from predictors.observations import ObservedCurve, decline_place, part_of
 from predictors.remarks import DECLINING
 
 LEAST_SCATTER = 0.02
 """Standard deviation of ln runtime that repeats are taken to have at least."""
 UNKNOWN_SCATTER = 0.10
 """The same where nothing repeats."""
-RISE = 0.03
-"""A runtime that ends more than this above the shortest is rising, whatever the scatter."""
 _SAME = 1e-9
 """Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
 _LARGEST = 700.0
@@ -59,15 +56,8 @@ def decline_start(curve: ObservedCurve) -> int | None:
     >>> decline_start(observed_curve([1, 2, 4, 8], [20, 11, 12, 13])) is None  # within s = 1.22
     True
     """
-    fastest = int(curve.runtime.argmin())
-    beyond = curve.runtime[fastest + 1 :]
-    if len(beyond) < 2:
-        return None
-    shortest = curve.runtime.item(fastest)
-    rise = log(beyond.item(-1)) - log(shortest)
-    if rise <= max(log(1.0 + RISE), scatter_reach(curve)):
-        return None
-    return fastest if np.count_nonzero(beyond > shortest) >= 2 else None
+    place: int = decline_place(curve.runtime, scatter_reach(curve))
+    return None if place < 0 else place
 
 
 class Evidence:

@@ -18,9 +18,9 @@ from predictors.base import (
 )
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
-from predictors.in_loop.residuals import KEPT_RUNS, MeasuredCounts
-from predictors.observations import Merged, ObservedCurve, merge_repeats, merged_curve
-from predictors.remarks import UNUSABLE, gravest
+from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
+from predictors.observations import ObservedCurve
+from predictors.remarks import gravest
 
 
 class CurveModel(Protocol):
@@ -47,8 +47,11 @@ class FastCurveModel(Protocol):
         """Learn from runs that are already merged to one runtime a count."""
         ...
 
-    def grades(self, nprocs: ArrayLike) -> list[str]:
-        """Return the worst grade of the remarks about each count, empty without any."""
+    def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
+        """Return the worst grade of the remarks about each count, empty without any.
+
+        Beside it the code of what makes a count unusable, else nothing.
+        """
         ...
 
 
@@ -84,16 +87,11 @@ class History:
         self._prototype = model
         self._is_fast = isinstance(model, FastCurveModel)
         self._tolerance = tolerance
-        self._runs: dict[int, list[float]] = {}
-        self._totals: dict[int, tuple[int, float]] = {}
-        self._fitted_means: dict[int, float] = {}
-        self._merged: dict[int, Merged] = {}
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
         self._predicted = np.zeros(0)
         self._measured = MeasuredCounts()
         self._is_compared = False
-        self._grades: dict[int, str] = {}
         self._judged: dict[int, tuple[str, str]] = {}
         self._wanted: dict[int, int | None] = {}
         self._family: Family | None = None
@@ -102,7 +100,7 @@ class History:
     @property
     def counts(self) -> int:
         """How many different processor counts were seen."""
-        return len(self._runs)
+        return self._measured.counts
 
     @property
     def scatter(self) -> float:
@@ -118,22 +116,12 @@ class History:
         if not runtime > 0.0:
             return False
         self.number += 1
-        is_new = nprocs not in self._runs
-        runs = self._runs.setdefault(nprocs, [])
-        runs.append(runtime)
-        if len(runs) > KEPT_RUNS:
-            del runs[0]
-        self._measured.add(nprocs, runtime)
-        self._merged.pop(nprocs, None)
-        number, total = self._totals.get(nprocs, (0, 0.0))
-        self._totals[nprocs] = (number + 1, total + runtime)
-        fitted = self._fitted_means.get(nprocs)
-        mean = (total + runtime) / (number + 1)
-        if fitted is not None and abs(mean - fitted) <= self._tolerance * fitted:
+        moved = self._measured.add(nprocs, runtime, self._tolerance)
+        if not moved:
             return False
         was_asked = self._model is not None
         self._model = None
-        return is_new or was_asked
+        return moved == NEW_COUNT or was_asked
 
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count; fit if need be."""
@@ -150,7 +138,7 @@ class History:
 
     def _ask(self, model: CurveModel, counts: IntArray) -> None:
         """Ask the model about these counts, the measured ones and all others asked so far."""
-        self._asked.update(counts.tolist(), self._runs)
+        self._asked.update(counts.tolist(), self._measured.known.tolist())
         targets = np.array(sorted(self._asked))
         if targets[-1] >= self._predicted.size:
             self._predicted = np.full(2 * targets[-1] + 1, np.nan)
@@ -161,33 +149,30 @@ class History:
     def explain(self, method: str, nprocs: int, size: float) -> Explanation:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
         grade, code = self.judge(nprocs)
-        runs = self._measured.number(nprocs)
-        mean = self._measured.mean(nprocs) * or_unit(size)
-        return Explanation(method, self.number, grade, code, runs, mean)
+        runs, mean = self._measured.kept_at(nprocs)
+        return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
 
     def judge(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of the worst remark about a count, empty without any.
 
-        A fast model's remarks are made, for the code, where its grade is ``unusable`` alone.
+        A fast model says no code where the grade is milder than ``unusable``.
         """
         found = self._judged.get(nprocs)
         if found is None:
-            grade = self._grade(nprocs) if self._is_fast else UNUSABLE
-            found = grade, ""
-            if grade == UNUSABLE:
-                found = gravest(self._fitted().reliability(np.array([nprocs])))
-            self._judged[nprocs] = found
+            model = self._fitted()
+            if not self._is_fast:
+                self._judged[nprocs] = gravest(model.reliability(np.array([nprocs])))
+            else:
+                targets = self._judged_with(nprocs)
+                made = model.judgements(np.array(targets))  # type: ignore[attr-defined]
+                self._judged.update(zip(targets, made, strict=True))
+            found = self._judged[nprocs]
         return found
 
-    def _grade(self, nprocs: int) -> str:
-        """Return a fast model's grade of a count; it grades all counts asked for at once."""
-        if nprocs not in self._grades:
-            model = self._fitted()
-            self._asked.add(nprocs)
-            targets = sorted(self._asked)
-            grades = model.grades(np.array(targets))  # type: ignore[attr-defined]
-            self._grades = dict(zip(targets, grades, strict=True))
-        return self._grades[nprocs]
+    def _judged_with(self, nprocs: int) -> list[int]:
+        """Return the counts to judge with one: all asked for so far."""
+        self._asked.add(nprocs)
+        return sorted(self._asked)
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
@@ -206,22 +191,17 @@ class History:
             self._model = self._fit(copy(self._prototype))
             family: Family | None = getattr(self._model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
-            self._fitted_means = {n: total / m for n, (m, total) in self._totals.items()}
+            self._measured.note_fit()
             self._predicted.fill(np.nan)
             self._is_compared = False
-            self._grades, self._judged = {}, {}
+            self._judged = {}
             self._wanted.clear()
         return self._model
 
     def _fit(self, model: CurveModel) -> CurveModel:
         if not self._is_fast:
-            counts = [n for n, runs in self._runs.items() for _ in runs]
-            runtimes = [t for runs in self._runs.values() for t in runs]
-            return model.fit_arrays(np.array(counts), np.array(runtimes))
-        for nprocs, runs in self._runs.items():
-            if nprocs not in self._merged:
-                self._merged[nprocs] = merge_repeats(runs)
-        fitted: CurveModel = model.fit_observed(merged_curve(self._merged))  # type: ignore[attr-defined]
+            return model.fit_arrays(*self._measured.runs)
+        fitted: CurveModel = model.fit_observed(self._measured.merged)  # type: ignore[attr-defined]
         return fitted
 
 

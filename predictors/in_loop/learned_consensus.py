@@ -1,8 +1,7 @@
 """The consensus in the loop: each method weighs by its past errors, here and elsewhere."""
 
 from collections.abc import Hashable
-
-import numpy as np
+from math import log
 
 from predictors.base import Observation, VisibleJobs
 from predictors.consensus.combination import Consensus
@@ -27,7 +26,7 @@ class RememberingHistory(History):
     def __init__(self, model: Consensus, tolerance: float, memory: ErrorMemory) -> None:
         super().__init__(model, tolerance)
         self._memory = memory
-        self._seconds: dict[int, dict[str, float]] = {}
+        self._voices: dict[int, dict[str, float]] = {}
 
     def add(self, run: Observation) -> bool:
         """Add a run, and the errors of the standing fit, which has not seen it."""
@@ -40,18 +39,21 @@ class RememberingHistory(History):
         model = self._model
         if not isinstance(model, Consensus):
             return
-        seconds = self._seconds.get(nprocs)
-        if seconds is None:
-            predicted = model.member_predictions([nprocs])
-            seconds = {name: row.item(0) for name, row in predicted.items()}
-            self._seconds[nprocs] = seconds
-        errors = {name: float(np.log(value / runtime)) for name, value in seconds.items()}
+        voices = self._voices.get(nprocs)
+        if voices is None:
+            voices = self._voices[nprocs] = model.members_.at_count(nprocs)
+        actual = log(runtime)
+        errors = {name: value - actual for name, value in voices.items()}
         self._memory.record(application, errors)
+
+    def _judged_with(self, nprocs: int) -> list[int]:
+        """Return the count alone: the others are judged by what is remembered when asked."""
+        return [nprocs]
 
     def _fit(self, model: CurveModel) -> CurveModel:
         assert isinstance(model, Consensus)
         model.memory, model.application = self._memory, self._application
-        self._seconds = {}
+        self._voices = {}
         return super()._fit(model)
 
 

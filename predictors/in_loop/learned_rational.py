@@ -12,7 +12,7 @@ from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import MeasuredCounts
 from predictors.least_squares import Method, Weights
-from predictors.under_load.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadedRuns, LoadForm
 from predictors.under_load.rational import RationalPolynomial
 
@@ -139,8 +139,8 @@ class LoadedHistory:
         inside = min(self.counts) <= nprocs <= max(self.counts)
         grade, code = ("", "") if inside else ("warning", "outside")
         count, compared = np.array([nprocs]), self._compared()
-        parts = self._plain_parts(count, or_unit(size)).scaled(np.array([compared.mean(nprocs)]))
-        runs = compared.number(nprocs)
+        runs, mean = compared.kept_at(nprocs)
+        parts = self._plain_parts(count, or_unit(size)).scaled(np.array([mean]))
         mean = self._under_load(parts, count).item() if runs else nan
         return Explanation(method, self.number, grade, code, runs, mean)
 
@@ -289,6 +289,4 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         expected = self._expected
         if expected is None:
             return parts.under(np.ones(len(counts)), np.ones(len(counts)))
-        return runtime_under(
-            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
-        )
+        return expected.runtimes(counts, parts, self.load_form)

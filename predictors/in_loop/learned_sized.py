@@ -1,30 +1,49 @@
 """Learning in the loop with the problem size as an input: regressions per application."""
 
 from copy import copy
-from math import isfinite, isnan, log2
-from typing import NamedTuple
+from math import log2, nan
 
 import numpy as np
 
-from predictors.base import BoolArray, Explanation, FloatArray, IntArray, Observation
+from predictors.base import Explanation, FloatArray, IntArray, Observation
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication
-from predictors.in_loop.residuals import SizedRatios
+from predictors.in_loop.sized_kernels import (
+    BEGIN,
+    BY_PROPORTION,
+    COMPARED,
+    END,
+    FOCI,
+    FOCUS_STEPS,
+    LEAST,
+    MOST,
+    RATIO,
+    Fit,
+    Foci,
+    LatestRuns,
+    account,
+    as_runs_correct,
+    asked_of,
+    believe,
+    believe_in_focus,
+    foci_of,
+    focus_row,
+    focused,
+    put_focus,
+    renewed,
+)
 from predictors.regression.barnes import LogLogRegression
-from predictors.regression.focal_kernels import ROUNDING, focal_fit, prepared
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.qr import DETERMINED, predicted
-from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns, checked
+from predictors.regression.model_choice import FORMS, SPLITTING
+from predictors.regression.qr import DETERMINED
+from predictors.regression.training_runs import OPTIONAL_INPUT, SPLITS, TrainingRuns
 from predictors.regression.validation import is_far
-from predictors.remarks import UNUSABLE, gravest, worse
+from predictors.remarks import GRADES, UNUSABLE, gravest, worse
 
 _KEPT_RUNS = 400
-_FOCI = 4.0
-"""Focal times are told apart by this many steps in a doubling."""
-
-_SPREAD = 4.0
-"""Sizes must differ by this factor before an exponent is fitted to them."""
+_ROOM = 16
+"""For so many runs and foci there is room at first."""
 
 WAYS = tuple(SPLITS)[:1]
 """The simulator splits times by the slowest process alone."""
@@ -32,63 +51,65 @@ WAYS = tuple(SPLITS)[:1]
 Regression = LogLogRegression | FocusedRegression
 
 
-class LatestRuns:
-    """The latest runs, a column each: count, runtime, size, computation, communication.
+def latest_runs(room: int = _ROOM) -> LatestRuns:
+    """Return an empty table of runs.
 
     Examples
     --------
-    >>> runs = LatestRuns(2)
+    >>> runs = latest_runs()
     >>> for nprocs in (1, 2, 4):
-    ...     runs.add((nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0))
-    >>> runs.columns[:2].tolist()
+    ...     runs = with_run(runs, (nprocs, 8.0 / nprocs, 1.0, 8.0 / nprocs, 0.0), kept=2)
+    >>> seen_of(runs)[:2].tolist()
     [[2.0, 4.0], [4.0, 2.0]]
     """
-
-    def __init__(self, kept: int = _KEPT_RUNS) -> None:
-        self._kept = kept
-        self._table = np.empty((5, 2 * kept))
-        self._end = 0
-
-    def add(self, run: tuple[float, float, float, float, float]) -> None:
-        """Add a run; the oldest one goes if too many are kept."""
-        if self._end == 2 * self._kept:
-            self._table[:, : self._kept] = self._table[:, self._kept :]
-            self._end = self._kept
-        self._table[:, self._end] = run
-        self._end += 1
-
-    @property
-    def columns(self) -> FloatArray:
-        """The runs kept, a copy of shape (5, n), in the order of their ends."""
-        return self._table[:, max(0, self._end - self._kept) : self._end].copy()
+    span = np.zeros(6, np.int64)
+    span[COMPARED] = -1
+    levels = np.zeros((2, room), np.int64)
+    return LatestRuns(np.empty((7, room)), np.zeros(room, np.int64), levels, span)
 
 
-class Focus(NamedTuple):
-    """A fit at one focal time.
+def with_run(
+    runs: LatestRuns, run: tuple[float, float, float, float, float], kept: int = _KEPT_RUNS
+) -> LatestRuns:
+    """Return the runs with one more; the oldest one goes if too many are kept.
 
-    Attributes
+    Parameters
     ----------
-    coefficients : numpy.ndarray or None
-        None where the runs in focus allow no fit.
-    half_width : float
-        Of the region, log2 units; infinite where every run is in focus.
-    number : int
-        How many runs had been seen.
-    low, high : numpy.ndarray
-        log2 of the least and the largest count and size in focus: beyond them all runs
-        answer.
+    runs : LatestRuns
+    run : tuple of float
+        Count, runtime, size, computation and communication.
+    kept : int
     """
+    end = runs.span.item(END)
+    if end == runs.places.size:
+        runs, end = _with_room(runs, kept), runs.span.item(END)
+    runs.table[:RATIO, end] = run
+    runs.span[END] = end + 1
+    runs.span[BEGIN] = max(0, end + 1 - kept)
+    return runs
 
-    coefficients: FloatArray | None
-    half_width: float
-    number: int
-    low: FloatArray
-    high: FloatArray
 
-    def covers(self, targets: FloatArray) -> BoolArray:
-        """Return which targets, a column each, lie among the counts and sizes in focus."""
-        inside = (self.low <= targets.T) & (self.high >= targets.T)
-        return np.asarray(inside.all(axis=1), bool)
+def _with_room(runs: LatestRuns, kept: int) -> LatestRuns:
+    """Return the runs in a table with room for more: a longer one, or one without old runs."""
+    begin, end = runs.span[BEGIN], runs.span[END]
+    if end < 2 * kept:
+        larger = latest_runs(min(2 * runs.places.size, 2 * kept))
+        larger.table[:, :end], larger.places[:end] = runs.table[:, :end], runs.places[:end]
+        larger.levels[:, :end], larger.span[:] = runs.levels[:, :end], runs.span
+        return larger
+    runs.table[:, : end - begin] = runs.table[:, begin:end].copy()
+    runs.span[[BEGIN, END, COMPARED]] = 0, end - begin, -1
+    return runs
+
+
+def seen_of(runs: LatestRuns) -> FloatArray:
+    """Return the runs kept, shape (5, n), in the order of their ends."""
+    return runs.table[:RATIO, runs.span[BEGIN] : runs.span[END]]
+
+
+def foci(room: int = _ROOM) -> Foci:
+    """Return an empty table of fits at focal times."""
+    return Foci(np.zeros(room, np.int64), np.zeros((room, 2), np.int64), np.zeros((room, 11)))
 
 
 def over(model: LogLogModel, inputs: tuple[str, ...]) -> FloatArray:
@@ -114,234 +135,168 @@ class SizedHistory:
     """
 
     def __init__(self, model: Regression, growth: float) -> None:
-        self._prototype = model
+        self._focal = model if isinstance(model, FocusedRegression) else None
+        self._complete = model if self._focal is None else LogLogRegression(model.inputs)
+        complete = self._complete
+        assert isinstance(complete, LogLogRegression)
+        self._choice = FORMS[complete.form], SPLITTING[complete.split]
+        self._is_plain = self._focal is None or (
+            self._focal.focus == "region" and self._focal.influence == "flag"
+        )
         self._growth = growth
-        self._latest = LatestRuns()
+        self._latest = latest_runs()
         self._counts: set[int] = set()
         self._fitted_at = 0
-        self._runs: TrainingRuns | None = None
-        self._log_time = np.empty(0)
-        self._sizes = (1.0, 1.0)
-        self._by_proportion = False
-        self._complete: Regression | None = None
+        self._fit: Fit | None = None
+        self._failed = True
+        self._grade = ""
+        self._estimator: Regression | None = None
+        self._beyond: dict[int, tuple[str, str]] = {}
         self._kind: tuple[object, ...] = ()
-        self._foci: dict[int, Focus] = {}
-        self._general: str | None = None
-        self._ratios: SizedRatios | None = None
+        self._foci = foci()
         self.number = 0
 
     def add(self, run: Observation) -> bool:
         """Add a run; True if what was last predicted no longer stands."""
-        more = run.more
-        self._ratios = None
-        parts = more.get("computation", np.nan), more.get("communication", np.nan)
-        self._latest.add((run.nprocs, run.runtime, run.size, *parts))
+        more, nprocs = run.more, run.nprocs
+        computation, communication = more.get("computation", nan), more.get("communication", nan)
+        row = nprocs, run.runtime, run.size, computation, communication
+        self._latest = with_run(self._latest, row)
         self.number += 1
-        is_new = run.nprocs not in self._counts
-        self._counts.add(run.nprocs)
-        if not is_new and self.number < self._fitted_at * (1.0 + self._growth):
+        is_new = nprocs not in self._counts
+        if is_new:
+            self._counts.add(nprocs)
+        elif self.number < self._fitted_at * (1.0 + self._growth):
             return False
-        was_asked = self._runs is not None
-        self._runs = None
+        was_asked = self._fit is not None
+        self._fit = None
         return is_new or was_asked
 
-    def predict(self, counts: IntArray, size: float) -> FloatArray | None:
-        """Return the runtimes of a job of that size at each count, None if nothing can be fitted.
-
-        A focused regression puts its focal time at the complete prediction of each
-        count; where the runs there allow no fit, all answer.
-        """
-        try:
-            complete = self._model().model_
-        except PredictorError:
-            return None
-        inside, factor = self._inside(size)
-        targets = self._targets(counts, inside)
-        seconds: FloatArray = predicted(complete.coefficients, targets)
-        if isinstance(self._prototype, FocusedRegression):
-            foci = np.rint(np.log2(seconds) * _FOCI)
-            for centre in set(foci.tolist()):
-                focus = self._focus(int(centre))
-                if focus.coefficients is not None:
-                    near = (foci == centre) & focus.covers(targets)
-                    seconds[near] = predicted(focus.coefficients, targets[:, near])
-        return seconds * factor
+    @property
+    def can_predict(self) -> bool:
+        """Whether anything could be fitted; a fit is made anew if the runs have grown enough."""
+        if self._fit is None:
+            self._renew()
+        return not self._failed
 
     def believe(self, counts: IntArray, size: float) -> FloatArray | None:
         """Return what is predicted as the runs correct it, each brought to that size.
 
         They are brought there by the fit to all runs; see `predictors.in_loop.residuals`.
+        A focused regression puts its focal time at that fit's prediction for each count;
+        where the runs there allow no fit, all answer.
         """
         if not self.can_predict:
             return None
-        ratios, other = self._compared(), None
-        known = ratios.counts
-        both = self.predict(np.concatenate([counts, known]), size)
-        assert both is not None
-        if isinstance(self._prototype, FocusedRegression):
-            other = self._complete_seconds(known, np.array([size]))
-        own, measured = both[: counts.size], both[counts.size :]
-        return ratios.corrected(own, counts, measured, size, other)
-
-    def _compared(self) -> SizedRatios:
-        """Return the ratios of the runs to the fit to all runs."""
-        if self._ratios is None:
-            columns = self._latest.columns[:3]
-            nprocs, runtime, size = columns[:, columns[1] > 0.0]
-            seconds = self._complete_seconds(nprocs, size)
-            self._ratios = SizedRatios(nprocs, runtime, size, seconds)
-        return self._ratios
-
-    def _complete_seconds(self, counts: IntArray | FloatArray, sizes: FloatArray) -> FloatArray:
-        """Return what the fit to all runs says of jobs of these sizes at these counts."""
-        assert self._runs is not None
-        factor = np.where(np.isnan(sizes), 1.0, sizes)
-        targets = np.zeros((1 + len(self._runs.inputs), len(counts)))
-        targets[0] = np.log2(counts)
-        if not self._by_proportion and not np.isnan(self._sizes[0]):
-            inside = np.clip(sizes, *self._sizes)
-            targets[1:], factor = np.log2(inside), sizes / inside
-        seconds: FloatArray = predicted(self._model().model_.coefficients, targets)
-        return seconds * factor
-
-    @property
-    def can_predict(self) -> bool:
-        """Whether anything could be fitted."""
-        try:
-            return self._model() is not None
-        except PredictorError:
-            return False
-
-    def grade(self, nprocs: int, size: float) -> str:
-        """Return the worst grade of the remarks about a count at that size.
-
-        What is said of the fit is found once; only the distance to the runs is
-        a count's own.
-        """
-        model = self._model()
-        inside, _ = self._inside(size)
-        log_inputs = [log2(inside)] if model.model_.inputs else []
-        far = is_far(model.model_, log2(nprocs), log_inputs)
-        judged = worse(self._judged(), model.grade_on_extrapolation(log2(nprocs)))
-        return worse(judged, "warning" if far else "")
+        assert self._fit is not None
+        found: FloatArray
+        if self._focal is None:
+            found = believe(self._latest, self._fit, counts, size)
+            return found
+        self._make_room(counts.size)
+        if self._is_plain:
+            half_width = float(self._focal.tolerance)
+            found = believe_in_focus(
+                self._latest, self._fit, self._foci, counts, size, self._fitted_at, half_width
+            )
+            return found
+        asked = asked_of(self._latest, self._fit, counts, size)
+        self._fit_foci(set(foci_of(asked[1]).tolist()))
+        seconds = focused(self._latest, self._fit, self._foci, asked)
+        found = as_runs_correct(self._latest, counts, size, asked, seconds)
+        return found
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
         if not self.can_predict:
             return None
-        grade = self.grade(nprocs, size)
-        code, model = "", self._model()
-        if grade == UNUSABLE:
-            beyond = model.remarks_on_extrapolation(np.array([log2(nprocs)]))
-            code = gravest(model.remarks_on_fit() + beyond)[1]
-        ratios = self._compared()
-        usual = self._complete_seconds(np.array([nprocs]), np.array([size])).item()
-        runs, mean = ratios.number(nprocs), ratios.mean(nprocs) * usual
+        assert self._fit is not None
+        grade, code = self._grade, ""
+        if not self._fit.limits.item(LEAST) <= nprocs <= self._fit.limits.item(MOST):
+            grade, code = self._judged(nprocs)
+        runs, mean = account(self._latest, self._fit, nprocs, size)
         return Explanation(method, self.number, grade, code, runs, mean)
 
-    def _inside(self, size: float) -> tuple[float, float]:
-        """Return the size to ask for, and the factor that is left to proportion."""
-        if isnan(size):
-            return 1.0, 1.0
-        low, high = self._sizes
-        if self._by_proportion:
-            return 1.0, size
-        inside = min(max(size, low), high)
-        return inside, size / inside
+    def _judged(self, nprocs: int) -> tuple[str, str]:
+        """Return grade and code of a count beyond the runs, found once a fit."""
+        found = self._beyond.get(nprocs)
+        if found is None:
+            model, log_q = self._model(), log2(nprocs)
+            log_inputs = [model.model_.low.item(1 + k) for k in range(len(model.model_.inputs))]
+            far = "warning" if is_far(model.model_, log_q, log_inputs) else ""
+            grade, code = worse(worse(self._grade, model.grade_on_extrapolation(log_q)), far), ""
+            if grade == UNUSABLE:
+                beyond = model.remarks_on_extrapolation(np.array([log_q]))
+                code = gravest(model.remarks_on_fit() + beyond)[1]
+            found = self._beyond[nprocs] = grade, code
+        return found
 
-    def _targets(self, counts: IntArray, inside: float) -> FloatArray:
-        """Return counts and the size (where the model has one) in log2, a column a count."""
-        assert self._runs is not None
-        targets = np.empty((1 + len(self._runs.inputs), counts.size))
-        np.log2(counts, out=targets[0])
-        targets[1:] = log2(inside)
-        return targets
+    def _renew(self) -> None:
+        """Fit to the latest runs; keep focal fits if runs were only added to those they know."""
+        failed, fit, grade = renewed(self._latest, *self._choice)
+        self._fit, self._failed, self._grade = fit, failed != DETERMINED, GRADES[grade]
+        kind = len(fit.known), len(fit.splits), fit.limits.item(BY_PROPORTION)
+        if kind != self._kind or self.number > _KEPT_RUNS:
+            self._latest.span[FOCI] = 0
+        self._kind, self._fitted_at = kind, self.number
+        self._estimator = None
+        self._beyond.clear()
+
+    def _training_runs(self) -> TrainingRuns:
+        """Return the runs of the fit, as time for one unit of size where sizes hardly differ."""
+        assert self._fit is not None
+        known, runtime, _, splits, *_ = self._fit
+        names, ways = OPTIONAL_INPUT[: len(known) - 1], WAYS[: len(splits)]
+        return TrainingRuns.of_arrays(known, runtime, splits, names, ways)
 
     def _model(self) -> Regression:
-        """Return the fit to all runs, made anew if they have grown enough.
+        """Return the fit to all runs as an estimator, which has words for it."""
+        if self._estimator is None:
+            self._estimator = copy(self._complete).fit_runs(self._training_runs())
+        return self._estimator
 
-        Raises
-        ------
-        PredictorError
-            If it cannot be made.
+    def _make_room(self, asked: int) -> None:
+        """Make room for as many foci as may be asked for."""
+        used = self._latest.span.item(FOCI)
+        needed = used + asked + len(self._counts)
+        if needed > self._foci.centres.size:
+            larger = foci(2 * needed)
+            for old, new in zip(self._foci, larger, strict=True):
+                new[:used] = old[:used]
+            self._foci = larger
+
+    def _fit_foci(self, wanted: set[int]) -> None:
+        """Fit at focal times as the estimator does, where they have no fit yet that stands."""
+        span, seen = self._latest.span, self._fitted_at
+        for centre in wanted:
+            row = focus_row(self._foci, span.item(FOCI), centre)
+            if row == span[FOCI]:
+                self._foci.centres[row] = centre
+                span[FOCI] += 1
+                put_focus(self._foci, row, *self._fitted_focus(centre / FOCUS_STEPS))
+            elif self._foci.parts[row, 1] != seen:
+                put_focus(self._foci, row, *self._fitted_focus(centre / FOCUS_STEPS))
+            self._foci.parts[row, 1] = seen
+
+    def _fitted_focus(self, centre: float) -> tuple[FloatArray, float, FloatArray, FloatArray]:
+        """Fit at a focal time, log2 seconds; return coefficients, none of them if there is no fit.
+
+        Then the half-width of the region, and log2 of the least and largest count and size.
         """
-        if self._runs is None:
-            self._renew(self._training_runs())
-        if self._complete is None:
-            self._complete = self._complete_fit()
-        return self._complete
-
-    def _complete_fit(self) -> Regression:
-        assert self._runs is not None
-        model = self._prototype
-        complete = model if isinstance(model, LogLogRegression) else LogLogRegression(model.inputs)
-        return copy(complete).fit_runs(self._runs)
-
-    def _judged(self) -> str:
-        """Return the worst grade of what is said of the fit to all runs, found once."""
-        if self._general is None:
-            self._general = self._model().grade_on_fit()
-        return self._general
-
-    def _renew(self, runs: TrainingRuns) -> None:
-        """Take other runs; keep focal fits if runs were only added to those they know."""
-        kind = runs.inputs, tuple(runs.splits), self._by_proportion
-        if kind != self._kind or self.number > _KEPT_RUNS:
-            self._foci.clear()
-        self._runs, self._kind, self._fitted_at = runs, kind, self.number
-        self._complete = self._general = self._ratios = None
-
-    def _focus(self, focus: int) -> Focus:
-        """Return the fit at a focal time.
-
-        A fit stands until a run ends that is within its region.
-        """
-        known = self._foci.get(focus)
-        if known is None or not self._stands(known, focus / _FOCI):
-            known = self._fitted_focus(focus / _FOCI)
-        self._foci[focus] = known = known._replace(number=self._fitted_at)
-        return known
-
-    def _stands(self, known: Focus, centre: float) -> bool:
-        """Say whether all runs since a fit ended outside its region."""
-        if known.number == self._fitted_at:
-            return True
-        distance = np.abs(self._log_time[known.number :] - centre) - ROUNDING
-        return bool(distance.min() > known.half_width)
-
-    def _fitted_focus(self, centre: float) -> Focus:
-        """Fit at a focal time, log2 seconds."""
-        model, runs = self._prototype, self._runs
-        assert isinstance(model, FocusedRegression)
-        assert runs is not None
-        if model.focus == "region" and model.influence == "flag":
-            known, runtime, splits = runs.arrays
-            failed, coefficients, width, all_kept, low, high = focal_fit(
-                known, runtime, self._log_time, splits, centre, float(model.tolerance)
-            )
-            found = coefficients if failed == DETERMINED else None
-            return Focus(found, np.inf if all_kept else width, self._fitted_at, low, high)
-        model = copy(model)
+        assert self._focal is not None
+        runs, model = self._training_runs(), copy(self._focal)
         model.focal_time = 2.0**centre
+        width = 2 + len(runs.inputs)
         try:
             model.fit_runs(runs)
         except PredictorError:
-            nowhere = np.full(1 + len(runs.inputs), np.inf)
-            return Focus(None, np.inf, self._fitted_at, nowhere, nowhere)
+            nowhere = np.full(width - 1, np.inf)
+            return np.empty((0, width)), np.inf, nowhere, nowhere
         within = {name: (log2(value),) * 2 for name, value in model.runs_.constants.items()}
         within |= dict(zip(model.model_.inputs, model.model_.ends[1:], strict=True))
         ends = [model.model_.ends[0], *(within[name] for name in runs.inputs)]
-        found, (low, high) = over(model.model_, runs.inputs), np.array(ends).T
-        return Focus(found, np.inf, self._fitted_at, low, high)
-
-    def _training_runs(self) -> TrainingRuns:
-        """Return the latest runs, as time for one unit of size where sizes hardly differ."""
-        known, runtime, self._log_time, splits, low, high = prepared(self._latest.columns, _SPREAD)
-        if not isfinite(self._log_time.sum()):
-            checked("runtime", runtime)
-        self._sizes, self._by_proportion = (low, high), high < _SPREAD * low
-        names, ways = OPTIONAL_INPUT[: len(known) - 1], WAYS[: len(splits)]
-        return TrainingRuns.of_arrays(known, runtime, splits, names, ways)
+        low, high = np.array(ends).T.copy()
+        return over(model.model_, runs.inputs), np.inf, low, high
 
 
 class RegressionPerApplication(PerApplication[SizedHistory]):

@@ -71,21 +71,25 @@ class PerApplication(ABC, Generic[History]):
         self.calibration = calibration
         self.charge = charge
         self._histories: dict[Hashable, History] = {}
+        self._telling: dict[Hashable, History] = {}
 
     @abstractmethod
     def _begin(self, run: Observation) -> History:
         """Return the empty history of the pool that a run belongs to."""
 
     def _suffices(self, history: History) -> bool:
-        """Return whether the runs of a pool are enough, and alike enough, for a belief."""
+        """Return whether the runs of a pool are enough, and alike enough, for a belief.
+
+        It hangs on the runs alone, and is asked when one was added.
+        """
         return True
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
-        self._histories = {}
+        self._histories, self._telling = {}, {}
         self._size: list[float] = jobs.size.tolist()
-        self._application: list[int] = jobs.application.tolist()
-        self._size_class: list[int] = jobs.size_class.tolist()
+        labels = zip(jobs.application.tolist(), jobs.size_class.tolist(), self._size, strict=True)
+        self._pools = [_pool(*label) for label in labels]
         self._requested: list[tuple[int, float]] = list(
             zip(jobs.requested_processors.tolist(), jobs.requested_time.tolist(), strict=True)
         )
@@ -96,10 +100,12 @@ class PerApplication(ABC, Generic[History]):
         history = self._histories.get(pool)
         if history is None:
             history = self._histories[pool] = self._begin(observation)
-        sufficed = self._suffices(history)
         changed = history.add(observation)
-        suffices = self._suffices(history)
-        return suffices != sufficed or (changed and suffices)
+        if not self._suffices(history):
+            return self._telling.pop(pool, None) is not None
+        sufficed = pool in self._telling
+        self._telling[pool] = history
+        return changed or not sufficed
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of a job at each count, None if too little was seen."""
@@ -123,9 +129,7 @@ class PerApplication(ABC, Generic[History]):
 
     def _history(self, job: int) -> History | None:
         """Return the history that tells of a job, None if its runs do not suffice."""
-        pool = _pool(self._application[job], self._size_class[job], self._size[job])
-        history = self._histories.get(pool)
-        return history if history is not None and self._suffices(history) else None
+        return self._telling.get(self._pools[job])
 
 
 def _pool(application: int, size_class: int, size: float) -> Hashable:

@@ -12,11 +12,13 @@ with runs at powers of two and noise of 0.1.
 """
 
 from math import exp, log, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from predictors.observations import ObservedCurve, merged_curve
 
 KEPT_RUNS = 16
 """Of each count the latest so many runs are kept."""
@@ -27,8 +29,14 @@ PRIOR = 2.0
 MOST_PRIOR_RUNS = 2.0
 """A model weighs as no more runs than that."""
 _DOUBLING = 0.69
-LIKE = np.log(2.0)
-"""A run of a size that is off by this much, as a logarithm, counts half."""
+NUMBER, MEAN, PREDICTED, LOG_PREDICTED, RAW, RUNS, TOTAL, FITTED = range(8)
+"""Rows of `CountTable.figures`."""
+COUNTS, KEPT, SQUARES = range(3)
+"""Places of `CountTable.sums`."""
+NEW_COUNT = 2
+"""What `take_in` returns for a run at a new count."""
+_ROOM = 8
+"""For so many counts there is room at first."""
 
 
 @njit(cache=True)
@@ -131,21 +139,127 @@ def corrected(
     return found
 
 
+class CountTable(NamedTuple):
+    """The runs kept at each processor count, and how a model compares with them.
+
+    Attributes
+    ----------
+    known : numpy.ndarray of int, shape (room,)
+        The measured counts, ascending.
+    figures : numpy.ndarray of float, shape (8, room)
+        At each: how many runs are kept, their mean ln runtime, what the model says
+        (seconds, and its logarithm), the mean less that; how many runs there were, the
+        sum of their runtimes, and their mean at the last fit (NaN before one).
+    runs : numpy.ndarray of float, shape (2, room, kept)
+        Runtimes in the order of their ends, and their logarithms.
+    sums : numpy.ndarray of float, shape (3,)
+        Number of counts, of runs kept, and the sum of their squared distances to the
+        means, as logarithms.
+    """
+
+    known: IntArray
+    figures: FloatArray
+    runs: FloatArray
+    sums: FloatArray
+
+
 @njit(cache=True)
-def believed(
-    table: FloatArray,
-    counts: IntArray,
-    predicted: FloatArray,
-    known: IntArray,
-    raw: FloatArray,
-    numbers: FloatArray,
-    squares: float,
-) -> FloatArray:
+def place_of(table: CountTable, nprocs: int) -> int:
+    """Return the place of a count among those measured; -1 - where it would be without it."""
+    low, high = 0, int(table.sums[COUNTS])
+    while low < high:
+        middle = (low + high) // 2
+        if table.known[middle] < nprocs:
+            low = middle + 1
+        else:
+            high = middle
+    is_there = low < table.sums[COUNTS] and table.known[low] == nprocs
+    return low if is_there else -1 - low
+
+
+@njit(cache=True)
+def begin_count(table: CountTable, place: int, nprocs: int) -> None:
+    """Put a new count in its place; a model of ratios says 1 there."""
+    known, figures, runs, sums = table
+    for k in range(int(sums[COUNTS]), place, -1):
+        known[k] = known[k - 1]
+        figures[:, k] = figures[:, k - 1]
+        runs[:, k] = runs[:, k - 1]
+    known[place] = nprocs
+    figures[:, place] = 0.0
+    figures[FITTED, place] = np.nan
+    sums[COUNTS] += 1.0
+
+
+@njit(cache=True)
+def take_in(table: CountTable, nprocs: int, runtime: float, tolerance: float) -> int:
+    """Add a run, or its ratio; the oldest one at its count goes if too many are kept there.
+
+    Returns `NEW_COUNT` for such, 1 where the mean of all runs at it is off the one last fitted
+    to by more than a tolerance, relatively, else 0.
+    """
+    place, moved = place_of(table, nprocs), 1
+    if place < 0:
+        place, moved = -1 - place, NEW_COUNT
+        begin_count(table, place, nprocs)
+    figures, runs, sums = table.figures, table.runs, table.sums
+    value, mean, number = log(runtime), figures[MEAN, place], int(figures[NUMBER, place])
+    off = value - mean
+    mean += off / (number + 1)
+    sums[SQUARES] += off * (value - mean)
+    if number == runs.shape[2]:
+        off = runs[1, place, 0] - mean
+        mean -= off / number
+        sums[SQUARES] -= off * (off + off / number)
+        for k in range(number - 1):
+            runs[0, place, k], runs[1, place, k] = runs[0, place, k + 1], runs[1, place, k + 1]
+        number -= 1
+        sums[KEPT] -= 1.0
+    runs[0, place, number], runs[1, place, number] = runtime, value
+    sums[KEPT] += 1.0
+    figures[NUMBER, place], figures[MEAN, place] = number + 1, mean
+    figures[RAW, place] = mean - figures[LOG_PREDICTED, place]
+    figures[RUNS, place] += 1.0
+    figures[TOTAL, place] += runtime
+    usual, fitted = figures[TOTAL, place] / figures[RUNS, place], figures[FITTED, place]
+    return 0 if abs(usual - fitted) <= tolerance * fitted else moved
+
+
+@njit(cache=True)
+def kept_at(table: CountTable, nprocs: int) -> tuple[int, float]:
+    """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
+    place = place_of(table, nprocs)
+    if place < 0:
+        return 0, np.nan
+    return int(table.figures[NUMBER, place]), exp(table.figures[MEAN, place])
+
+
+@njit(cache=True)
+def compare(table: CountTable, predicted: FloatArray) -> None:
+    """Take the residuals against a model, whose runtimes stand in a table by count."""
+    figures = table.figures
+    for k in range(int(table.sums[COUNTS])):
+        figures[PREDICTED, k] = predicted[table.known[k]]
+        figures[LOG_PREDICTED, k] = log(figures[PREDICTED, k])
+        figures[RAW, k] = figures[MEAN, k] - figures[LOG_PREDICTED, k]
+
+
+@njit(cache=True)
+def believed(table: CountTable, predicted: FloatArray, counts: IntArray) -> FloatArray:
     """Return `corrected` for a model whose runtimes stand in a table by count."""
-    runtimes = np.empty(counts.size)
+    runtimes, number, figures = np.empty(counts.size), int(table.sums[COUNTS]), table.figures
     for i in range(counts.size):
-        runtimes[i] = table[counts[i]]
-    return corrected(runtimes, counts, predicted, known, raw, numbers, squares)
+        runtimes[i] = predicted[counts[i]]
+    own = figures[PREDICTED, :number], table.known[:number], figures[RAW, :number]
+    return corrected(
+        runtimes, counts, own[0], own[1], own[2], figures[NUMBER, :number], table.sums[SQUARES]
+    )
+
+
+def count_table(kept: int, room: int = _ROOM) -> CountTable:
+    """Return an empty table with room for so many counts, and runs at each."""
+    figures, runs = np.zeros((8, room)), np.zeros((2, room, kept))
+    return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
 
 
 class MeasuredCounts:
@@ -157,16 +271,16 @@ class MeasuredCounts:
 
     Attributes
     ----------
-    known : numpy.ndarray of int, shape (m,), ascending
-        The measured counts.
+    table : CountTable
 
     Examples
     --------
     >>> runs = MeasuredCounts()
     >>> for nprocs, runtime in ((1, 100.0), (4, 32.0), (4, 30.0)):
-    ...     runs.add(nprocs, runtime)
-    >>> runs.number(4), round(runs.mean(4), 3), runs.number(2)
-    (2, 30.984, 0)
+    ...     moved = runs.add(nprocs, runtime)
+    >>> number, mean = runs.kept_at(4)
+    >>> number, round(mean, 3), runs.kept_at(2)
+    (2, 30.984, (0, nan))
     >>> model = np.array([np.nan, 100.0, 50.0, 33.3, 25.0])
     >>> runs.compare(model)
     >>> runs.believed(model, np.array([1, 2, 4])).round(2).tolist()
@@ -175,93 +289,77 @@ class MeasuredCounts:
 
     def __init__(self, kept: int = KEPT_RUNS) -> None:
         self._kept = kept
-        self._places: dict[int, int] = {}
-        self._runs: list[list[float]] = []
-        self.known: IntArray = np.empty(0, np.int64)
-        self._means: FloatArray = np.empty(0)
-        self._numbers: FloatArray = np.empty(0)
-        self._squares = 0.0
-        self._predicted: FloatArray = np.empty(0)
-        self._log_predicted: FloatArray = np.empty(0)
-        self._raw: FloatArray = np.empty(0)
+        self.table = count_table(kept)
 
-    def number(self, nprocs: int) -> int:
-        """Return how many runs are kept at a count."""
-        place = self._places.get(nprocs)
-        return 0 if place is None else len(self._runs[place])
+    @property
+    def known(self) -> IntArray:
+        """The measured counts, ascending, shape (m,)."""
+        return self.table.known[: self.counts]
 
-    def mean(self, nprocs: int) -> float:
-        """Return the geometric mean of the runs kept at a count, NaN without any."""
-        place = self._places.get(nprocs)
-        return nan if place is None else exp(self._means.item(place))
+    @property
+    def counts(self) -> int:
+        """How many counts were measured."""
+        return int(self.table.sums.item(COUNTS))
 
     @property
     def scatter(self) -> float:
         """Standard deviation of ln runtime between runs at one count, `NOISE` among them."""
-        more = max(self._numbers.sum() - self._numbers.size, 0.0)
-        return sqrt((max(self._squares, 0.0) + PRIOR * NOISE) / (more + PRIOR))
+        counts, kept, squares = self.table.sums.tolist()
+        return sqrt((max(squares, 0.0) + PRIOR * NOISE) / (kept - counts + PRIOR))
 
-    def add(self, nprocs: int, runtime: float) -> None:
-        """Add a run, or its ratio; the oldest one at its count goes if too many are kept there."""
-        place = self._places.get(nprocs)
-        if place is None:
-            place = self._begin(nprocs)
-        runs, value, mean = self._runs[place], log(runtime), self._means.item(place)
-        runs.append(value)
-        number = len(runs)
-        off = value - mean
-        mean += off / number
-        self._squares += off * (value - mean)
-        if number > self._kept:
-            number -= 1
-            off = runs.pop(0) - mean
-            mean -= off / number
-            self._squares -= off * (off + off / number)
-        self._means[place], self._numbers[place] = mean, number
-        self._raw[place] = mean - self._log_predicted.item(place)
+    @property
+    def merged(self) -> ObservedCurve:
+        """The runs kept, outliers among repeats left out, as a curve."""
+        runs, number = self.table.runs[0], self.counts
+        return merged_curve(self.known, runs[:number], self.table.figures[NUMBER, :number])
 
-    def _begin(self, nprocs: int) -> int:
-        """Make room for the runs at a new count; a model of ratios says 1 there."""
-        place = int(self.known.searchsorted(nprocs))
-        self.known = np.insert(self.known, place, nprocs)
-        self._runs.insert(place, [])
-        self._means, self._numbers, self._log_predicted, self._raw = (
-            np.insert(column, place, 0.0)
-            for column in (self._means, self._numbers, self._log_predicted, self._raw)
-        )
-        self._places = {count: k for k, count in enumerate(self.known.tolist())}
-        return place
+    @property
+    def runs(self) -> tuple[IntArray, FloatArray]:
+        """The counts and runtimes of the runs kept, by count."""
+        numbers = self.table.figures[NUMBER, : self.counts].astype(int)
+        runs = [own[:n] for own, n in zip(self.table.runs[0], numbers.tolist(), strict=False)]
+        return np.repeat(self.known, numbers), np.concatenate(runs)
+
+    def kept_at(self, nprocs: int) -> tuple[int, float]:
+        """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
+        found: tuple[int, float] = kept_at(self.table, nprocs)
+        return found
+
+    def add(self, nprocs: int, runtime: float, tolerance: float = nan) -> int:
+        """Add a run, or its ratio; the oldest one at its count goes if too many are kept there.
+
+        Returns `NEW_COUNT` for such, 1 where the mean of all runs at it is off the one that
+        `note_fit` noted by more than a tolerance, relatively, else 0.
+        """
+        if self.table.known.size == self.table.sums[COUNTS]:
+            self._make_room(2 * self.table.known.size)
+        moved: int = take_in(self.table, nprocs, runtime, tolerance)
+        return moved
+
+    def note_fit(self) -> None:
+        """Note that a model was fitted to the runs there are."""
+        figures = self.table.figures[:, : self.counts]
+        figures[FITTED] = figures[TOTAL] / figures[RUNS]
 
     def fill(self, counts: FloatArray, ratios: FloatArray) -> None:
         """Put the ratios of runs to a model, in the order of their ends, for all there is."""
-        order = np.argsort(counts, kind="stable")
-        distinct, first = np.unique(counts[order], return_index=True)
-        logs = [own[-self._kept :] for own in np.split(np.log(ratios[order]), first[1:])]
-        self.known = distinct.astype(np.int64)
-        self._places = {count: k for k, count in enumerate(self.known.tolist())}
-        self._runs = [own.tolist() for own in logs]
-        self._means = np.array([own.mean() for own in logs])
-        self._numbers = np.array([float(own.size) for own in logs])
-        self._squares = float(sum(((own - own.mean()) ** 2).sum() for own in logs))
-        self._log_predicted, self._raw = np.zeros(len(logs)), self._means.copy()
+        self.table = count_table(self._kept, max(_ROOM, np.unique(counts).size))
+        for count, ratio in zip(counts.tolist(), ratios.tolist(), strict=True):
+            take_in(self.table, int(count), ratio, nan)
 
-    def compare(self, table: FloatArray) -> None:
+    def compare(self, predicted: FloatArray) -> None:
         """Take the residuals against a model; runs that follow at these counts go on with it.
 
         Parameters
         ----------
-        table : numpy.ndarray of float
+        predicted : numpy.ndarray of float
             The model's runtimes, by count, seconds.
         """
-        self._predicted = table[self.known]
-        self._log_predicted = np.log(self._predicted)
-        self._raw = self._means - self._log_predicted
+        compare(self.table, predicted)
 
-    def believed(self, table: FloatArray, counts: IntArray) -> FloatArray:
+    def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return the runtimes of the model last compared, by count, as the runs correct them."""
-        found: FloatArray = believed(
-            table, counts, self._predicted, self.known, self._raw, self._numbers, self._squares
-        )
+        found: FloatArray = believed(self.table, predicted, counts)
         return found
 
     def corrected(
@@ -276,122 +374,18 @@ class MeasuredCounts:
         predicted : numpy.ndarray of float, shape (m,), seconds
             What it says at the counts in `known`.
         """
+        figures = self.table.figures[:, : self.counts]
+        squares = self.table.sums.item(SQUARES)
         found: FloatArray = corrected(
-            runtimes, counts, predicted, self.known, self._raw, self._numbers, self._squares
+            runtimes, counts, predicted, self.known, figures[RAW], figures[NUMBER], squares
         )
         return found
 
-
-@njit(cache=True)
-def averages(
-    places: IntArray, ratios: FloatArray, sizes: FloatArray, size: float, number: int
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return the mean ratio at each measured count, runs of like size first, and their number.
-
-    Besides, the sum of their squared distances to these means, weighed as the runs are.
-    However far their sizes are, runs at a count are as many runs there.
-
-    Parameters
-    ----------
-    places : numpy.ndarray of int, shape (n,)
-        Of each run's count among the measured ones.
-    ratios, sizes : numpy.ndarray of float, shape (n,)
-        Logarithms; where sizes are NaN, all runs count alike.
-    size : float
-        Logarithm of the size that is asked about.
-    number : int
-        How many counts were measured.
-    """
-    means, weights, squares = np.zeros(number), np.zeros(number), np.zeros(number)
-    runs = np.zeros(number)
-    for i in range(places.size):
-        off = (sizes[i] - size) / LIKE
-        weight = 1.0 if np.isnan(off) else 1.0 / (1.0 + off * off)
-        means[places[i]] += weight * ratios[i]
-        weights[places[i]] += weight
-        squares[places[i]] += weight * ratios[i] * ratios[i]
-        runs[places[i]] += 1.0
-    total = 0.0
-    for k in range(number):
-        means[k] /= weights[k]
-        total += runs[k] * max(squares[k] / weights[k] - means[k] * means[k], 0.0)
-    return means, runs, total
-
-
-class SizedRatios:
-    """The ratios run / model of the latest runs, by count and size.
-
-    Parameters
-    ----------
-    counts, runtimes, sizes : numpy.ndarray, shape (n,)
-        The runs, at least one; sizes are NaN where hidden.
-    predicted : numpy.ndarray of float, shape (n,)
-        The model's runtimes of these very runs.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of int, shape (m,)
-        The measured counts, ascending.
-
-    Examples
-    --------
-    >>> known = np.array([1, 8, 8]), np.array([8.0, 2.0, 20.0]), np.array([1.0, 1.0, 10.0])
-    >>> runs = SizedRatios(*known, np.array([8.0, 1.0, 10.0]))
-    >>> runs.number(8), round(runs.mean(8), 6)
-    (2, 2.0)
-    >>> predicted = np.array([8.0, 1.0])
-    >>> runs.corrected(predicted, runs.counts, predicted, 1.0).round(2).tolist()
-    [8.0, 1.97]
-    """
-
-    def __init__(
-        self, counts: FloatArray, runtimes: FloatArray, sizes: FloatArray, predicted: FloatArray
-    ) -> None:
-        distinct, places = np.unique(counts, return_inverse=True)
-        self.counts: IntArray = distinct.astype(np.int64)
-        self._places: IntArray = places
-        self._ratios = np.log(runtimes / predicted)
-        self._sizes = np.log(sizes)
-
-    def number(self, nprocs: int) -> int:
-        """Return how many runs are kept at a count."""
-        return int(np.count_nonzero(self._at(nprocs)))
-
-    def mean(self, nprocs: int) -> float:
-        """Return the geometric mean of the ratios at a count, NaN without any."""
-        here = self._at(nprocs)
-        return exp(self._ratios[here].mean()) if here.any() else nan
-
-    def corrected(
-        self,
-        runtimes: FloatArray,
-        counts: IntArray,
-        predicted: FloatArray,
-        size: float,
-        other: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return what a model says of a job of a size as the runs correct it.
-
-        Parameters
-        ----------
-        runtimes : numpy.ndarray of float, shape (k,), seconds
-        counts : numpy.ndarray of int, shape (k,)
-        predicted : numpy.ndarray of float, shape (m,), seconds
-            What it says at the measured counts.
-        size : float
-            NaN where hidden.
-        other : numpy.ndarray of float, shape (m,), seconds, optional
-            What the model that the runs were compared with says there, if it is another.
-        """
-        means, runs, squares = averages(
-            self._places, self._ratios, self._sizes, float(np.log(size)), self.counts.size
-        )
-        if other is not None:
-            means += np.log(other / predicted)
-        found: FloatArray = corrected(
-            runtimes, counts, predicted, self.counts, means, runs, squares
-        )
-        return found
-
-    def _at(self, nprocs: int) -> BoolArray:
-        return np.asarray(self.counts[self._places] == nprocs, bool)
+    def _make_room(self, room: int) -> None:
+        """Move to a table with more room."""
+        larger, number = count_table(self._kept, room), self.counts
+        larger.known[:number] = self.known
+        larger.figures[:, :number] = self.table.figures[:, :number]
+        larger.runs[:, :number] = self.table.runs[:, :number]
+        larger.sums[:] = self.table.sums
+        self.table = larger

@@ -250,7 +250,7 @@ def recorded(measurements: pd.DataFrame) -> Experiment:
     columns = (measurements[name].to_numpy(float) for name in ("nprocs", "size", "runtime"))
     for n, size, seconds in zip(*columns, strict=True):
         repeats.setdefault((int(n), float(size)), []).append(float(seconds))
-    known = {run: merge_repeats(seconds).mean for run, seconds in repeats.items()}
+    known = {run: merge_repeats(np.array(seconds)).mean for run, seconds in repeats.items()}
 
     def look_up(plan: Sequence[PlannedRun]) -> Sequence[float]:
         missing = [run for run in plan if (run.nprocs, run.size) not in known]

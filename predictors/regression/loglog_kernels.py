@@ -32,6 +32,10 @@ GUARD_LEVELS = 4
 GUARD_FACTOR = 1.5
 EXACT = 1e-9
 ADDS_UP = 0.02
+FALLING_WORK = 0.05
+STRONG_FALL = 0.10
+POOR_FIT = 0.10
+MEDIAN_OF_NORMAL = 0.675  # the thesis's rounding of the normal's upper quartile, 0.6745
 
 
 @compiled
@@ -242,3 +246,37 @@ def work_by_level(known, runtime):  # type: ignore[no-untyped-def]
     for v in range(levels.size):
         middles[v] = np.median(work[known[0] == levels[v]])
     return levels, middles, collinear_column(upper)
+
+
+@compiled
+def weighted_rmse(known, uppers, columns, coefficients):  # type: ignore[no-untyped-def]
+    """Return the RMSE of the parts, weighted by their shares at the largest count (BARNES 4.2)."""
+    rows = known.shape[1]
+    error = rmse_of(uppers[0], columns[0], rows)
+    if coefficients.shape[0] == 1:
+        return error
+    top = known[:, known[0] == known[0].max()]
+    first, second = predicted(coefficients[:1], top), predicted(coefficients[1:], top)
+    share = np.mean(first / (first + second))
+    return share * error + (1.0 - share) * rmse_of(uppers[1], columns[1], rows)
+
+
+@compiled
+def grade_of_fit(known, runtime, uppers, columns, coefficients):  # type: ignore[no-untyped-def]
+    """Return how severe what runs show of their own fit is: 2 warns, 1 notes, 0 is nothing.
+
+    `predictors.regression.validation` says it in words: no freedom or a poor fit, few
+    counts, superlinear steps.
+    """
+    rows, grade = runtime.size, 0
+    if rows <= columns[: coefficients.shape[0]].max():
+        return 2
+    rmse = weighted_rmse(known, uppers, columns, coefficients)
+    levels, middles, failed = work_by_level(known, runtime)
+    if levels.size < 3 or 2.0 ** (MEDIAN_OF_NORMAL * rmse) - 1.0 > POOR_FIT:
+        return 2
+    for v in range(levels.size - 1 if failed == DETERMINED else 0):
+        fall = 1.0 - 2.0 ** (middles[v + 1] - middles[v])
+        if fall > FALLING_WORK:
+            grade = max(grade, 2 if fall > STRONG_FALL else 1)
+    return grade

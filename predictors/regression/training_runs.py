@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
-from predictors.observations import merge_repeats
+from predictors.observations import dropped_of
 
 OPTIONAL_INPUT = ("size",)  # the default input: used where the observations have it
 SPLITS = {
@@ -296,7 +296,7 @@ def _without_errant(
     kept, dropped = np.ones(len(frame), dtype=bool), []
     seconds, counts = frame["runtime"].to_numpy(float), frame["nprocs"].to_numpy(float)
     for places in frame.groupby(alike, sort=False).indices.values():
-        errant = set(merge_repeats(seconds[places].tolist()).dropped)
+        errant = set(dropped_of(seconds[places]))
         for place in (int(one) for one in places if seconds[one] in errant):
             kept[place] = False
             dropped.append((float(counts[place]), float(seconds[place])))

@@ -11,6 +11,10 @@ from predictors.base import FloatArray, Grade, Remark
 from predictors.errors import PredictorError
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import (
+    FALLING_WORK,
+    MEDIAN_OF_NORMAL,
+    POOR_FIT,
+    STRONG_FALL,
     choose,
     error_at,
     work_by_level,
@@ -21,16 +25,12 @@ from predictors.regression.training_runs import TrainingRuns, counts_of
 from predictors.remarks import FAR_FACTOR, measure_between
 
 FAR_INPUT = 4.0
-FALLING_WORK = 0.05
-STRONG_FALL = 0.10
-POOR_FIT = 0.10
 GOOD_ERROR = 0.10
 ACCEPTABLE_ERROR = 0.20
 HOPELESS_ERROR = 0.50
 FORETOLD, BY_CHECK, LEAST_CHECK = 0.13, 0.25, 0.02
 """A prediction f times beyond is off by 0.13·f·e^¼ (median), e the check's error or 2 %."""
 SIGNIFICANT = 2.0
-MEDIAN_OF_NORMAL = 0.675  # the thesis's rounding of the normal's upper quartile, 0.6745
 _FAR, _FAR_INPUT = log2(FAR_FACTOR) + 1e-9, log2(FAR_INPUT) + 1e-9
 
 

@@ -47,16 +47,14 @@ class Parts(NamedTuple):
 class ExpectedLoad(Protocol):
     """What is believed of the load to come."""
 
-    def expected(
-        self, counts: IntArray, horizon: FloatArray, form: LoadForm
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the CPU and bandwidth that a job will meet that has no processors yet.
+    def runtimes(self, counts: IntArray, parts: Parts, form: LoadForm) -> FloatArray:
+        """Return how long a job that has no processors yet will take under it, seconds.
 
         Parameters
         ----------
         counts : numpy.ndarray of int, shape (n,)
-        horizon : numpy.ndarray of float, shape (n,)
-            How long it would run at each count, seconds.
+        parts : Parts
+            Seconds on an idle machine at each count.
         form : {"effective", "min_avg_avail", "min_avail"}
             What is meant by the load of several processors.
         """

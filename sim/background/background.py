@@ -20,10 +20,12 @@ from sim.background.kernels import (
     PackedChunk,
     add_integrals,
     advance_packed,
+    loaded_at,
     own_links,
     pack,
     read_cpu,
 )
+from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sources import LoadModel
 from sim.errors import ConfigError
@@ -334,6 +336,23 @@ class BackgroundLoad:
             time = chunk.end
             if time >= end:
                 return np.concatenate(rows)
+
+    def links_at(self, times: FloatArray) -> LoadedLinks:
+        """Return the loaded links of the whole machine at ascending times."""
+        found, done = [], 0
+        while done < len(times):
+            chunk = self._chunk(float(times[done]))
+            following = done + int(np.searchsorted(times[done:], chunk.end))
+            links = chunk.links
+            counts, picked = loaded_at(
+                links.start, links.end, links.longest.item(), times[done:following]
+            )
+            fields = (links.source, links.destination, links.available)
+            found.append((counts, *(field[picked] for field in fields)))
+            done = following
+        if len(found) == 1:
+            return LoadedLinks(*found[0])
+        return LoadedLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def bandwidth_at(self, processors: ArrayLike, time: float) -> float:
         """Return the available bandwidth of the most loaded own link at one moment."""

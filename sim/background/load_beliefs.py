@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.under_load.forecast import NwsMixture, Selection
-from sim.background.kernels import FloatArray, IntArray
-from sim.background.load_sensors import LinkReadings, LoadPast, LoadSensors
+from sim.background.kernels import FloatArray, IntArray, tally_links
+from sim.background.links import LinkMixture, LoadedLinks
+from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.errors import ConfigError
 
 LEAST_MEMORY = 1e-3
@@ -64,7 +65,30 @@ class LoadMoments:
 
 
 Belief = Literal["forecast", "last", "oracle", "mean"]
-DROP_AT_ONCE = 8
+
+
+class Standing(NamedTuple):
+    """What is believed from one sample to the next.
+
+    Attributes
+    ----------
+    places, cpu, mean : numpy.ndarray
+        Of the sensors' places and of the processors at the next sample; averages so far.
+    ordered : tuple of numpy.ndarray, shape (processors,)
+        Readings, forecasts of them, both on average, and `places`, each the lowest first.
+    links : LoadedLinks
+    memory, link_memory : float
+        After how many seconds a deviation has fallen to 1/e, and 1/e of the loaded
+        links is still loaded.
+    """
+
+    places: FloatArray
+    cpu: FloatArray
+    mean: FloatArray
+    ordered: tuple[FloatArray, ...]
+    links: LoadedLinks
+    memory: float
+    link_memory: float
 
 
 class Swing(NamedTuple):
@@ -137,9 +161,7 @@ class LoadBeliefs:
         self.belief = belief
         self.forget = forget
         self._cpu = NwsMixture(sensors.places, selection)
-        self._links = NwsMixture(1, selection)  # series 0: a link that was always free
-        self._series: dict[tuple[int, int], int] = {}
-        self._loaded_at: dict[tuple[int, int], int] = {}
+        self._links = LinkMixture(selection, forget / sensors.every)
         self._moments = LoadMoments(sensors.places)
         self._past = LoadPast(sensors.places)
         self._links_loaded = 0
@@ -147,7 +169,8 @@ class LoadBeliefs:
         self._links_kept = 0
         self._samples = 0
         self._last = np.ones(sensors.places)
-        self._last_links: dict[tuple[int, int], float] = {}
+        self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
+        self._standing: Standing | None = None
 
     def _catch_up(self, now: float) -> None:
         """Take in the samples up to `now`."""
@@ -156,54 +179,56 @@ class LoadBeliefs:
             return
         readings = self.sensors.readings(self._samples, newest)
         self._moments.update(readings)
-        for seen_cpu in readings:
-            self._take_cpu(seen_cpu)
-        for sample in range(self._samples, newest):
-            seen = self.sensors.links(sample)
-            self._past.add_links(*seen)
-            loaded = _as_dict(seen)
-            self._links_loaded += len(loaded)
-            self._links_lost += float((1.0 - seen.available).sum())
-            self._links_kept += len(loaded.keys() & self._last_links.keys())
-            self._last_links = loaded
-            if self.belief == "forecast":
-                self._take_links(loaded, sample)
-        self._samples = newest
-
-    def _take_cpu(self, readings: FloatArray) -> None:
-        """Take in a sample of the processors, beside what was believed of it."""
-        self._past.add(readings, self._places())
-        self._last = readings
         if self.belief == "forecast":
-            self._cpu.update(readings)
+            before = self._cpu.follow(readings)
+        else:
+            before = np.vstack((self._last, readings[:-1]))
+        self._past.add(readings, before)
+        self._last = readings[-1]
+        self._take_links(newest)
+        self._samples = newest
+        self._standing = None
+
+    def _take_links(self, newest: int) -> None:
+        """Take in what the samples before that number say of the links."""
+        found = self.sensors.links(self._samples, newest)
+        self._past.add_links(found)
+        keys = found.source * self.sensors.load.nodes + found.destination
+        lost, kept = tally_links(found.counts, keys, found.available, self._last_links[0])
+        self._links_loaded += len(keys)
+        self._links_kept += kept
+        for each in lost.tolist():
+            self._links_lost += each
+        latest = len(keys) - int(found.counts[-1])
+        self._last_links = keys[latest:], found.available[latest:]
+        if self.belief == "forecast":
+            self._links.take(found.counts, keys, found.available)
+
+    def _now(self) -> Standing:
+        """Return what is believed until the next sample."""
+        if self._standing is None:
+            places, (keys, left) = self._last, self._last_links
+            if self.belief == "forecast":
+                places, (keys, left) = self._cpu.forecast(), self._links.believed()
+            elif self.belief == "mean":
+                keys, left = keys[:0], left[:0]
+            before = self._links_loaded - len(self._last_links[0])
+            kept = self._links_kept / before if before else 0.0
+            every, past = self.sensors.every, self._past
+            self._standing = Standing(
+                places,
+                self._spread(places),
+                self._spread(self._moments.mean),
+                tuple(map(self._spread, (past.read, past.believed, np.sort(places)))),
+                LoadedLinks(np.array([len(keys)]), *np.divmod(keys, self.sensors.load.nodes), left),
+                self._moments.memory(every),
+                float(every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf,
+            )
+        return self._standing
 
     def _places(self) -> FloatArray:
         """Return what is believed of the sensors' places at the next sample."""
-        return self._cpu.forecast() if self.belief == "forecast" else self._last
-
-    def _take_links(self, loaded: dict[tuple[int, int], float], sample: int) -> None:
-        """Update the series of every known link; begin those now first loaded."""
-        fresh = [link for link in loaded if link not in self._series]
-        for link in fresh:
-            self._series[link] = len(self._series) + 1
-        if fresh:
-            self._links.extend(len(fresh), like=0)
-        values = np.ones(len(self._links))
-        for link, value in loaded.items():
-            values[self._series[link]] = value
-            self._loaded_at[link] = sample
-        self._links.update(values)
-        self._drop_stale(sample)
-
-    def _drop_stale(self, sample: int) -> None:
-        """Forget links that have been free for long, several at a time."""
-        oldest = sample - self.forget / self.sensors.every
-        kept = [link for link in self._series if self._loaded_at[link] >= oldest]
-        if len(self._series) - len(kept) < DROP_AT_ONCE:
-            return
-        self._links.keep([0, *(self._series[link] for link in kept)])
-        self._series = {link: at for at, link in enumerate(kept, 1)}
-        self._loaded_at = {link: self._loaded_at[link] for link in kept}
+        return self._now().places
 
     def cpu(self, now: float, horizon: float = 0.0) -> FloatArray:
         """Return the believed available CPU of every processor, shape (processors,).
@@ -221,7 +246,7 @@ class LoadBeliefs:
         self._catch_up(now)
         if self.belief == "mean":
             return self.mean_cpu(now)
-        return self._spread(self._places())
+        return self._now().cpu
 
     def _spread(self, places: FloatArray) -> FloatArray:
         """Return values of the sensors' places as values of the processors."""
@@ -281,10 +306,7 @@ class LoadBeliefs:
             How likely each rank, from the slowest on, is the lowest drawn.
         """
         self._catch_up(now)
-        read, believed, present = (
-            float(weights @ self._spread(values))
-            for values in (self._past.read, self._past.believed, np.sort(self._places()))
-        )
+        read, believed, present = (float(weights @ values) for values in self._now().ordered)
         return self._swing(read, believed, present)
 
     def mean_lost(self, now: float) -> FloatArray:
@@ -295,7 +317,7 @@ class LoadBeliefs:
     def mean_cpu(self, now: float) -> FloatArray:
         """Return the average of all samples of every processor, shape (processors,)."""
         self._catch_up(now)
-        return self._spread(self._moments.mean)
+        return self._now().mean
 
     def mean_links(self, now: float) -> tuple[float, float]:
         """Return how many links samples found loaded on average, and what was left of them."""
@@ -307,48 +329,26 @@ class LoadBeliefs:
     def memory(self, now: float) -> float:
         """Return after how many seconds a deviation from the average has fallen to 1/e."""
         self._catch_up(now)
-        return self._moments.memory(self.sensors.every)
+        return self._now().memory
 
     def link_memory(self, now: float) -> float:
         """Return after how many seconds 1/e of the loaded links is still loaded."""
         self._catch_up(now)
-        before = self._links_loaded - len(self._last_links)
-        kept = self._links_kept / before if before else 0.0
-        return float(self.sensors.every / -np.log(max(kept, LEAST_MEMORY))) if kept < 1 else np.inf
+        return self._now().link_memory
 
-    def links(self, now: float) -> dict[tuple[int, int], float]:
-        """Return the believed bandwidth of links that are not believed free (not the oracle's)."""
+    def links(self, now: float) -> LoadedLinks:
+        """Return the links that are not believed free, and what is left of them."""
         if self.belief == "oracle":
-            processors = np.arange(self.sensors.load.processors)
-            rows = self.sensors.load.loaded_links(processors, now, now)
-            return {(int(row[2]), int(row[3])): float(row[4]) for row in rows}
+            return self.sensors.load.links_at(np.array([now]))
         self._catch_up(now)
-        if self.belief == "mean":
-            return {}
-        if self.belief == "last":
-            return dict(self._last_links)
-        oldest = self._samples - 1 - self.forget / self.sensors.every
-        values = self._links.forecast()
-        return {
-            link: float(values[series])
-            for link, series in self._series.items()
-            if self._loaded_at[link] >= oldest
-        }
+        return self._now().links
 
     def bandwidth(self, now: float, processors: ArrayLike, horizon: float = 0.0) -> float:
         """Return the believed bandwidth of the most loaded link among those of `processors`."""
         load = self.sensors.load
         if self.belief == "oracle":
             return load.average_bandwidth(processors, now, now + horizon)
-        nodes = set((np.asarray(processors, np.int64) // load.processors_per_node).tolist())
-        own = [
-            value
-            for (source, destination), value in self.links(now).items()
-            if source in nodes and destination in nodes
-        ]
-        return min(own, default=1.0)
-
-
-def _as_dict(readings: LinkReadings) -> dict[tuple[int, int], float]:
-    pairs = zip(readings.source.tolist(), readings.destination.tolist(), strict=True)
-    return dict(zip(pairs, readings.available.tolist(), strict=True))
+        links, inside = self.links(now), np.zeros(load.nodes, bool)
+        inside[np.asarray(processors, np.int64) // load.processors_per_node] = True
+        own = inside[links.source] & inside[links.destination]
+        return float(links.available[own].min(initial=1.0))

@@ -1,42 +1,30 @@
 """What is believed of the load that a job will meet, on given processors or before it has any."""
 
-from collections.abc import Callable
-from typing import Protocol
-
 import numpy as np
 
-from predictors.under_load.load_aware import Conditions, Parts, runtime_under
+from predictors.under_load.load_aware import Conditions, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.ahead import LONGEST, LoadAhead
 from sim.background.background import BackgroundLoad
 from sim.background.kernels import FloatArray, IntArray
-from sim.background.load_beliefs import LoadBeliefs, Met, Swing
+from sim.background.load_beliefs import LoadBeliefs, Met
 from sim.background.load_sensors import RunSamples
-from sim.background.prospect import Prospect
+from sim.background.prospect import Pair, Prospect, SetLoad, alone
+from sim.background.swings import (
+    NONE,
+    UNKNOWN,
+    Course,
+    Ranks,
+    conditions_of,
+    doublings,
+    no_ranks,
+    runtimes_under,
+    with_rank,
+)
 
-Pair = tuple[float, float]
-
-
-class SetLoad(Protocol):
-    """What is believed of the load of several processors."""
-
-    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
-        """Return what a job meets on these processors that starts after a delay."""
-        ...
-
-    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what jobs meet that have no processors yet."""
-        ...
-
-
-def _alone(pair: Callable[[float], Pair]) -> Conditions:
-    """Return conditions of one job from what it meets over a horizon."""
-
-    def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        cpu, bandwidth = pair(float(horizon[0]))
-        return np.array([cpu]), np.array([bandwidth])
-
-    return conditions
+Swinging = tuple[FloatArray, Course]
+ONE = np.ones(1, np.int64)
+NO_RANKS = no_ranks(NONE)
 
 
 def _columns(pairs: list[Pair]) -> tuple[FloatArray, FloatArray]:
@@ -44,7 +32,7 @@ def _columns(pairs: list[Pair]) -> tuple[FloatArray, FloatArray]:
     return found[:, 0], found[:, 1]
 
 
-class LeastAverage:
+class LeastAverage(SetLoad):
     """The least of the averages over a run: the paper's figure.
 
     Jobs do not feel it: at each instant another processor may be the slowest.
@@ -66,7 +54,7 @@ class LeastAverage:
     def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
         """Return what a job meets on these processors that starts after a delay."""
         ahead = self._prospect
-        return _alone(
+        return alone(
             lambda horizon: (
                 float(ahead.cpu(horizon, delay)[processors].min()),
                 ahead.bandwidth(processors, ahead.links(horizon, delay)),
@@ -120,7 +108,7 @@ def _longer(parts: Parts, met: Met) -> float:
     return 1.0 / (float((1.0 / at_once).mean()) * usual)
 
 
-class EffectiveLoad:
+class EffectiveLoad(SetLoad):
     """The slowest processor and the most loaded link at each instant, averaged over a run.
 
     Past samples say what that usually was for these very processors, and what the
@@ -136,88 +124,92 @@ class EffectiveLoad:
     def __init__(self, prospect: Prospect, beliefs: LoadBeliefs) -> None:
         self._prospect = prospect
         self._beliefs = beliefs
-        self._ranks: dict[int, tuple[FloatArray, FloatArray] | None] = {}
+        self._ranks = NO_RANKS
         self._ranked_at = -np.inf
-        self._any: dict[int, tuple[Swing, Swing]] = {}
+        self._any = np.zeros((4, 0))
         self._sample = -1
 
     def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
         """Return what a job meets on these processors that starts after a delay."""
+        swings, course = self._of_these(processors, delay, parts)
+        return lambda horizon: conditions_of(ONE, horizon, swings, course, NO_RANKS)
+
+    def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
+        """Return how long a job takes on these processors that starts after a delay."""
+        swings, course = self._of_these(processors, delay, parts)
+        found = runtimes_under(ONE, parts, swings, course, NO_RANKS)
+        return float(found[0])
+
+    def _of_these(self, processors: IntArray, delay: float, parts: Parts) -> Swinging:
         met = self._beliefs.met(self._prospect.now, processors)
-        longer = _longer(parts, met)
+        course = self._course()._replace(delay=delay, longer=_longer(parts, met))
+        return np.array([[*met.cpu, *met.bandwidth]]).T, course
 
-        def over(horizon: float) -> Pair:
-            ahead = self._prospect
-            cpu, bandwidth = self._over(met.cpu, met.bandwidth, horizon, delay)
-            share = ahead.share_left(self._beliefs.memory(ahead.now), horizon, delay)
-            slower = 1.0 + (longer - 1.0) * (1.0 - share)
-            return cpu / slower, bandwidth / slower
-
-        return _alone(over)
-
-    def _over(self, cpu: Swing, link: Swing, horizon: float, delay: float = 0.0) -> Pair:
-        """Return both figures averaged over a time to come."""
-        ahead, beliefs = self._prospect, self._beliefs
-        own = ahead.share_left(beliefs.memory(ahead.now), horizon, delay)
-        shared = ahead.share_left(beliefs.link_memory(ahead.now), horizon, delay)
-        return (
-            cpu.usual + (cpu.present - cpu.usual) * own,
-            link.usual + (link.present - link.usual) * shared,
-        )
+    def _course(self) -> Course:
+        beliefs, now = self._beliefs, self._prospect.now
+        if beliefs.belief == "last":
+            return Course(-1.0, -1.0)
+        return Course(beliefs.memory(now), beliefs.link_memory(now))
 
     def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what jobs meet that have no processors yet."""
-        self._begin()
-        found = []
-        for count, seconds in zip(counts.tolist(), horizon.tolist(), strict=True):
-            cpu, link = self._of_any(count)
-            if self._prospect.is_usual:
-                found.append((cpu.usual, link.usual))
-            else:
-                found.append(self._over(self._of_fastest(count, seconds) or cpu, link, seconds))
-        return _columns(found)
+        swings, ranks = self._of_any(counts), self._begun()
+        if self._prospect.is_usual:
+            return swings[0], swings[2]
+        for seconds in horizon.tolist():
+            ranks = self._ranked(doublings(seconds))
+        cpu, bandwidth = conditions_of(counts, horizon, swings, self._course(), ranks)
+        return cpu, bandwidth
 
-    def _begin(self) -> None:
-        """Forget what was reckoned at an earlier sample, or an earlier instant."""
-        now = self._prospect.now
-        sample = self._beliefs.sensors.sample_index(now)
+    def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
+        """Return how long a job takes that has no processors yet."""
+        swings, ranks = self._of_any(counts), self._begun()
+        if self._prospect.is_usual:
+            return parts.under(swings[0], swings[2])
+        return runtimes_under(counts, parts, swings, self._course(), ranks, self._ranked)
+
+    def _of_any(self, counts: IntArray) -> FloatArray:
+        """Return CPU and bandwidth for so many processors drawn at random, as usual and now."""
+        ahead, beliefs = self._prospect, self._beliefs
+        sample = beliefs.sensors.sample_index(ahead.now)
         if sample != self._sample:
-            self._sample, self._any = sample, {}
-        if now != self._ranked_at:
-            self._ranked_at, self._ranks = now, {}
-
-    def _of_any(self, count: int) -> tuple[Swing, Swing]:
-        """Return CPU and bandwidth for that many processors drawn at random."""
-        known = self._any.get(count)
-        if known is None:
-            ahead, beliefs = self._prospect, self._beliefs
+            self._sample, self._any = sample, np.full((4, ahead.processors + 1), np.nan)
+        found = self._any[:, counts]
+        if not np.isnan(found[0]).any():
+            return found
+        usually_lost, lost = beliefs.mean_lost(ahead.now), np.zeros(0)
+        if beliefs.belief in ("forecast", "last"):
+            lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
+        for count in counts[np.isnan(found[0])].tolist():
             chance = ahead.chance_of_a_link(count)
-            usual = 1.0 - _worst(chance, beliefs.mean_lost(ahead.now))
-            present = usual
+            usual = present = 1.0 - _worst(chance, usually_lost)
             if beliefs.belief in ("forecast", "last"):
-                lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
                 present = 1.0 - _worst(chance, lost)
             cpu = beliefs.least_of_random(ahead.now, ahead.least_of(count))
-            known = self._any[count] = (cpu, Swing(usual, present))
-        return known
+            self._any[:, count] = *cpu, usual, present
+        return self._any[:, counts]
 
-    def _of_fastest(self, count: int, horizon: float) -> Swing | None:
-        """Return the CPU of the fastest free processors; None where those are not picked."""
-        if not self._prospect.picks_fastest:
-            return None
-        doublings = round(float(np.log2(max(horizon, 1.0))))
-        if doublings not in self._ranks:
-            ranked = self._prospect.fastest(2.0**doublings)
-            self._ranks[doublings] = None
-            if ranked is not None and ranked.size:
-                self._ranks[doublings] = self._beliefs.least_of_first(self._prospect.now, ranked)
-        found = self._ranks[doublings]
-        if found is None or count > found[0].size:
-            return None
-        return Swing(float(found[0][count - 1]), float(found[1][count - 1]))
+    def _begun(self) -> Ranks:
+        """Return what is known of the fastest; what was at an earlier instant is forgotten."""
+        now = self._prospect.now
+        if now != self._ranked_at:
+            self._ranked_at = now
+            self._ranks = no_ranks(UNKNOWN) if self._prospect.picks_fastest else NO_RANKS
+        return self._ranks
+
+    def _ranked(self, doubled: int) -> Ranks:
+        """Return what is known of the fastest over so many doublings of a second, too."""
+        if self._ranks.places[doubled] == UNKNOWN:
+            ranked = self._prospect.fastest(2.0**doubled)
+            if ranked is None or not ranked.size:
+                self._ranks.places[doubled] = NONE
+            else:
+                first = self._beliefs.least_of_first(self._prospect.now, ranked)
+                self._ranks = with_rank(self._ranks, doubled, np.array(first))
+        return self._ranks
 
 
-class TrueLoad:
+class TrueLoad(SetLoad):
     """The load of several processors as it will be.
 
     Parameters
@@ -234,7 +226,7 @@ class TrueLoad:
     def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
         """Return what a job meets on these processors that starts after a delay."""
         start = self._prospect.now + delay
-        return _alone(
+        return alone(
             lambda horizon: self._load.effective(processors, start, start + min(horizon, LONGEST))
         )
 
@@ -324,7 +316,7 @@ class LoadOutlook(Prospect):
         """
         if self._true is not None and form == "effective":
             return self._true_runtime(parts, processors, self.now + delay)
-        return float(runtime_under(parts, self._of(form).on(processors, delay, parts))[0])
+        return self._of(form).runtime(processors, delay, parts)
 
     def _true_runtime(self, parts: Parts, processors: IntArray, start: float) -> float:
         """Run a job of these parts on the machine from `start` on; return its seconds."""
@@ -385,3 +377,16 @@ class LoadOutlook(Prospect):
             What is meant by the load of several processors.
         """
         return self._of(form).expected(counts, horizon)
+
+    def runtimes(self, counts: IntArray, parts: Parts, form: LoadForm = "effective") -> FloatArray:
+        """Return how long a job that has no processors yet is believed to run, seconds.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (n,)
+        parts : Parts
+            Of each count.
+        form : {"effective", "min_avg_avail", "min_avail"}
+            What is meant by the load of several processors.
+        """
+        return self._of(form).runtimes(counts, parts)

@@ -1,6 +1,5 @@
 """What a monitor sees of the background load: samples; and what past ones show."""
 
-from collections import deque
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -8,7 +7,16 @@ from numpy.typing import ArrayLike
 
 from predictors.compiling import njit
 from sim.background.background import BackgroundLoad
-from sim.background.kernels import BoolArray, FloatArray, IntArray
+from sim.background.kernels import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    add_lost,
+    add_rows,
+    least_in_rows,
+    lowest_own_link,
+)
+from sim.background.links import LoadedLinks
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
@@ -36,14 +44,6 @@ class RunSamples(NamedTuple):
 
     cpu: FloatArray
     bandwidth: FloatArray
-
-
-class LinkReadings(NamedTuple):
-    """Loaded links at one look, all others being free."""
-
-    source: IntArray
-    destination: IntArray
-    available: FloatArray
 
 
 @njit(cache=True)
@@ -132,18 +132,20 @@ class LoadSensors:
 
     def readings(self, first: int, last: int) -> FloatArray:
         """Return the machine's samples number first..last − 1, shape (samples, places)."""
-        times = self.load.origin + self.every * np.arange(first, last, dtype=np.float64)
-        return self._cpu(times, np.arange(self.load.processors))
+        return self._cpu(self._times(first, last), np.arange(self.load.processors))
 
-    def links(self, sample: int) -> LinkReadings:
-        """Return the links that the machine's sample of that number finds loaded."""
-        time = self.load.origin + self.every * sample
-        rows = self.load.loaded_links(np.arange(self.load.processors), time, time)
-        rows = rows[(rows[:, 0] <= time) & (time < rows[:, 1])]
-        source, destination = rows[:, 2].astype(np.int64), rows[:, 3].astype(np.int64)
-        values = rows[:, 4][None, :].copy()
-        self._disturb(values, self._link_keys(source, destination), np.array([time]))
-        return LinkReadings(source, destination, values[0])
+    def _times(self, first: int, last: int) -> FloatArray:
+        return self.load.origin + self.every * np.arange(first, last, dtype=np.float64)
+
+    def links(self, first: int, last: int) -> LoadedLinks:
+        """Return the links that the machine's samples number first..last − 1 find loaded."""
+        times = self._times(first, last)
+        found = self.load.links_at(times)
+        if self.noise > 0:
+            keys, ends = self._link_keys(found.source, found.destination), found.counts.cumsum()
+            for at, own in enumerate(map(slice, ends - found.counts, ends)):
+                self._disturb(found.available[None, own], keys[own], times[at : at + 1])
+        return found
 
     def during(self, processors: ArrayLike, start: float, end: float) -> RunSamples:
         """Return the samples of one run: at its start and every so often until its end."""
@@ -208,28 +210,6 @@ class Least(NamedTuple):
     believed: float
 
 
-@njit(cache=True)
-def _least(values, places):  # type: ignore[no-untyped-def]
-    """Return the least value of some places in every row."""
-    found = np.empty(values.shape[0])
-    for row in range(values.shape[0]):
-        low = np.inf
-        for place in places:
-            low = min(low, values[row, place])
-        found[row] = low
-    return found
-
-
-@njit(cache=True)
-def _lowest_link(samples, source, destination, available, inside, number):  # type: ignore[no-untyped-def]
-    """Return the least bandwidth among own links at every sample."""
-    least = np.ones(number)
-    for k in range(len(samples)):
-        if inside[source[k]] and inside[destination[k]]:
-            least[samples[k]] = min(least[samples[k]], available[k])
-    return least
-
-
 class LoadPast:
     """The latest samples, to ask what any set of places met; and all of them, in order.
 
@@ -251,7 +231,7 @@ class LoadPast:
     --------
     >>> past = LoadPast(2)
     >>> for readings in ([1.0, 0.5], [0.5, 1.0]):
-    ...     past.add(np.array(readings), np.array([0.75, 0.75]))
+    ...     past.add(np.array([readings]), np.array([[0.75, 0.75]]))
     >>> past.least(np.array([0, 1]))
     Least(read=array([0.5, 0.5]), believed=0.625)
     """
@@ -263,38 +243,42 @@ class LoadPast:
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)
-        self._links: deque[tuple[IntArray, IntArray, FloatArray]] = deque(maxlen=kept)
-        self._link_readings = 0
+        self._links = LoadedLinks(
+            np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        )
         self._lost = np.zeros(0)
         self._looks = 0
-        self._table: tuple[IntArray, IntArray, IntArray, FloatArray] | None = None
 
     def add(self, readings: FloatArray, forecasts: FloatArray) -> None:
-        """Take in a sample, and what was forecast for it, both of shape (places,).
+        """Take in samples, and what was forecast for each, both of shape (samples, places).
 
-        Nothing was known of the first, so its forecast does not count.
+        Nothing was known of the first of all, so its forecast does not count.
         """
-        forecasts = forecasts if self._number else readings
-        row = self._number % len(self._readings)
-        self._readings[row], self._forecasts[row] = readings, forecasts
-        self._number += 1
-        self._read += np.sort(readings)
-        self._believed += np.sort(forecasts)
+        if self._number == 0:
+            forecasts = forecasts.copy()
+            forecasts[0] = readings[0]
+        add_rows(self._read, np.sort(readings, axis=1))
+        add_rows(self._believed, np.sort(forecasts, axis=1))
+        kept = len(self._readings)
+        rows = np.arange(self._number, self._number + len(readings))[-kept:] % kept
+        self._readings[rows], self._forecasts[rows] = readings[-kept:], forecasts[-kept:]
+        self._number += len(readings)
 
-    def add_links(self, source: IntArray, destination: IntArray, available: FloatArray) -> None:
-        """Take in the links that a sample found loaded."""
-        if len(self._links) == self._links.maxlen:
-            self._link_readings -= len(self._links.popleft()[0])
-        self._links.append((source, destination, available))
-        self._link_readings += len(source)
-        while self._link_readings > MOST_LINKS and len(self._links) > 1:
-            self._link_readings -= len(self._links.popleft()[0])
-        lost = np.sort(1.0 - available)[::-1]
-        if len(lost) > len(self._lost):
-            self._lost = np.append(self._lost, np.zeros(len(lost) - len(self._lost)))
-        self._lost[: len(lost)] += lost
-        self._looks += 1
-        self._table = None
+    def add_links(self, found: LoadedLinks) -> None:
+        """Take in the links that samples found loaded."""
+        missing = int(found.counts.max(initial=0)) - len(self._lost)
+        if missing > 0:
+            self._lost = np.append(self._lost, np.zeros(missing))
+        add_lost(found.counts, found.available, self._lost)
+        self._looks += len(found.counts)
+        known = LoadedLinks(*map(np.append, self._links, found))  # type: ignore[arg-type]
+        counts = known.counts[-len(self._readings) :]
+        left = np.cumsum(counts[::-1])[::-1]
+        counts = counts[min(int((left > MOST_LINKS).sum()), len(counts) - 1) :]
+        kept = slice(int(known.counts.sum() - counts.sum()), None)
+        self._links = LoadedLinks(
+            counts, known.source[kept], known.destination[kept], known.available[kept]
+        )
 
     @property
     def read(self) -> FloatArray:
@@ -319,7 +303,7 @@ class LoadPast:
         """Return what the least of these places was, read and forecast."""
         if self._number == 0:
             return Least(np.ones(1), 1.0)
-        read, believed = (_least(kept, places) for kept in self._kept())
+        read, believed = (least_in_rows(kept, places) for kept in self._kept())
         newest = self._number % len(read) if self._number > len(read) else 0
         return Least(np.roll(read, -newest), float(believed.mean()))
 
@@ -339,10 +323,7 @@ class LoadPast:
         ----------
         inside : numpy.ndarray of bool, shape (nodes,)
         """
-        if not self._links:
+        found = self._links
+        if not len(found.counts):
             return np.ones(1)
-        if self._table is None:
-            columns = [np.concatenate(column) for column in zip(*self._links, strict=True)]
-            samples = np.repeat(np.arange(len(self._links)), [len(row[0]) for row in self._links])
-            self._table = (samples, columns[0], columns[1], columns[2])
-        return np.asarray(_lowest_link(*self._table, inside, len(self._links)))
+        return np.asarray(lowest_own_link(*found, inside))

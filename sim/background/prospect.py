@@ -1,16 +1,18 @@
 """The load to come on every processor and link, and who may get which of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from math import exp, expm1
 from typing import NamedTuple
 
 import numpy as np
 
+from predictors.under_load.load_aware import Conditions, Parts, runtime_under
 from sim.background.ahead import LONGEST
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.load_beliefs import LoadBeliefs
+from sim.background.swings import share_left
 
 
 class BelievedLinks(NamedTuple):
@@ -68,10 +70,7 @@ class Prospect:
 
     def share_left(self, memory: float, horizon: float, delay: float = 0.0) -> float:
         """Return which share of a deviation lasts, averaged over the horizon after a delay."""
-        if self._beliefs.belief == "last":
-            return 1.0
-        span = max(horizon / memory, 1e-9)
-        return exp(-delay / memory) * -expm1(-span) / span
+        return 1.0 if self._beliefs.belief == "last" else share_left(memory, horizon, delay)
 
     def cpu(self, horizon: float, delay: float = 0.0) -> FloatArray:
         """Return the believed CPU of every processor, averaged over a time to come.
@@ -96,11 +95,9 @@ class Prospect:
         if self._beliefs.belief == "oracle":
             return self._true_links(now + delay, min(max(horizon, 1.0), LONGEST))
         found = self._beliefs.links(now)
-        ends = np.array(list(found), np.int64).reshape(-1, 2)
-        lost = 1.0 - np.fromiter(found.values(), np.float64, len(found))
         share = self.share_left(self._beliefs.link_memory(now), horizon, delay)
-        left: FloatArray = np.asarray(1.0 - lost * share, float)
-        return BelievedLinks(ends[:, 0], ends[:, 1], left)
+        left = 1.0 - (1.0 - found.available) * share
+        return BelievedLinks(found.source, found.destination, left)
 
     def _true_links(self, start: float, span: float) -> BelievedLinks:
         load = self._beliefs.sensors.load
@@ -156,3 +153,36 @@ class Prospect:
             return None
         free = self.free_processors()
         return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
+
+
+Pair = tuple[float, float]
+
+
+class SetLoad(ABC):
+    """What is believed of the load of several processors."""
+
+    @abstractmethod
+    def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
+        """Return what a job meets on these processors that starts after a delay."""
+
+    @abstractmethod
+    def expected(self, counts: IntArray, horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what jobs meet that have no processors yet."""
+
+    def runtime(self, processors: IntArray, delay: float, parts: Parts) -> float:
+        """Return how long a job takes on these processors that starts after a delay."""
+        return float(runtime_under(parts, self.on(processors, delay, parts))[0])
+
+    def runtimes(self, counts: IntArray, parts: Parts) -> FloatArray:
+        """Return how long a job takes that has no processors yet."""
+        return runtime_under(parts, partial(self.expected, counts))
+
+
+def alone(pair: Callable[[float], Pair]) -> Conditions:
+    """Return conditions of one job from what it meets over a horizon."""
+
+    def conditions(horizon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cpu, bandwidth = pair(float(horizon[0]))
+        return np.array([cpu]), np.array([bandwidth])
+
+    return conditions

@@ -1,5 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
+from functools import cached_property
 from math import isnan
 
 import numpy as np
@@ -59,13 +60,22 @@ class Work:
 
     def split(self, job: int, processors: int) -> dict[str, float]:
         """Return a run's seconds of computation and communication, where the truth knows them."""
-        if not isinstance(self._truth, Splitting):
+        if self._splitting is None:
             return {}
-        parts = self._truth.computation_communication(job, np.array([processors]))
+        parts = self._splitting.computation_communication(job, np.array([processors]))
         computation, communication = (float(part[0]) for part in parts)
         if np.isnan(computation):
             return {}
         return {"computation": computation, "communication": communication}
+
+    @cached_property
+    def _splitting(self) -> Splitting | None:
+        """The truth, if it knows how the time of any job splits."""
+        if not isinstance(self._truth, Splitting):
+            return None
+        jobs = np.arange(len(self._reference))
+        shares = self._truth.communication_shares(jobs, np.array(self._reference))
+        return None if np.isnan(shares).all() else self._truth
 
     def communication(self, job: int, processors: int) -> float:
         """Return the share of a job's time that is communication at a count.

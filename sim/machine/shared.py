@@ -15,7 +15,7 @@ from predictors.base import (
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import Wrapper
 from predictors.under_load.forecast import Selection
-from predictors.under_load.load_aware import ExpectedLoad, Parts, runtime_under
+from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.background.background import CPU_ROUNDS, NETWORK_ROUNDS, BackgroundLoad
 from sim.background.load_beliefs import Belief, LoadBeliefs
@@ -256,9 +256,7 @@ class OracleUnderLoad:
         parts, expected = self.parts(job, counts), self._expected
         if parts is None or expected is None:
             return self._oracle.curve(job, counts)
-        return runtime_under(
-            parts, lambda horizon: expected.expected(counts, horizon, self.load_form)
-        )
+        return expected.runtimes(counts, parts, self.load_form)
 
     def observe(self, observation: Observation) -> bool:
         """Pass on a finished run."""

@@ -165,6 +165,7 @@ class ChargedTruth:
     def __init__(self, truth: GroundTruth, plan: Sequence[CalibrationRun]) -> None:
         joined = _Joined(plan)
         self._truth = truth
+        self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._first = len(plan)
         self._runtime = np.array([run.runtime for run in plan])
         self.application = joined.ints("application", truth.application)
@@ -199,8 +200,8 @@ class ChargedTruth:
         """Return T(count) of one job, seconds."""
         if job < self._first:
             return float(self._runtime[job])
-        if isinstance(self._truth, TellsOneRuntime):
-            return self._truth.runtime_on(job - self._first, count)
+        if self._one_by_one is not None:
+            return self._one_by_one.runtime_on(job - self._first, count)
         return float(self._truth.runtimes(job - self._first, np.array([count]))[0])
 
     def communication_shares(self, jobs: IntArray, counts: IntArray) -> FloatArray:

@@ -11,7 +11,7 @@ from predictors.adept.envelope import (
     serial_sigma,
     unit_boxes,
 )
-from predictors.adept.weights import anomaly_factor, distance_weights
+from predictors.adept.selection import anomaly_factor, distance_weights
 
 pytestmark = pytest.mark.fast
 

@@ -17,8 +17,8 @@ from predictors import (
 )
 from predictors.downey import normalised_time
 from predictors.errors import PredictorError, UndeterminedError
-from predictors.observations import merge_repeats
-from predictors.remarks import worst_grade
+from predictors.observations import dropped_of
+from predictors.remarks import gravest, worst_grade
 
 CURVES = {
     "adept": Adept,
@@ -71,7 +71,7 @@ def kept(nprocs, runtime):
     runs = []
     for count in counts:
         all_runs = runtime[nprocs == count]
-        dropped = merge_repeats(all_runs.tolist()).dropped
+        dropped = dropped_of(all_runs)
         runs.append(np.array([t for t in all_runs if t not in dropped]))
     freedom = sum(len(part) - 1 for part in runs)
     d = 0.10
@@ -170,10 +170,12 @@ def test_answers_lie_in_their_ranges_and_hang_on_nothing_else_that_is_asked(name
     np.testing.assert_allclose(answers[free], model.predict_model(targets)[free], rtol=1e-9)
 
 
-@pytest.mark.parametrize("allowed", [None, "powers of 2"])
+@pytest.mark.parametrize("model", [Adept(), Adept(allowed="powers of 2"), Consensus()], ids=repr)
 @settings(max_examples=60, deadline=None)
 @given(data=measurements(), beside=st.lists(beside_them, min_size=1, max_size=3))
-def test_grades_are_the_worst_of_the_remarks(allowed, data, beside):
-    model = Adept(allowed=allowed).fit_arrays(*data)
+def test_judgements_are_the_gravest_of_the_remarks(model, data, beside):
+    model.fit_arrays(*data)
     targets = np.unique(np.append(data[0], beside))
-    assert model.grades(targets) == [worst_grade(model.reliability(n)) for n in targets]
+    for n, (grade, code) in zip(targets, model.judgements(targets), strict=True):
+        said = gravest(model.reliability(n))
+        assert (grade, code) == (said if said[0] == "unusable" else (said[0], ""))

@@ -5,8 +5,7 @@ import pytest
 
 from predictors import Adept, downey
 from predictors.adept.search import LARGEST_SIGMA, Problem, search, solve
-from predictors.adept.selection import EXACT, RUNNER_UP, select
-from predictors.adept.weights import distance_weights
+from predictors.adept.selection import EXACT, RUNNER_UP, distance_weights, select
 from predictors.remarks import worst_grade
 
 pytestmark = pytest.mark.fast
@@ -90,7 +89,7 @@ def test_the_grade_of_a_count_is_the_worst_of_its_remarks(seed, q):
     model = Adept(q=q).fit_arrays(n, t)
     model.predict([1, 16, 2000])
     targets = (1, 16, 300, 2000)
-    grades = dict(zip(targets, model.grades(targets), strict=True))
+    grades = dict(zip(targets, (one for one, _ in model.judgements(targets)), strict=True))
     fresh = Adept(q=q).fit_arrays(n, t)
     assert grades == {target: worst_grade(fresh.reliability(target)) for target in grades}
     assert {"warning", "unusable"} & set(grades.values())

@@ -4,8 +4,7 @@ import pytest
 from predictors import Adept, downey
 from predictors.adept.grid import grid_search
 from predictors.adept.search import Problem, search
-from predictors.adept.selection import noise_floor, select
-from predictors.adept.weights import distance_weights
+from predictors.adept.selection import distance_weights, noise_floor, select
 from predictors.observations import observed_curve
 
 N = np.array([4.0, 16, 32, 64])

@@ -229,7 +229,9 @@ def test_noise_is_the_same_whoever_asks_and_of_the_given_size():
     own = sensors.during([7, 9], 0.0, 4800.0)
     np.testing.assert_array_equal(own.cpu, machine[:, [7, 9]])
     assert len(np.unique(machine)) == machine.size
-    link = sensors.links(3)
+    link = sensors.links(3, 5)
+    assert link.counts.tolist() == [2450, 2450]
+    np.testing.assert_array_equal(sensors.links(4, 5).available, link.available[2450:])
     assert (link.available != 0.5).all()
     other = LoadSensors(load, Streams(2), noise=0.1).readings(0, 40)
     assert not np.array_equal(other, machine)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from predictors.consensus.combination import BASE, BEND, REACH, Consensus
-from predictors.consensus.members import ErrorMemory, weighted_median
+from predictors.consensus.combination import Consensus
+from predictors.consensus.member_kernels import BASE, BEND, REACH, weighted_median
+from predictors.consensus.members import ErrorMemory
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 
 pytestmark = pytest.mark.fast
@@ -21,15 +22,11 @@ def with_sizes(exponent: float = 1.3) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["nprocs", "size", "runtime"])
 
 
-def weights(*values: float, targets: int = 1) -> np.ndarray:
-    return np.repeat(np.array(values, float)[:, None], targets, axis=1)
-
-
 def test_weighted_median_is_the_middle_of_the_weight() -> None:
     values = np.array([[1.0, 5.0], [2.0, 1.0], [9.0, 3.0]])
-    assert weighted_median(values, weights(1, 1, 1, targets=2)).tolist() == [2.0, 3.0]
-    assert weighted_median(values, weights(1, 1, 4, targets=2)).tolist() == [9.0, 3.0]
-    assert weighted_median(np.array([[1.0], [3.0]]), weights(1, 1)).tolist() == [2.0]
+    assert weighted_median(values, np.ones(3)).tolist() == [2.0, 3.0]
+    assert weighted_median(values, np.array([1.0, 1.0, 4.0])).tolist() == [9.0, 3.0]
+    assert weighted_median(np.array([[1.0], [3.0]]), np.ones(2)).tolist() == [2.0]
 
 
 def test_one_method_going_astray_does_not_move_it() -> None:

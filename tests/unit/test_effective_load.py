@@ -8,6 +8,7 @@ import pytest
 from predictors.under_load.load_aware import Parts
 from sim.background.ahead import LoadAhead
 from sim.background.background import BackgroundLoad
+from sim.background.links import LoadedLinks
 from sim.background.load_beliefs import LoadBeliefs
 from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadPast, LoadSensors
@@ -139,7 +140,7 @@ def test_the_least_of_forecasts_is_corrected_by_what_it_was_worth():
     """Alternating loads: no forecast says which processor is slow, samples say that one is."""
     past = LoadPast(2)
     for at in range(400):
-        past.add(np.array([0.2, 1.0]) if at % 2 else np.array([1.0, 0.2]), np.array([0.6, 0.6]))
+        past.add(np.array([[0.2, 1.0] if at % 2 else [1.0, 0.2]]), np.array([[0.6, 0.6]]))
     both, one = past.least(np.array([0, 1])), past.least(np.array([1]))
     assert both.read.mean() == pytest.approx(0.2)
     assert one.read.mean() == pytest.approx(0.6)
@@ -152,8 +153,9 @@ def test_the_least_of_forecasts_is_corrected_by_what_it_was_worth():
 
 def test_the_past_keeps_its_latest_samples_in_order_and_no_more():
     past = LoadPast(2**19)
-    for at in range(40):
-        past.add(np.full(2**19, 1.0 - at / 100), np.ones(2**19))
+    for first, last in ((0, 7), (7, 40)):
+        readings = np.repeat(1.0 - np.arange(first, last)[:, None] / 100, 2**19, axis=1)
+        past.add(readings, np.ones(readings.shape))
     kept = past.least(np.array([7])).read
     assert kept == pytest.approx(1.0 - np.arange(8, 40) / 100)
 
@@ -162,7 +164,7 @@ def test_links_that_were_loaded_are_remembered_for_the_nodes_asked_about():
     past = LoadPast(4)
     for at in range(10):
         pair = (np.array([0]), np.array([1])) if at % 2 else (np.array([2]), np.array([3]))
-        past.add_links(*pair, np.array([0.4]))
+        past.add_links(LoadedLinks(np.array([1]), *pair, np.array([0.4])))
     left, right = np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 0], bool)
     assert past.lowest_link(left).tolist() == [1.0, 0.4] * 5
     assert past.lowest_link(right).tolist() == [1.0] * 10

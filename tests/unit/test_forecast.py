@@ -111,8 +111,9 @@ def test_selectors_and_answers_equal_plain_versions(kind):
         for value in values:
             found.append(mixture.update([value]).forecast()[0])
             chosen.append(mixture.selectors()[0])
+        followed = selectors[:, [14]] if name == "mae_50" else selectors
         np.testing.assert_allclose(found, expected, rtol=1e-11)
-        np.testing.assert_allclose(chosen, selectors, rtol=1e-11)
+        np.testing.assert_allclose(chosen, followed, rtol=1e-11)
 
 
 def test_error_bar_is_the_answers_own_error():
@@ -161,15 +162,11 @@ def test_answers_stay_within_limits():
     assert NwsMixture(1, limits=None).update([0.001]).forecast()[0] == 0.001
 
 
-def test_extension_keeps_and_copies_histories():
-    rng = np.random.default_rng(1)
-    block = rng.random((60, 2))
-    grown = NwsMixture(2).update(block).extend(2, like=1).extend(1)
-    later = rng.random(2)
-    grown.update([*later, later[1], 0.9, 0.3])
-    alone = NwsMixture(2).update(block).update(later)
-    assert grown.forecast()[:3].tolist() == [*alone.forecast(), alone.forecast()[1]]
-    assert grown.forecast()[4] == 0.3
+def test_what_was_forecast_is_said_of_every_value():
+    block = np.stack([series(kind, 70, 9) for kind in ("independent", "steps")], axis=1)
+    together, alone = NwsMixture(2), NwsMixture(2)
+    before = [alone.update(row).forecast() for row in block[:-1]]
+    np.testing.assert_array_equal(together.follow(block), [[1.0, 1.0], *before])
 
 
 @pytest.mark.parametrize(

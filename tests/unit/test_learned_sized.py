@@ -8,11 +8,15 @@ from toys import rigid, trace_of
 
 from predictors.base import Observation, VisibleJobs
 from predictors.errors import PredictorError
-from predictors.in_loop import learned_sized
-from predictors.in_loop.learned_sized import RegressionPerApplication
-from predictors.in_loop.residuals import SizedRatios
+from predictors.in_loop.learned_sized import (
+    RegressionPerApplication,
+    SizedHistory,
+    latest_runs,
+    seen_of,
+    with_run,
+)
+from predictors.in_loop.sized_kernels import FOCI, Fit, as_runs_correct, asked_of, compare, focused
 from predictors.regression.barnes import LogLogRegression
-from predictors.regression.focal_kernels import focal_fit
 from predictors.regression.garren import FocusedRegression
 from predictors.remarks import worst_grade
 from sim.engine.engine import Setup, simulate
@@ -153,6 +157,14 @@ def told(predictor, runs: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, n
     return nprocs, runtime, sizes
 
 
+def plainly(history: SizedHistory, counts: np.ndarray, size: float) -> np.ndarray:
+    """What the fits say, without the runs' correction."""
+    history.believe(counts, size)
+    asked = asked_of(history._latest, history._fit, counts, size)
+    found = focused(history._latest, history._fit, history._foci, asked)
+    return found[: counts.size] * asked[3]
+
+
 FOCUSED = {
     "region": FocusedRegression(),
     "wide": FocusedRegression(tolerance=1.0),
@@ -189,38 +201,34 @@ def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: 
         size = float(predictor._size[job])
         expected = [answer(model, nprocs, runtime, sizes, n, size) for n in target.tolist()]
         predictor.curve(job, target)
-        said = predictor._history(job).predict(target, size)
+        said = plainly(predictor._history(job), target, size)
         np.testing.assert_allclose(said, expected, rtol=1e-9)
 
 
-def test_a_focal_fit_stands_until_a_run_ends_within_its_region(monkeypatch) -> None:
+def test_a_focal_fit_stands_until_a_run_ends_within_its_region() -> None:
     predictor = RegressionPerApplication(FocusedRegression(), "focused", growth=0.0)
     predictor.attach(visible([50.0, 1000.0]))
     told(predictor, 200)
-    fits = []
-    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: fits.append(a) or focal_fit(*a))
     target = np.array([8])
     history, far = predictor._history(0), law(8, 1000.0)
-    plain = history.predict(target, 50.0)[0]
-    assert len(fits) == 1
+    plain = plainly(history, target, 50.0)[0]
     assert predictor.observe(seen(8, far, 1000.0))
-    assert history.predict(target, 50.0)[0] == plain
-    assert len(fits) == 1
+    assert plainly(history, target, 50.0)[0] == plain
     assert predictor.observe(seen(8, 1.1 * law(8, 50.0), 50.0))
-    assert history.predict(target, 50.0)[0] != plain
-    assert len(fits) == 2
+    assert plainly(history, target, 50.0)[0] != plain
 
 
-def test_all_runs_answer_where_those_in_focus_allow_no_fit(monkeypatch) -> None:
+def test_all_runs_answer_where_those_in_focus_allow_no_fit() -> None:
     focused = RegressionPerApplication(FocusedRegression(), "focused")
     complete = RegressionPerApplication(LogLogRegression(), "regression")
     for predictor in (focused, complete):
         predictor.attach(visible([50.0]))
         told(predictor, 40)
-    nowhere = np.full(2, np.inf)
-    none = 2, np.zeros((1, 3)), 0.3, False, nowhere, nowhere
-    monkeypatch.setattr(learned_sized, "focal_fit", lambda *a: none)
     target = np.array([2, 8])
+    apart = focused.curve(0, target)
+    history = focused._history(0)
+    history._foci.parts[:, 0] = 0  # the fits stand, and there is none
+    assert (focused.curve(0, target) != apart).all()
     np.testing.assert_allclose(focused.curve(0, target), complete.curve(0, target), rtol=1e-9)
 
 
@@ -232,13 +240,13 @@ def test_a_run_that_took_no_time_leaves_the_request_standing(regression) -> None
     assert regression.explain(0, 4).method == "requested_time"
 
 
-def test_latest_runs_forget_the_oldest_and_hand_out_copies() -> None:
-    runs, kept = learned_sized.LatestRuns(3), []
-    for number in range(10):
-        runs.add((number, 1.0, 1.0, 1.0, 1.0))
-        kept.append(runs.columns)
-    assert [columns[0].tolist() for columns in kept[:4]] == [[0], [0, 1], [0, 1, 2], [1, 2, 3]]
-    assert kept[-1][0].tolist() == [7, 8, 9]
+@pytest.mark.parametrize("kept", [3, 40])
+def test_latest_runs_forget_the_oldest(kept: int) -> None:
+    runs = latest_runs()
+    for number in range(200):
+        runs = with_run(runs, (number, 1.0, 1.0, 1.0, 1.0), kept)
+        expected = list(range(max(0, number + 1 - kept), number + 1))
+        assert seen_of(runs)[0].tolist() == expected
 
 
 def stepped(nprocs, size):
@@ -264,21 +272,28 @@ def test_what_was_measured_is_believed_at_the_asked_size(model, sizes) -> None:
     assert np.isnan(predictor.explain(0, 3).mean_at_count)
 
 
+def corrected(counts, runtimes, sizes, predicted, size: float) -> float:
+    """What is believed on 4 processors where a model says 1 s, with what it says of the runs."""
+    runs = latest_runs()
+    for run in zip(counts, runtimes, sizes, predicted, predicted, strict=True):
+        runs = with_run(runs, run)
+    flat = np.zeros((1, 2))
+    limits = np.array([np.nan, np.nan, 0.0, 4.0, 4.0])
+    fit = Fit(np.zeros((1, 1)), np.ones(1), np.zeros(1), np.empty((0, 2, 1)), flat, limits)
+    compare(runs, fit)
+    runs.table[5, : len(counts)] = np.log(np.array(runtimes) / predicted)
+    asked = asked_of(runs, fit, np.array([4]), np.nan)
+    return as_runs_correct(runs, np.array([4]), size, asked, asked[1]).item()
+
+
 def test_runs_of_like_size_correct_most() -> None:
     """Small runs take twice what a law says, large ones half."""
-    ratios = SizedRatios(
-        np.array([4.0] * 8), np.array([2.0] * 4 + [50.0] * 4), np.array([1.0] * 4 + [100.0] * 4),
-        np.array([1.0] * 4 + [100.0] * 4),
-    )  # fmt: skip
-    one, four = np.ones(1), np.array([4])
-    small, between, large = (
-        np.log2(ratios.corrected(one, four, one, size)[0]) for size in (1.0, 10.0, 100.0)
-    )
+    runs = [4] * 8, [2.0] * 4 + [50.0] * 4, [1.0] * 4 + [100.0] * 4, [1.0] * 4 + [100.0] * 4
+    small, between, large = (np.log2(corrected(*runs, size)) for size in (1.0, 10.0, 100.0))
     assert small == pytest.approx(-large)
     assert small > 0.7
     assert between == pytest.approx(0.0)
-    hidden = SizedRatios(*np.array([[4.0, 4.0], [2.0, 8.0], [np.nan] * 2, [1.0, 1.0]]))
-    assert 2.5 < hidden.corrected(one, four, one, np.nan)[0] < 4.0
+    assert 2.5 < corrected([4, 4], [2.0, 8.0], [np.nan] * 2, [1.0, 1.0], np.nan) < 4.0
 
 
 def test_each_count_has_a_focus_of_its_own() -> None:
@@ -290,10 +305,9 @@ def test_each_count_has_a_focus_of_its_own() -> None:
         for nprocs in (1, 4, 16):
             focused.observe(seen(nprocs, size / min(nprocs, 8), size))
     history = focused._history(0)
-    history.predict(np.array([1, 4, 16]), 600.0)
-    assert len(history._foci) == 3
-    history.predict(np.array([1]), 600.0)
-    assert len(history._foci) == 3
+    for counts in ([1, 4, 16], [1]):
+        history.believe(np.array(counts), 600.0)
+        assert history._latest.span[FOCI] == 3
 
 
 def test_runs_of_other_sizes_count_in_full_at_their_count(regression) -> None:

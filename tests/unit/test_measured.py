@@ -14,7 +14,7 @@ from predictors import (
 )
 from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.errors import UndeterminedError
-from predictors.observations import merge_repeats, merged_curve, observed_curve
+from predictors.observations import merged_curve, observed_curve
 from predictors.remarks import worst_grade
 
 MODELS = [Adept, Amdahl, UniversalScalability, Consensus, LogLogRegression, FocusedRegression]
@@ -34,10 +34,9 @@ def test_reach_is_twice_the_pooled_scatter_of_logarithms():
 def test_runs_merged_one_by_one_say_the_same():
     counts, times = [1, 1, 2, 4, 4, 4, 4], [10.0, 14, 5, 3, 3.1, 2.9, 30]
     whole = observed_curve(counts, times)
-    parts = {
-        n: merge_repeats(t for m, t in zip(counts, times, strict=True) if m == n) for n in counts
-    }
-    merged = merged_curve(parts)
+    runs = np.array([[10.0, 14, 0, 0], [5, 0, 0, 0], [3, 3.1, 2.9, 30]])
+    merged = merged_curve(np.array([1, 2, 4]), runs, np.array([2.0, 1, 4]))
+    assert merged.dropped == whole.dropped == ((4.0, 30.0),)
     for name in (
         "nprocs",
         "runtime",
@@ -178,7 +177,7 @@ def test_counts_outside_a_found_family_are_believed_where_they_were_measured():
     assert model.predict(24).item() >= 150 / 24 / np.exp(0.2)
     assert worst_grade(model.reliability(24)) == "warning"
     assert worst_grade(model.reliability(25)) == "unusable"
-    assert model.grades([24, 25]) == ["warning", "unusable"]
+    assert model.judgements([24, 25]) == [("warning", ""), ("unusable", "infeasible")]
     without = Adept().fit_arrays(np.delete(n, 8), np.delete(t, 8))
     assert without.predict(32).item() == pytest.approx(100 / 32, rel=0.01)
 

@@ -19,8 +19,8 @@ def bent(nprocs, size=1.0):
 class HalfLoaded:
     """Half of every processor is taken, for ever."""
 
-    def expected(self, counts, horizon, form):
-        return np.full(len(counts), 0.5), np.ones(len(counts))
+    def runtimes(self, counts, parts, form):
+        return parts.under(np.full(len(counts), 0.5), np.ones(len(counts)))
 
 
 def taught(rounds=6, loads=(1.0,), **settings):

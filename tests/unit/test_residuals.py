@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.in_loop.residuals import MeasuredCounts, prior_runs
+from predictors.in_loop.residuals import SQUARES, MeasuredCounts, prior_runs
 
 pytestmark = pytest.mark.fast
 
@@ -100,12 +100,13 @@ def test_runs_after_the_comparison_join_it():
     measured.compare(model)
     for ratio in (1.5, 2.0, 3.0):
         measured.add(8, ratio * model[8])
-    assert measured.number(8) == 2  # the latest
-    assert measured.mean(8) == pytest.approx(np.sqrt(6.0) * model[8])
+    number, mean = measured.kept_at(8)
+    assert number == 2  # the latest
+    assert mean == pytest.approx(np.sqrt(6.0) * model[8])
     afresh = [(2, model[2]), (8, 2.0 * model[8]), (8, 3.0 * model[8])]
     np.testing.assert_allclose(measured.believed(model, ASKED), corrected(afresh, model))
     scatter = np.log(1.5) ** 2 / 2
-    assert measured._squares == pytest.approx(scatter)  # of 2 and 3 alone
+    assert measured.table.sums[SQUARES] == pytest.approx(scatter)  # of 2 and 3 alone
     found = np.log(measured.believed(model, np.array([1, 2, 4, 8])) / model[[1, 2, 4, 8]])
     np.testing.assert_allclose(found[[0, 1]], 0.0, atol=1e-12)
     assert found[2] == pytest.approx(found[3] / 2)
@@ -127,8 +128,9 @@ def test_ratios_to_a_model_correct_it_as_the_runs_themselves_do():
 def test_nothing_is_known_of_a_count_without_runs():
     measured = MeasuredCounts(16)
     measured.add(4, 10.0)
-    assert measured.number(8) == 0
-    assert np.isnan(measured.mean(8))
+    number, mean = measured.kept_at(8)
+    assert number == 0
+    assert np.isnan(mean)
 
 
 def test_one_run_beside_a_model_is_believed_in_part():

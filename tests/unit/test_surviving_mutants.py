@@ -9,7 +9,7 @@ from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
 
 from predictors import downey
 from predictors.adept.search import Problem, search
-from predictors.adept.weights import distance_weights
+from predictors.adept.selection import distance_weights
 from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
 from predictors.under_load.judgement import simplest_good
 from sim.engine.engine import Setup, simulate

@@ -1,0 +1,230 @@
+"""The methods of the consensus where no input varies, fitted and asked at once, compiled."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.observations import decline_place
+from predictors.regression.loglog_kernels import LINEAR, QUADRATIC, TOTAL, choose
+from predictors.regression.qr import (
+    DETERMINED,
+    coefficients_of,
+    compiled,
+    log_times,
+    qr_factor,
+    solve_triangular,
+)
+
+LAW, LINE, CURVED = range(3)
+"""Rows of `CountFits.coefficients`: a law, a straight and a curved log-log line."""
+TINY = np.finfo(np.float64).tiny
+ENOUGH = 3
+"""Counts that the constants below hold for: ranges narrow with the root of their number."""
+BASE, REACH, BEND = 0.2, 0.3, 0.45
+"""80 % of runs take exp(-(BASE + d)) to exp(BASE + d + (REACH + BEND·b)·ln m) times what is said.
+
+d is the median distance of the methods from their median in ln T, at most 1; m the factor beyond
+the measured counts, in which runs are slower than said more often than faster; b by how much the
+log-log slope flattens at the end, at most 1.5. Pinball loss on measured curves found them.
+"""
+WIDE = (0.7, 0.9, 1.2)
+"""Widths of 80 % ranges in ln T that are a note, a warning and unusable, to a doubling beyond runs.
+
+Farther away they grow with the root of the doublings, as errors do. About a third of the ranges
+on measured curves were narrower than the first, a tenth wider than the last.
+"""
+UNREPEATED = 0.2
+"""ln s of times without repeats (`predictors.curves.measured.scatter_reach`)."""
+
+
+class CountFits(NamedTuple):
+    """What was fitted to times by count.
+
+    Attributes
+    ----------
+    coefficients : numpy.ndarray, shape (3, 3)
+        Of 1/n, 1 and n in seconds for the law; of 1, log2 n and its square for log2 seconds.
+    present : numpy.ndarray of int, shape (k,)
+        The rows that could be fitted.
+    """
+
+    coefficients: FloatArray
+    present: IntArray
+
+
+@compiled
+def fit_positive(design):  # type: ignore[no-untyped-def]
+    """Minimise the sum of (x·design − 1)² over x ≥ 0, for a few rows of `design`.
+
+    The best is the best of the ordinary fits to some rows whose coefficients are all
+    positive, of which there are seven at most.
+
+    Parameters
+    ----------
+    design : numpy.ndarray, shape (p, m)
+    """
+    width, rows = design.shape
+    best, least = np.zeros(width), np.inf
+    for chosen in range(1, 1 << width):
+        places = np.array([k for k in range(width) if chosen >> k & 1])
+        table = np.ones((places.size + 1, rows))
+        lengths = np.empty(places.size)
+        for k in range(places.size):
+            lengths[k] = np.sqrt(np.sum(design[places[k]] ** 2))
+            table[k] = design[places[k]] / lengths[k]
+        upper = qr_factor(table)
+        if np.abs(np.diag(upper)[:-1]).min() <= 1e-14:
+            continue
+        values = solve_triangular(upper, places.size) / lengths
+        if values.min() >= 0.0 and upper[-1, -1] < least:
+            least, best = upper[-1, -1], np.zeros(width)
+            best[places] = values
+    return best
+
+
+@compiled
+def fit_law(nprocs, runtime):  # type: ignore[no-untyped-def]
+    """Fit p/n + q + c·n with nothing negative, least squares on relative errors; return p, q, c.
+
+    c is for times that rise at the end (universal scalability); else this is Amdahl's law,
+    which leaves a declining end out.
+    """
+    rises = nprocs.size > 1 and runtime[-1] > runtime[-2]
+    end = nprocs.size
+    if not rises:
+        place = decline_place(runtime, UNREPEATED)
+        end = place + 1 if place >= 0 else end
+    design = np.empty((min(3 if rises else 2, end), end))
+    for i in range(end):
+        powers = 1.0 / nprocs[i], 1.0, nprocs[i]
+        for k in range(design.shape[0]):
+            design[k, i] = powers[k] / runtime[i]
+    coefficients = np.zeros(3)
+    coefficients[: design.shape[0]] = fit_positive(design)
+    return coefficients
+
+
+@compiled
+def fit_counts(nprocs, runtime):  # type: ignore[no-untyped-def]
+    """Fit every method to times by count, ascending, that the counts allow."""
+    coefficients, is_there = np.zeros((3, 3)), np.zeros(3, np.bool_)
+    coefficients[LAW], is_there[LAW] = fit_law(nprocs, runtime), True
+    known, splits = np.log2(nprocs).reshape(1, -1), np.empty((0, 2, nprocs.size))
+    for row, form in ((LINE, LINEAR), (CURVED, QUADRATIC)):
+        failed, _, _, _, _, _, uppers, columns = choose(known, runtime, splits, form, TOTAL)
+        if failed == DETERMINED:
+            own = coefficients_of(uppers, columns, 1)[0]
+            coefficients[row, : own.size], is_there[row] = own, True
+    return CountFits(coefficients, np.flatnonzero(is_there))
+
+
+@compiled
+def law_seconds(coefficients, counts):  # type: ignore[no-untyped-def]
+    """Return what the law says at counts."""
+    p, q, c = coefficients
+    return np.maximum(p / counts + q + c * counts, TINY)
+
+
+@compiled
+def voices_of(fits, counts):  # type: ignore[no-untyped-def]
+    """Return ln seconds of every method that was fitted, shape (k, m)."""
+    found = np.empty((fits.present.size, counts.size))
+    known = np.log2(counts).reshape(1, -1)
+    for k in range(fits.present.size):
+        row = fits.present[k]
+        if row == LAW:
+            found[k] = np.log(law_seconds(fits.coefficients[row], counts))
+        else:
+            found[k] = np.log(2.0) * log_times(fits.coefficients[row], known)
+    return found
+
+
+@compiled
+def weighted_median(values, weights):  # type: ignore[no-untyped-def]
+    """Return the weighted median of each column, the middle of a tie.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (k, m)
+    weights : numpy.ndarray, shape (k,)
+        Positive.
+    """
+    number, found = weights.size, np.empty(values.shape[1])
+    total = weights.sum()
+    half, slack = 0.5 * total, 1e-9 * total
+    for i in range(found.size):
+        order = np.argsort(values[:, i], kind="mergesort")
+        below, first, last = 0.0, -1, -1
+        for k in range(number):
+            below += weights[order[k]]
+            if first < 0 and below >= half - slack:
+                first = order[k]
+            if last < 0 and below > half + slack:
+                last = order[k]
+        found[i] = 0.5 * (values[first, i] + values[last, i])
+    return found
+
+
+@compiled
+def median_seconds(fits, weights, counts):  # type: ignore[no-untyped-def]
+    """Return the weighted median of the methods at counts, seconds, finite and positive."""
+    middle = weighted_median(voices_of(fits, counts), weights)
+    return np.exp(np.minimum(np.maximum(middle, -600.0), 600.0))
+
+
+@compiled
+def doublings_of(nprocs, counts):  # type: ignore[no-untyped-def]
+    """Return how many doublings each count lies outside the measured ones."""
+    low, high = np.log2(nprocs[0]), np.log2(nprocs[-1])
+    at = np.log2(counts)
+    return np.abs(at - np.minimum(np.maximum(at, low), high))
+
+
+@compiled
+def flattening_of(nprocs, runtime):  # type: ignore[no-untyped-def]
+    """Return by how much the log-log slope rises at the last step from the one before."""
+    if nprocs.size < ENOUGH:
+        return 0.0
+    times, logs = np.log(runtime[-3:]), np.log(nprocs[-3:])
+    before = (times[1] - times[0]) / (logs[1] - logs[0])
+    last = (times[2] - times[1]) / (logs[2] - logs[1])
+    return min(max(last - before, 0.0), 1.5)
+
+
+@compiled
+def spread_of(voices, middle, weights, doublings, shape):  # type: ignore[no-untyped-def]
+    """Return how far 80 % ranges go below and above, and how far methods differ, ln seconds.
+
+    Parameters
+    ----------
+    voices : numpy.ndarray, shape (k, m)
+    middle : numpy.ndarray, shape (m,)
+        Their median.
+    weights : numpy.ndarray, shape (k,)
+    doublings : numpy.ndarray, shape (m,)
+        How far each target lies outside the runs.
+    shape : tuple of float
+        How many counts were measured, how much the curve flattens at the end, and the
+        scatter that inputs leave.
+    """
+    counts, flattening, scatter = shape
+    apart = np.minimum(weighted_median(np.abs(voices - middle), weights), 1.0)
+    above = BASE + apart + (REACH + BEND * flattening) * (np.log(2.0) * doublings)
+    few = (ENOUGH / counts) ** 0.5
+    return np.hypot(few * (BASE + apart), scatter), np.hypot(few * above, scatter), apart
+
+
+@compiled
+def severities(fits, weights, nprocs, runtime, counts):  # type: ignore[no-untyped-def]
+    """Return how severe the widths of ranges are at counts (`predictors.remarks.GRADES`)."""
+    voices, doublings = voices_of(fits, counts), doublings_of(nprocs, counts)
+    middle = weighted_median(voices, weights)
+    shape = nprocs.size, flattening_of(nprocs, runtime), 0.0
+    below, above, _ = spread_of(voices, middle, weights, doublings, shape)
+    found = np.zeros(counts.size, np.int64)
+    for i in range(counts.size):
+        wide = (below[i] + above[i]) / np.sqrt(max(doublings[i], 1.0))
+        for k in range(3):
+            found[i] += wide > WIDE[k]
+    return found

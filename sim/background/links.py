@@ -1,0 +1,183 @@
+"""The links that samples find loaded, and forecasts of them; those long free are forgotten."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from predictors.compiling import njit
+from predictors.under_load.forecast import Selection, rule_of
+from predictors.under_load.forecasters import answers_of, take_value, without_values
+from sim.background.kernels import FloatArray, IntArray
+
+DROP_AT_ONCE = 8
+ROOM = 64
+"""Links that there is room for at first."""
+
+
+class LoadedLinks(NamedTuple):
+    """Loaded links at some looks, look after look; all others are free.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (looks,)
+        How many links each look found.
+    source, destination : numpy.ndarray of int, shape (readings,)
+        Their nodes.
+    available : numpy.ndarray of float, shape (readings,)
+    """
+
+    counts: IntArray
+    source: IntArray
+    destination: IntArray
+    available: FloatArray
+
+
+class KnownLinks(NamedTuple):
+    """The links that have a series, in the order in which they were first loaded.
+
+    Attributes
+    ----------
+    state : numpy.ndarray of int, shape (2,)
+        How many there are, and how many samples were taken in.
+    keys, loaded_at : numpy.ndarray of int
+        Of each its number, and the latest sample that found it loaded.
+    rows : numpy.ndarray of int
+        Where its series stands, then which rows are free.
+    """
+
+    state: IntArray
+    keys: IntArray
+    loaded_at: IntArray
+    rows: IntArray
+
+
+@njit(cache=True)
+def _find(keys, known, key, first):  # type: ignore[no-untyped-def]
+    """Return the place of a key, looked for from `first` on and round; `known` if it has none."""
+    for place in range(first, known):
+        if keys[place] == key:
+            return place
+    for place in range(min(first, known)):
+        if keys[place] == key:
+            return place
+    return known
+
+
+@njit(cache=True)
+def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
+    """Forget links that were last loaded before a sample, several at a time."""
+    state, keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
+    known = state[0]
+    stale = 0
+    for place in range(known):
+        stale += loaded_at[place] < oldest
+    if stale < DROP_AT_ONCE:
+        return
+    gone, kept = np.empty(stale, np.int64), 0
+    for place in range(known):
+        if loaded_at[place] < oldest:
+            gone[place - kept] = rows[place]
+        else:
+            keys[kept], loaded_at[kept], rows[kept] = keys[place], loaded_at[place], rows[place]
+            kept += 1
+    rows[kept:known] = gone
+    state[0] = kept
+
+
+@njit(cache=True)
+def _take_links(counts, keys, available, links, table, rule, forget):  # type: ignore[no-untyped-def]
+    """Take in samples of the loaded links; return how many, fewer where there is no room."""
+    state, known_keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
+    values, reading, place = np.ones(len(rows)), 0, -1
+    for s in range(len(counts)):
+        if state[0] + counts[s] > len(rows):
+            return s
+        for _ in range(counts[s]):
+            place = _find(known_keys, state[0], keys[reading], place + 1)
+            if place == state[0]:
+                known_keys[place] = keys[reading]
+                table[rows[place]] = table[0]
+                state[0] += 1
+            values[place], loaded_at[place] = available[reading], state[1]
+            reading += 1
+        take_value(table[0], 1.0, rule)
+        for k in range(state[0]):
+            take_value(table[rows[k]], values[k], rule)
+            values[k] = 1.0
+        _drop_stale(links, state[1] - forget)
+        state[1] += 1
+    return len(counts)
+
+
+class LinkMixture:
+    """The mixture of forecasters for every link that was loaded of late, a series each.
+
+    A link that was never loaded has the series of one that was always free, which the
+    first load of any is added to.
+
+    Parameters
+    ----------
+    selection : {"mae_50", "mse", "mae"}
+        How the mixture chooses.
+    forget : float
+        Samples after which a link that stayed free is believed free again, and its
+        history dropped.
+
+    Examples
+    --------
+    >>> links = LinkMixture("mae_50", 50.0)
+    >>> links.take(np.array([0, 1]), np.array([7]), np.array([0.25]))
+    >>> links.believed()
+    (array([7]), array([0.25]))
+    """
+
+    def __init__(self, selection: Selection, forget: float) -> None:
+        self._rule = rule_of(selection)
+        self._forget = forget
+        self._table = without_values(1 + ROOM, self._rule)
+        empty = np.zeros(ROOM, np.int64)
+        self._links = KnownLinks(np.zeros(2, np.int64), empty, empty.copy(), 1 + np.arange(ROOM))
+
+    def __len__(self) -> int:
+        return int(self._links.state[0])
+
+    def take(self, counts: IntArray, keys: IntArray, available: FloatArray) -> None:
+        """Take in what samples found loaded.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int, shape (samples,)
+            How many links each found, the oldest first.
+        keys : numpy.ndarray of int, shape (readings,)
+            Their numbers, sample after sample.
+        available : numpy.ndarray of float, shape (readings,)
+        """
+        while True:
+            taken = _take_links(
+                counts, keys, available, self._links, self._table, self._rule, self._forget
+            )
+            if taken == len(counts):
+                return
+            read = int(counts[:taken].sum())
+            counts, keys, available = counts[taken:], keys[read:], available[read:]
+            self._grow(len(self) + int(counts[0]))
+
+    def _grow(self, links: int) -> None:
+        """Make room for at least so many links, twice as many as there was."""
+        state, keys, loaded_at, rows = self._links
+        more = max(len(rows), links - len(rows))
+        room = np.zeros(more, np.int64)
+        self._table = np.concatenate([self._table, without_values(more, self._rule)])
+        self._links = KnownLinks(
+            state,
+            np.append(keys, room),
+            np.append(loaded_at, room),
+            np.append(rows, 1 + len(rows) + np.arange(more)),
+        )
+
+    def believed(self) -> tuple[IntArray, FloatArray]:
+        """Return the links that are not believed free, and the forecast bandwidth of each."""
+        known, samples = self._links.state.tolist()
+        fresh = self._links.loaded_at[:known] >= samples - 1 - self._forget
+        values = answers_of(self._table, self._links.rows[:known][fresh], self._rule)
+        return self._links.keys[:known][fresh], values
