@@ -13,7 +13,6 @@ from tests.soak.__main__ import KINDS, main
 from tests.soak.page import RESULTS, ROOT, tables
 from tests.soak.trials import dice_of, series
 
-
 FEW = {
     "legal configurations": 0.004,
     "wrong configurations": 0.006,
