@@ -10,7 +10,7 @@ from tests.soak.readers import LINES
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "soak.json"
-RUNS, SUITES = "long runs", "fast tests"
+RUNS = "long runs"
 
 
 def row(cells: Iterable[object]) -> str:
@@ -24,7 +24,7 @@ def trials(report: dict[str, Any]) -> list[str]:
         row(["trials", "tried", "found", "how they ended", "commits"]),
         "| --- | ---: | ---: | --- | --- |",
     ]
-    for kind in sorted(report.keys() - {RUNS, SUITES}):
+    for kind in sorted(report.keys() - {RUNS}):
         pieces, ends = report[kind], Counter[str]()
         for piece in pieces:
             ends.update(piece["ends"])
@@ -47,20 +47,9 @@ def memory(report: dict[str, Any]) -> list[str]:
     return rows
 
 
-def suites(report: dict[str, Any]) -> list[str]:
-    """Return a row for each set of packages."""
-    rows = [row(["Python", "packages", "passed", "failed", "skipped", "commit"])]
-    rows.append("| --- | --- | ---: | ---: | ---: | --- |")
-    for one in report[SUITES]:
-        packages = f"{one['packages']}: " + ", ".join(" ".join(v) for v in one["versions"].items())
-        counts = (f"{one[key]:,}" for key in ("passed", "failed", "skipped"))
-        rows.append(row([one["python"], packages, *counts, one["commit"]]))
-    return rows
-
-
 def tables(report: dict[str, Any]) -> list[str]:
     """Return the page's tables."""
-    return ["\n".join(part(report)) for part in (trials, memory, suites)]
+    return ["\n".join(part(report)) for part in (trials, memory)]
 
 
 if __name__ == "__main__":
