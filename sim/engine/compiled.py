@@ -148,8 +148,8 @@ class CompiledRun:
         self.tables.counters[FREE_RANGES] = 1
         self.tables.free[HIGH, 0] = processors - 1
         self.tables.seconds[SUBMIT] = engine.submit
-        self.tables.seconds[LIMIT] = view.requested_time if engine.kills else np.inf
-        self.tables.numbers[PROCESSORS] = view.requested_processors
+        self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
+        self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
         blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
@@ -294,37 +294,40 @@ class CompiledRun:
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
         tables, engine = self.tables, self._engine
-        job, jobs = tables.numbers[IN_TURN], tables.seconds.shape[1]
-        times = tables.seconds[:, job]
+        job, jobs = tables.numbers[IN_TURN].copy(), tables.seconds.shape[1]
+        # Copies, so that what nobody needs any more is not kept along with them.
+        submit, start, end, belief = tables.seconds[[SUBMIT, START, END_TIME, BELIEF]]
         processors = tables.numbers[PROCESSORS, job]
-        only = engine.predictor.explain(job.item(0), processors.item(0))
-        explanations = self._explanations or [only] * jobs
+        explanations = self._explanations or [
+            engine.predictor.explain(job.item(0), processors.item(0))
+        ]
+        began = start[job]
         first = np.append(tables.numbers[FIRST_RANGE, job], tables.counters[RANGES])
-        low, high = (tables.ranges[row, : first[-1]] for row in (LOW, HIGH))
+        low, high = tables.ranges[[LOW, HIGH], : first[-1]]
         never = np.zeros(jobs, np.int64)
         return Records(
-            submit_time=tables.seconds[SUBMIT],
-            start_time=tables.seconds[START],
-            end_time=tables.seconds[END_TIME],
-            run_start=tables.seconds[START],
-            allocated=tables.numbers[PROCESSORS],
-            believed_runtime=tables.seconds[BELIEF],
+            submit_time=submit,
+            start_time=start,
+            end_time=end,
+            run_start=start,
+            allocated=tables.numbers[PROCESSORS].copy(),
+            believed_runtime=belief,
             status=[("completed", "killed")[is_over] for is_over in tables.numbers[KILLED]],
             restarts=never,
             stretches=Stretches(
                 job=job,
                 run=never,
-                start_time=times[START],
-                end_time=times[END_TIME],
+                start_time=began,
+                end_time=end[job],
                 processors=processors,
                 nodes=NodeSets(low, high, first),
             ),
             consultations=Consultations(
                 job=job,
-                time=times[START],
+                time=began,
                 nprocs=processors,
-                predicted=times[BELIEF],
-                **explained(explanations),
+                predicted=belief[job],
+                **explained(explanations, jobs),
                 decided=~np.isin(job, list(engine.view.preferences.undecided)),
                 final=np.ones(jobs, np.bool_),
             ),

@@ -3,7 +3,8 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from predictors.base import (
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
-from sim.background.load_outlook import LoadOutlook
 from sim.engine.clock import (
     ARRIVAL,
     END,
@@ -43,6 +43,9 @@ from sim.state.records import Ranges, Records
 from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
 from sim.state.view import View
 from workloads.base import GroundTruth, Trace
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 Overrun = Literal["extend", "kill"]
 
@@ -145,7 +148,7 @@ def simulate(setup: Setup) -> Records:
         engine = Engine(setup)
         scheduler = engine.compiled_scheduler()
         records = engine.run() if scheduler is None else CompiledRun(engine, scheduler).run()
-        del engine
+        del engine, scheduler
     collect_after(len(setup.trace.jobs))
     return records
 
@@ -160,7 +163,6 @@ class Engine:
         self.predictor = setup.predictor
         self.watchers = setup.watchers
         self.work = Work(trace, truth, machine)
-        self.log = Logbook(len(trace.jobs))
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = trace.jobs["submit_time"].tolist()
@@ -190,13 +192,18 @@ class Engine:
         if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
             self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
 
+    @cached_property
+    def log(self) -> Logbook:
+        """What has happened, where that is not compiled."""
+        return Logbook(len(self.trace.jobs))
+
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened."""
         state = MachineState(setup.machine.processors, self.submit)
         state.measured_efficiency = EfficiencySensor(
             setup.truth.serial_time,
             self.work.runtime,
-            self.log.held,
+            lambda job: self.log.held(job),
             lambda: self.clock._now,
             setup.sensor_noise,
         )
@@ -218,7 +225,7 @@ class Engine:
             getattr(setup.policy, "preferences", Preferences)(),
         )
 
-    def _watch_load(self) -> LoadOutlook | None:
+    def _watch_load(self) -> "LoadOutlook | None":
         """Let policy and predictor see what is believed of the load, if there is any."""
         load = self.machine.outlook()
         if load is not None:

@@ -1,5 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import isnan
 
@@ -32,16 +33,22 @@ class Work:
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
         self._took = trace.jobs["reference_runtime"].to_numpy()
-        self._reference: list[int] = self._asked.tolist()
-        self._reference_runtime: list[float] = self._took.tolist()
-        self._since = [0.0] * len(self._reference)
+        self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
         self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
         self._shares: list[float] | None = None
         if machine.splits_work:
-            jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
-            self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
+            shares = truth.communication_shares(np.arange(self._asked.size), self._asked)
+            self._shares = np.nan_to_num(shares).tolist()
+
+    @cached_property
+    def _reference(self) -> list[int]:
+        return self._asked.tolist()
+
+    @cached_property
+    def _reference_runtime(self) -> list[float]:
+        return self._took.tolist()
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return `runtime` of each of these jobs at its count, to the bit."""
@@ -145,12 +152,12 @@ class Work:
         return self._machine.completion(now, runtime, run.nodes, share)
 
 
-def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
+def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], Sequence[int]]:
     """Return who follows whom after what think time, and who follows nobody."""
     jobs = trace.jobs
     number = len(jobs)
     if not trace.feedback:
-        return {}, list(range(number))
+        return {}, range(number)
     index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
     followers: dict[int, list[tuple[int, float]]] = {}
     independent = []

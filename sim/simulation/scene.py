@@ -11,11 +11,8 @@ from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
 from sim.engine.engine import Setup, Watcher, simulate
-from sim.evolving.engine_with_failures import simulate_recovering
-from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
-from sim.machine.shared import oracles_under_load
 from sim.results.outcome import Outcome, outcome
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.calibration import (
@@ -40,6 +37,8 @@ from workloads.truth.options import TRUTH_KEYS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sim.evolving.settings import EvolvingScene
 
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
@@ -68,7 +67,7 @@ class Scene:
     truth: Truth
     machine: Machine
     streams: Streams
-    evolving: EvolvingScene | None = None
+    evolving: "EvolvingScene | None" = None
     sizes: pd.DataFrame | None = None
     growth: Any = None
     again: Truth | None = None
@@ -90,6 +89,8 @@ class Scene:
         """
         if self.evolving is None and not isinstance(self.machine, FailingMachine):
             return simulate(setup)
+        from sim.evolving.engine_with_failures import simulate_recovering  # late: most need it not
+
         charged = len(setup.trace.jobs) - len(self.trace.jobs)
         evolving = None if self.evolving is None else self.evolving.after(charged)
         return simulate_recovering(setup, evolving)
@@ -242,6 +243,8 @@ def prepare(
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
     if scene.machine.splits_work:
+        from sim.machine.shared import oracles_under_load  # late: a dedicated machine has no load
+
         predictor = oracles_under_load(predictor, truth)
     draws = scene.streams("adopters").random(len(scene.trace.jobs))
     setup = Setup(

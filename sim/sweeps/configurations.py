@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import yaml
@@ -98,10 +100,11 @@ def flatten(tree: object, prefix: str = "") -> Setting:
         return {prefix: tree if plain else str(tree)}  # type: ignore[dict-item]
     leaves: Setting = {}
     for key, branch in tree.items():
-        leaves |= flatten(branch, f"{prefix}.{key}" if prefix else str(key))
+        leaves |= flatten(branch, intern(f"{prefix}.{key}" if prefix else str(key)))
     return leaves
 
 
+@lru_cache(4096)  # runs of a sweep share most of theirs
 def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
     """Return key and value of an override.
 
@@ -112,7 +115,7 @@ def parse_override(text: str) -> tuple[str, str | int | float | bool | None]:
     """
     key, _, value = text.partition("=")
     try:
-        parsed = yaml.safe_load(value) if value else None
+        parsed = yaml.load(value, LOADER) if value else None
     except (yaml.YAMLError, ValueError, RecursionError):
         parsed = value
     plain = parsed is None or isinstance(parsed, str | int | float | bool)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sim.background.background import BackgroundLoad
+from sim.background.background import KEPT_CHUNKS, BackgroundLoad
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
@@ -285,3 +285,19 @@ def test_noise_leaves_free_links_free():
     assert (exact == 1).any()
     assert (noisy[exact == 1] == 1).all()
     assert (noisy[exact < 1] != exact[exact < 1]).all()
+
+
+@pytest.mark.parametrize("kind", [RoundLoad(), BurstyLoad(), PeriodicLoad()])
+def test_load_that_was_forgotten_is_drawn_again_and_only_the_latest_is_kept(kind, monkeypatch):
+    monkeypatch.setattr("sim.background.background.KEPT_NUMBERS", 0)
+    load = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+    times = np.random.default_rng(1).uniform(0, 30_000, 20).tolist()
+    for time in times:
+        alone = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+        np.testing.assert_array_equal(load.cpu_at(time), alone.cpu_at(time))
+        own = ([0, 2], time, 900.0, 90.0)
+        assert load.completion(*own) == alone.completion(*own)
+    ahead = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+    for day in range(200):
+        ahead.cpu_at(1000.0 * day)
+    assert sorted(ahead._chunks) == list(range(200 - KEPT_CHUNKS, 200))
