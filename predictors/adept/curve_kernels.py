@@ -14,6 +14,7 @@ from predictors.adept.kernels import choose, search_free
 from predictors.adept.search import LARGEST_SIGMA, MINIMA, REACH, STEPS
 from predictors.adept.selection import (
     EXACT,
+    LARGEST,
     LARGEST_DEVIATION,
     LAST_RESORT,
     LEAST,
@@ -224,30 +225,47 @@ def fit_phases(
     values, room = np.ones((parts, 4, 1)), 0
     high, neighbours = np.zeros((parts, 1), np.bool_), np.zeros((parts, 1, 2), np.int64)
     figures, whole = np.zeros((parts, 8)), np.zeros(4)
+    some_borrow = np.any(counts_of_parts(reading)[1:] < LEAST)
     for p in range(parts):
         n, t, weight = observations_of(nprocs, runtime, reading, p)
-        own = repeats[np.searchsorted(nprocs, n)], scatter[1], scatter[2], scatter[3]
-        its_values, its_high, its_neighbours, figures[p] = fit_part(n, t, weight, own)
-        if its_high.size > room:  # the whole is not always the widest
-            room = its_high.size
-            values, high, neighbours = widened(values, high, neighbours, room)
-        values[p, :, : its_high.size] = its_values[0]
-        high[p, : its_high.size] = its_high
-        neighbours[p, : its_high.size] = its_neighbours
-        instances = its_values, its_high, its_neighbours
-        if p == 0:
-            whole = whole_of(instances, figures[0])
+        if p == 0 and parts > 1 and not some_borrow:
+            continue  # nobody asks the curve as a whole
         value, scale = whole, 1.0
         if p > 0 and n.size < LEAST:
             scale = scale_of(whole, n, t)
-            figures[p, SCALE] = scale
-        elif p > 0:
-            value = whole_of(instances, figures[p])
+            figures[p, FIRST], figures[p, LAST], figures[p, COUNTS] = n[0], n[-1], n.size
+            figures[p, SCALE] = scale  # so few counts never are without noise, but if that is said
+            figures[p, FLOOR] = LARGEST if np.isnan(scatter[3]) else scatter[3]
+        else:
+            own = repeats[np.searchsorted(nprocs, n)], scatter[1], scatter[2], scatter[3]
+            its_values, its_high, its_neighbours, figures[p] = fit_part(n, t, weight, own)
+            if its_high.size > room:  # the whole is not always the widest
+                room = its_high.size
+                values, high, neighbours = widened(values, high, neighbours, room)
+            values[p, :, : its_high.size] = its_values[0]
+            high[p, : its_high.size] = its_high
+            neighbours[p, : its_high.size] = its_neighbours
+            value = whole_of((its_values, its_high, its_neighbours), figures[p])
+            if p == 0:
+                whole = value
         for i in range(n.size):
             met = residual_of(value, value[3] > 0.0, n[i], t[i] / scale)
             if weight[i] > 0.0 and abs(met) > figures[p, WORST]:
                 figures[p, WORST] = abs(met)
     return Fits(values, high, neighbours, figures)
+
+
+@njit(cache=True)
+def counts_of_parts(reading: Reading) -> IntArray:
+    """Return how many observations take part in the whole, and in each phase of several."""
+    starts = reading.starts
+    found = np.zeros(1 if starts.size == 1 else 1 + starts.size, np.int64)
+    for k in range(reading.used.size):
+        if reading.used[k]:
+            found[0] += 1
+            if starts.size > 1:
+                found[int(np.sum(starts <= k))] += 1
+    return found
 
 
 @njit(cache=True)

@@ -183,11 +183,16 @@ class RationalPolynomial(Estimator):
         ones = np.ones_like(counts)
         sizes = np.atleast_1d(np.asarray(size, float))  # one size is reckoned with once
         asked = Targets(counts, sizes, ones, ones, ones, counts.shape, True)
-        seconds = self.form_.columns(asked) * self.fit_.coefficients
-        borders = np.cumsum([len(terms) for terms in self.form_.parts()])[:-1]
-        init, computation, communication, messages = (
-            np.asarray(piece.sum(axis=1), float) for piece in np.split(seconds, borders, axis=1)
-        )
+        found, first, form = [], 0, self.form_
+        for terms, factor in zip(form.parts(), form.factors(asked), strict=True):
+            own = self.fit_.coefficients[first : first + len(terms)]
+            first += len(terms)
+            seconds = [form.scaled(term, sizes) * factor for term in terms]
+            if len(terms) > 1:
+                found.append(np.asarray((np.column_stack(seconds) * own).sum(axis=1), float))
+            else:
+                found.append(seconds[0] * own[0] if terms else np.zeros_like(counts))
+        init, computation, communication, messages = found
         return init + messages, computation, communication
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
