@@ -1,6 +1,6 @@
 """Time how long the program takes to begin, against the imports that it cannot do without.
 
-Usage: python -m benchmarks.bench_start [--rounds 5]
+Usage: python -m benchmarks.bench_start [--rounds 9]
 
 Processor seconds of whole processes, the best of some rounds, with compiled code there.
 """
@@ -10,14 +10,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.floor import OVER
+from benchmarks.processes import command_environment
 
-ROOT = Path(__file__).resolve().parents[1]
 NUMPY, FIVE = "import numpy", "import numpy, pandas, pyarrow, numba, hydra"
 MOLDSIM = "import sys; from sim.command.main import main; sys.exit(main())"
 RUN = ("run", "workload.jobs=10", "picture=none", "baseline=null", "hydra.run.dir=run")
@@ -36,7 +35,7 @@ def processor_seconds(code: str, *arguments: str) -> float:
         subprocess.run(
             [sys.executable, "-c", code, *arguments],
             check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env=command_environment(),
         )  # fmt: skip
     after = os.times()
     user = after.children_user - before.children_user
@@ -45,7 +44,7 @@ def processor_seconds(code: str, *arguments: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     table = Table(title="to begin, processor seconds of whole processes")
     for heading in ("case", "s", "against s", "times", "limit"):

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import lapack
-from scipy.special import stdtrit
+import scipy
 
 from predictors.base import BoolArray, FloatArray
 from predictors.errors import PredictorError
@@ -51,14 +50,16 @@ class LeastSquares:
     def coefficients(self) -> FloatArray:
         """β, shape (columns,)."""
         values: FloatArray
-        values, _ = lapack.dtrtrs(self.upper[: self.columns, : self.columns], self.explained)
+        values, _ = scipy.linalg.lapack.dtrtrs(
+            self.upper[: self.columns, : self.columns], self.explained
+        )
         return values
 
     @cached_property
     def inverse(self) -> FloatArray:
         """Inverse of the design's triangular factor: (XᵀX)⁻¹ = inverse·inverseᵀ."""
         inverse: FloatArray
-        inverse, info = lapack.dtrtri(self.upper[: self.columns, : self.columns])
+        inverse, info = scipy.linalg.lapack.dtrtri(self.upper[: self.columns, : self.columns])
         if info != 0:
             raise PredictorError("the inputs are collinear: no unique least-squares fit")
         return inverse
@@ -130,7 +131,7 @@ class LeastSquares:
 
     def quantile(self, level: float) -> float:
         """Return how many standard errors a two-sided interval of `level` reaches."""
-        return float(stdtrit(max(self.degrees_of_freedom, 1), 0.5 + level / 2.0))
+        return float(scipy.special.stdtrit(max(self.degrees_of_freedom, 1), 0.5 + level / 2.0))
 
 
 def cooks_distance(
@@ -244,7 +245,7 @@ def spread_range(
     predicted: FloatArray, error: FloatArray | float, degrees_of_freedom: float, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``predicted`` over and times exp(quantile x error), Student's quantile."""
-    quantile = stdtrit(degrees_of_freedom, 0.5 + 0.5 * level)
+    quantile = scipy.special.stdtrit(degrees_of_freedom, 0.5 + 0.5 * level)
     factor = np.exp(np.minimum(quantile * np.asarray(error, float), 50.0))
     return np.asarray(predicted / factor, float), np.asarray(predicted * factor, float)
 

@@ -193,8 +193,9 @@ def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> Obs
     degrees = kept - len(counts)
     dropped: list[tuple[float, float]] = []
     if kept < numbers.sum():
-        for count, own, number in zip(counts.tolist(), runs, numbers.astype(int), strict=True):
-            dropped += [(float(count), time) for time in dropped_of(own[:number])]
+        for k in np.flatnonzero(repeats < numbers).tolist():
+            far = dropped_of(runs[k, : int(numbers[k])])
+            dropped += [(float(counts[k]), time) for time in far]
     return ObservedCurve(
         counts.astype(float),
         mean,

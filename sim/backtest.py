@@ -141,7 +141,7 @@ def read_log(config: Mapping[str, Any]) -> Log:
     SimError, WorkloadError
         As `read_source`, or if it records no waits.
     """
-    trace, named, asked = read_source(config)
+    trace, named, asked = read_source(config, waits=True)
     found = recorded_schedule(trace, asked, named)
     missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     exact = None

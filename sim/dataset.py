@@ -6,11 +6,13 @@ pandas, Polars and DuckDB read it in place, and only the parts that they need.
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
@@ -21,22 +23,43 @@ from sim.results.durable import new_partial, write_csv
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""
+GROUP_ROWS = 2**16
+"""Rows of a row group, those of whole simulations; so many are in memory."""
+NUMBERS = ("seed", "replication")
+"""Marks that are whole numbers; others are text."""
+Marks = dict[str, Any]
+"""What tells a simulation's rows from those of others."""
 
 
 class _Partition:
-    """The open file of one partition, a row group a run."""
+    """The file of one partition, written in row groups of many runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files = 0
         self.rows = 0
         self.writer: Any = None
+        self.pending: list[tuple[Marks, Any]] = []
+        self.waiting = 0
 
-    def write(self, table: Any) -> None:
+    def add(self, marks: Marks, table: Any) -> None:
+        """Take in a simulation's table and what tells its rows from those of others."""
+        self.pending.append((marks, table))
+        self.waiting += table.num_rows
+        if self.waiting >= GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending as one row group."""
+        if not self.pending:
+            return
         import pyarrow.parquet as pq
 
+        table = _marked(self.pending)
+        self.pending, self.waiting = [], 0
         if self.writer is not None and self.rows + table.num_rows > FILE_ROWS:
-            self.close()
+            self.writer.close()
+            self.writer = None
         if self.writer is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / f"part-{self.files}.parquet"
@@ -47,41 +70,40 @@ class _Partition:
         self.rows += table.num_rows
 
     def close(self) -> None:
+        self.flush()
         if self.writer is not None:
             self.writer.close()
-            self.writer = None
 
 
-def _columns(group: Group, sample: Sample, keys: Sequence[str]) -> dict[str, Any]:
+def _marked(parts: Sequence[tuple[Marks, Any]]) -> Any:
+    """Return the tables one below the other, their marks as columns before the others."""
+    import pyarrow as pa
+
+    schema = parts[0][1].schema
+    tables = [one if one.schema == schema else one.cast(schema) for _, one in parts]
+    table = pa.concat_tables(tables)
+    own = np.repeat(np.arange(len(parts)), [one.num_rows for _, one in parts])
+    for key in reversed(parts[0][0]):
+        kind = pa.int64() if key in NUMBERS else pa.string()
+        column = pa.array([marks[key] for marks, _ in parts], kind).take(pa.array(own))
+        label = f"{key}_" if key in table.column_names else key
+        table = table.add_column(0, pa.field(label, kind), column)
+    return table
+
+
+def _marks(group: Group, sample: Sample, keys: Sequence[str]) -> Marks:
     """Return what tells a simulation's rows from others: its settings, seed and folder."""
     run, _, inner = sample.name.partition("/replication=")
-    mine = {key: str(group.setting[key]) for key in keys}
+    mine: Marks = {key: str(group.setting[key]) for key in keys}
     seed = sample.summary.get("seed")
     number = int(inner.partition("/")[0]) if inner else 0
     return mine | {"seed": seed, "replication": number, "run": run.removesuffix("/baseline")}
 
 
-def _tables(
-    groups: Sequence[Group], name: str, partitioned: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield partition and table of each simulation, one at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for group in groups:
-        keys = [key for key in group.setting if key not in partitioned]
-        values = [("role", group.role), *((k, str(group.setting.get(k))) for k in partitioned)]
-        partition = tuple(f"{key}={quote(value, safe='')}" for key, value in values)
-        for sample in group.samples:
-            path = sample.folder / f"{name}.parquet"
-            if path.is_file():
-                table = pq.read_table(path).replace_schema_metadata(None)
-                for key, value in reversed(_columns(group, sample, keys).items()):
-                    kind = pa.int64() if isinstance(value, int) else pa.string()
-                    column = pa.repeat(pa.scalar(value, kind), table.num_rows)
-                    label = f"{key}_" if key in table.column_names else key
-                    table = table.add_column(0, pa.field(label, kind), column)
-                yield partition, table
+def _partition_of(group: Group, partitioned: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders of a group's rows."""
+    values = [("role", group.role), *((k, str(group.setting.get(k))) for k in partitioned)]
+    return tuple(f"{key}={quote(value, safe='')}" for key, value in values)
 
 
 def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None = None) -> int:
@@ -109,7 +131,7 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
 
     Notes
     -----
-    One simulation is in memory at a time. The data set appears whole or not at all.
+    A row group is in memory at a time. The data set appears whole or not at all.
     """
     if target.exists():
         raise SimError(f"{target}: exists already; remove it or name another folder")
@@ -137,13 +159,23 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
 
 
 def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: Path) -> None:
-    open_ones: dict[tuple[str, ...], _Partition] = {}
-    try:
-        for partition, table in _tables(groups, name, keys):
-            open_ones.setdefault(partition, _Partition(folder.joinpath(*partition))).write(table)
-    finally:
-        for one in open_ones.values():
-            one.close()
+    """Write one kind of table, a partition after the other: one file is open at a time."""
+    import pyarrow.parquet as pq
+
+    parts: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        parts.setdefault(_partition_of(group, keys), []).append(group)
+    for place, members in parts.items():
+        partition = _Partition(folder.joinpath(*place))
+        with closing(partition):
+            for group in members:
+                left = [key for key in group.setting if key not in keys]
+                for sample in group.samples:
+                    path = sample.folder / f"{name}.parquet"
+                    if path.is_file():
+                        with pq.ParquetFile(path) as file:
+                            table = file.read(use_threads=False).replace_schema_metadata(None)
+                        partition.add(_marks(group, sample, left), table)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -12,6 +12,13 @@ import numpy as np
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import njit
 
+Metric = Literal["doubling", "paper"]
+SENSITIVITY = 0.1
+"""epsilon of the paper (section VIII.B)."""
+THRESHOLD = float(np.log1p(SENSITIVITY))
+FALLING_WORK = 0.05
+"""Work that falls by more than this from one count to the next is superlinear."""
+
 
 @njit(cache=True)
 def _jumps(
@@ -105,13 +112,45 @@ def suspect(
     return int(place), change, bool(falls[calmest])
 
 
-Metric = Literal["doubling", "paper"]
+@njit(cache=True)
+def anomalies_of(
+    nprocs: FloatArray, runtime: FloatArray, is_paper: bool
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return where phases start, and anomalous points with their deviations, ascending.
 
-SENSITIVITY = 0.1
-"""epsilon of the paper (section VIII.B)."""
-_THRESHOLD = float(np.log1p(SENSITIVITY))
-FALLING_WORK = 0.05
-"""Work that falls by more than this from one count to the next is superlinear."""
+    See `find_anomalies`.
+    """
+    number = nprocs.size
+    starts, parts = np.zeros(number, np.int64), [(0, number)]
+    points, deviations, found, phases = np.zeros(4 * number, np.int64), np.zeros(4 * number), 0, 0
+    while len(parts) > 0:
+        begin, end = parts.pop()
+        kept, most, is_split = np.arange(begin, end), (end - begin) // 4, False
+        for _ in range(most + 1):
+            n, t = nprocs[kept], runtime[kept]
+            if kept.size < 4:
+                break
+            place, change, falls = suspect(n, t, is_paper, THRESHOLD, FALLING_WORK)
+            if place < 0:
+                break
+            if falls and kept.size >= 5:
+                work = n * t
+                cut = kept[int(np.argmax(work[:-1] / work[1:])) + 1]
+                parts.append((cut, end))
+                parts.append((begin, cut))
+                is_split = True
+                break
+            if falls or most == 0:
+                break
+            gained = change if is_paper else np.expm1(min(change, 700.0))
+            points[found], deviations[found] = kept[place], gained / SENSITIVITY
+            found, most = found + 1, most - 1
+            kept = kept[kept != kept[place]]
+        if not is_split:
+            starts[phases] = begin
+            phases += 1
+    order = np.argsort(points[:found], kind="mergesort")
+    return np.sort(starts[:phases]), points[:found][order], deviations[:found][order]
 
 
 @dataclass(frozen=True)
@@ -180,58 +219,18 @@ def find_anomalies(
     candidate whose removal leaves no falling work is a point; otherwise the
     curve has a step, and both sides are searched again.
     """
-    points: list[AnomalousPoint] = []
-    starts = _phases(nprocs, runtime, np.arange(len(nprocs)), metric, points)
-    return Findings(tuple(sorted(points, key=lambda point: point.place)), tuple(sorted(starts)))
+    starts, places, deviations = anomalies_of(nprocs, runtime, metric == "paper")
+    return Findings(points_of(nprocs, places, deviations), tuple(starts.tolist()))
 
 
-def _phases(
-    nprocs: FloatArray,
-    runtime: FloatArray,
-    places: IntArray,
-    metric: Metric,
-    points: list[AnomalousPoint],
-) -> list[int]:
-    """Return the starts of phases within `places`; append anomalous points to `points`."""
-    kept, most = places, len(places) // 4
-    for _ in range(most + 1):
-        suspect = _suspect(nprocs[kept], runtime[kept], metric)
-        if suspect is None:
-            break
-        place, deviation, falls = suspect
-        if falls and len(kept) >= 5:
-            boundary = _boundary(nprocs[kept], runtime[kept])
-            cut = int(np.searchsorted(places, kept[boundary + 1]))
-            return [
-                start
-                for part in (places[:cut], places[cut:])
-                for start in _phases(nprocs, runtime, part, metric, points)
-            ]
-        if falls or not most:
-            break
-        points.append(AnomalousPoint(int(kept[place]), float(nprocs[kept[place]]), deviation))
-        kept, most = np.delete(kept, place), most - 1
-    return [int(places[0])]
-
-
-def _suspect(
-    nprocs: FloatArray, runtime: FloatArray, metric: Metric
-) -> tuple[int, float, bool] | None:
-    """Return the place, deviation and whether work still falls without it; None if all is well."""
-    if len(nprocs) < 4:
-        return None
-    is_paper = metric == "paper"
-    place, change, falls = suspect(nprocs, runtime, is_paper, _THRESHOLD, FALLING_WORK)
-    if place < 0:
-        return None
-    gained = change if is_paper else float(np.expm1(min(change, 700.0)))
-    return place, gained / SENSITIVITY, falls
-
-
-def _boundary(nprocs: FloatArray, runtime: FloatArray) -> int:
-    """Return b such that work falls most from observation b to b + 1."""
-    work = nprocs * runtime
-    return int(np.argmax(work[:-1] / work[1:]))
+def points_of(
+    nprocs: FloatArray, places: IntArray, deviations: FloatArray
+) -> tuple[AnomalousPoint, ...]:
+    """Return anomalous points from where they are and how far off."""
+    return tuple(
+        AnomalousPoint(place, nprocs.item(place), deviation)
+        for place, deviation in zip(places.tolist(), deviations.tolist(), strict=True)
+    )
 
 
 def find_jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:

@@ -4,21 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from predictors.adept.anomalies import AnomalousPoint, Metric, find_anomalies
+from predictors.adept.anomalies import AnomalousPoint, Metric, points_of
+from predictors.adept.curve_kernels import FitAtOnce, Reading, fit_phases, read_curve
 from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
-from predictors.adept.selection import anomaly_factor
+from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
-from predictors.curves.measured import Evidence, decline_start
+from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.observations import RISE, ObservedCurve
-
-_LEAST = 3
-"""Observations that a fit must be left with."""
-_LAST_RESORT = 0.1
-"""Weight that an anomalous point keeps where too few others are left."""
-_UNCHECKED = 0.5
-"""The same where the three others fit some curve whatever they are, so that nothing checks
-the verdict: on measured curves dropping the point then does more harm than good."""
 
 
 @dataclass(frozen=True)
@@ -74,25 +67,64 @@ class Layout:
 
 def read_layout(curve: ObservedCurve, feasible: Feasible, metric: Metric) -> Layout:
     """Look for special counts, a declining end, anomalous points and steps, in this order."""
-    n, t = curve.nprocs, curve.runtime
-    used = np.ones(len(n), bool)
-    start = decline_start(curve)
-    rises = start is None and bool(t[-1] > (1.0 + RISE) * t.min())
-    special = None if feasible.restricts else special_family(n, t)
+    special = None
+    if not feasible.restricts:
+        special = special_family(curve.nprocs, curve.runtime)
     if special is not None:
-        chosen = Feasible(special)
-        used = chosen.holds(n)
-        if start is not None and used[: start + 1].any():
-            used[start + 1 :] = False
-        return Layout(used, np.ones(len(n)), (0,), (), start, rises, chosen, special)
-    if start is not None:
+        return _special_layout(curve, special)
+    return layout_of(curve, reading_of(curve, metric), feasible)
+
+
+def reading_of(curve: ObservedCurve, metric: Metric) -> Reading:
+    """Read observations of an application that is not optimised for certain counts."""
+    found: Reading = read_curve(
+        curve.nprocs, curve.runtime, scatter_reach(curve), metric == "paper"
+    )
+    return found
+
+
+def fit_at_once(
+    curve: ObservedCurve, metric: Metric, floor: float
+) -> tuple[Reading | None, FitAtOnce | None]:
+    """Return how a curve is read and what was fitted to it, compiled; `floor` is NaN for auto.
+
+    None where the application is optimised for certain counts; nothing is fitted where too
+    few counts are left.
+    """
+    if special_family(curve.nprocs, curve.runtime) is not None:
+        return None, None
+    reading = reading_of(curve, metric)
+    if np.count_nonzero(reading.used) < LEAST:
+        return reading, None
+    scatter = curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, floor
+    fits = fit_phases(curve.nprocs, curve.runtime, reading, scatter)
+    return reading, FitAtOnce((curve.nprocs, curve.runtime, reading, fits))
+
+
+def layout_of(curve: ObservedCurve, reading: Reading, feasible: Feasible) -> Layout:
+    """Return what was read, in words."""
+    start = None if reading.start < 0 else reading.start
+    return Layout(
+        reading.used,
+        reading.kept_weight,
+        tuple(reading.starts.tolist()),
+        points_of(curve.nprocs, reading.points, reading.deviations),
+        start,
+        _rises(curve, start),
+        feasible,
+        None,
+    )
+
+
+def _rises(curve: ObservedCurve, start: int | None) -> bool:
+    return start is None and bool(curve.runtime[-1] > (1.0 + RISE) * curve.runtime.min())
+
+
+def _special_layout(curve: ObservedCurve, special: str) -> Layout:
+    """Leave out the counts that the application is not optimised for, and a declining end."""
+    start, chosen = decline_start(curve), Feasible(special)
+    used = chosen.holds(curve.nprocs)
+    if start is not None and used[: start + 1].any():
         used[start + 1 :] = False
-    findings = find_anomalies(n[used], t[used], metric)
-    weight = np.ones(len(n))
-    for point in findings.points:
-        weight[point.place] = float(anomaly_factor(point.deviation))
-    if findings.points and used.sum() == _LEAST + 1:
-        weight = np.maximum(weight, _UNCHECKED)
-    if findings.points and (weight[used] > 0.0).sum() < _LEAST:
-        weight = np.maximum(weight, _LAST_RESORT)
-    return Layout(used, weight, findings.starts, findings.points, start, rises, feasible, None)
+    weight = np.ones(len(used))
+    return Layout(used, weight, (0,), (), start, _rises(curve, start), chosen, special)

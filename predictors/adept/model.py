@@ -2,20 +2,31 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise
+from functools import cached_property
+from math import isinf, nan
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
 from predictors.adept.curve import DowneyCurve
+from predictors.adept.curve_kernels import FitAtOnce, Reading
 from predictors.adept.envelope import Envelope
-from predictors.adept.layout import Layout, read_layout
+from predictors.adept.layout import Layout, fit_at_once, layout_of, read_layout
 from predictors.adept.patterns import Feasible
-from predictors.adept.phase import Answers, FitOptions, Phase, SearchName
+from predictors.adept.phase import (
+    Answers,
+    FitOptions,
+    Phase,
+    SearchName,
+    answers_of,
+    merged_answers,
+    phases_of,
+)
 from predictors.adept.reliability import (
+    OPEN_CODES,
     curve_remarks,
     open_codes,
     open_grades,
@@ -23,12 +34,15 @@ from predictors.adept.reliability import (
     phase_remarks,
     point_grades,
     point_remarks,
+    severities,
+    severity_of_curve,
 )
 from predictors.adept.search import Scale
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
+from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
-from predictors.observations import ObservedCurve, part_of
+from predictors.observations import ObservedCurve
 from predictors.remarks import (
     DECLINING,
     GRADES,
@@ -106,8 +120,9 @@ class Adept(AnchoredEstimator):
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    _layout: Layout
-    _phases: tuple[Phase, ...]
+    _options: FitOptions
+    _reading: Reading | None
+    _fits: FitAtOnce | None
     _last: tuple[dict[float, int], Answers] | None
 
     def __init__(
@@ -141,9 +156,27 @@ class Adept(AnchoredEstimator):
         The grade is empty without remarks, the code where it is usable. It costs little
         where the counts are those predicted last.
         """
-        targets = self._targets(nprocs).ravel()
-        answers, end = self._instances(targets), self.declines_after_
-        found = np.zeros(len(targets), np.int64)
+        targets, end = self._targets(nprocs).ravel(), self.declines_after_
+        found, codes = self._judged(targets)
+        if end is not None:
+            declining = self._evidence.declining(targets)
+            grades = self._evidence.declining_grades(targets[declining])
+            found[declining] = [SEVERITY[grade] for grade in grades]
+            codes[declining] = DECLINING
+        found = np.maximum(found, self._general)
+        return [
+            (GRADES[place], code if GRADES[place] == UNUSABLE else "")
+            for place, code in zip(found.tolist(), codes.tolist(), strict=True)
+        ]
+
+    def _judged(self, targets: FloatArray) -> tuple[IntArray, np.ndarray]:
+        """Return how severe what is said of each target is, and the codes of what may be worst."""
+        if self._fits is not None:
+            nprocs, _, reading, fits = self._fits.made
+            found, codes = severities(nprocs, reading, fits, targets, self._fits.answer(targets))
+            return found, np.array(OPEN_CODES)[codes]
+        answers = self._instances(targets)
+        found = point_grades(self.curve_, self._layout, self._evidence, targets)
         codes = np.full(len(targets), INFEASIBLE, dtype="U18")
         for phase, places in self._by_phase(targets):
             own, asked = (answers, targets)
@@ -151,22 +184,19 @@ class Adept(AnchoredEstimator):
                 own, asked = answers.rows(places), targets[places]
             severity = open_grades(phase, own, asked)
             unusable = severity == SEVERITY[UNUSABLE]
-            if unusable.any():
-                codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
-            general = SEVERITY[worst_grade(phase_remarks(phase, end))]
-            found[places] = np.maximum(severity, general)
-        points = point_grades(self.curve_, self._layout, self._evidence, targets)
-        found = np.maximum(found, points)
-        if end is not None:
-            declining = self._evidence.declining(targets)
-            grades = self._evidence.declining_grades(targets[declining])
-            found[declining] = [SEVERITY[grade] for grade in grades]
-            codes[declining] = DECLINING
-        general = SEVERITY[worst_grade(curve_remarks(self.curve_, self._layout))]
-        return [
-            (GRADES[place], code if GRADES[place] == UNUSABLE else "")
-            for place, code in zip(np.maximum(found, general).tolist(), codes.tolist(), strict=True)
-        ]
+            codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
+            general = SEVERITY[worst_grade(phase_remarks(phase, self.declines_after_))]
+            found[places] = np.maximum(found[places], np.maximum(severity, general))
+        return found, codes
+
+    @cached_property
+    def _general(self) -> int:
+        """How severe what is said of the observations is."""
+        curve = self.curve_
+        if self._fits is None:
+            return SEVERITY[worst_grade(curve_remarks(curve, self._layout))]
+        found: int = severity_of_curve(*self._fits.made[:3])
+        return max(found, SEVERITY["note"] if curve.dropped or curve.ignored else found)
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -248,14 +278,42 @@ class Adept(AnchoredEstimator):
     def _learn(self, curve: ObservedCurve) -> None:
         if self.scale == "serial" and curve.nprocs[0] != 1.0:
             raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
-        layout = read_layout(curve, Feasible(self.allowed), self.metric)
+        for made in ("_layout", "_phases", "_general"):
+            self.__dict__.pop(made, None)
+        self.curve_, self._last = curve, None
         floor = None if isinstance(self.floor, str) else self.floor
-        options = FitOptions(self.q, self.search, self.scale, floor)
-        self._phases = tuple(_phases(curve, layout, options))
-        self.curve_, self._layout, self._last = curve, layout, None
-        self._evidence = layout.evidence(curve)
+        self._options = FitOptions(self.q, self.search, self.scale, floor)
+        self._reading, self._fits = self._fitted_at_once(curve)
+        if self._reading is None:
+            self._evidence = self._layout.evidence(curve)
+        else:
+            self._evidence = Evidence(curve, self._reading.points.tolist())
+
+    def _fitted_at_once(self, curve: ObservedCurve) -> tuple[Reading | None, FitAtOnce | None]:
+        """Return how the curve is read and its fits, compiled; None where that has no such form."""
+        options = self._options
+        if (options.search, options.scale, self.allowed) != ("exact", "free", None):
+            return None, None
+        if not isinf(options.q):
+            return None, None
+        return fit_at_once(curve, self.metric, nan if options.floor is None else options.floor)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """How the observations are read, in words."""
+        curve, feasible = self.curve_, Feasible(self.allowed)
+        if self._reading is None:
+            return read_layout(curve, feasible, self.metric)
+        return layout_of(curve, self._reading, feasible)
+
+    @cached_property
+    def _phases(self) -> tuple[Phase, ...]:
+        """A fit for each phase, which has words for it."""
+        return tuple(phases_of(self.curve_, self._layout, self._options))
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
+        if self._fits is not None:
+            return np.asarray(self._fits.answer(targets)[0].copy(), float)
         return self._instances(targets).predicted
 
     def _model_range(self, targets: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -266,7 +324,9 @@ class Adept(AnchoredEstimator):
         that of the instances alone.
         """
         answers = self._instances(targets)
-        wider = np.exp(np.minimum(ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0))
+        wider = np.exp(
+            np.minimum(scipy.special.ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0)
+        )
         return answers.low / wider, answers.high * wider
 
     def _model_remarks(
@@ -297,6 +357,8 @@ class Adept(AnchoredEstimator):
 
     def _instances(self, targets: FloatArray) -> Answers:
         """Return the answers at the targets; those asked last are kept."""
+        if self._fits is not None:
+            return answers_of(self._fits.answer(targets))
         asked = targets.tolist()
         if len(set(asked)) < len(asked):
             self._instances(np.array(list(dict.fromkeys(asked))))
@@ -309,7 +371,7 @@ class Adept(AnchoredEstimator):
         parts = [
             (places, phase.answers(targets[places])) for phase, places in self._by_phase(targets)
         ]
-        answers = _merged(parts, len(targets))
+        answers = merged_answers(parts, len(targets))
         self._last = {target: place for place, target in enumerate(asked)}, answers
         return answers
 
@@ -330,32 +392,3 @@ class Adept(AnchoredEstimator):
 def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
     if value not in accepted:
         raise PredictorError(f"{name} must be one of {', '.join(accepted)}; got {value!r}")
-
-
-def _phases(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:
-    """Return a fit for each phase; small ones borrow the shape of all observations."""
-    places = np.arange(len(curve.nprocs))
-    edges = [*layout.starts, len(places)]
-    whole = Phase(part_of(curve, layout.used), layout.kept_weight[layout.used], options)
-    if len(layout.starts) == 1:
-        return [whole]
-    found = []
-    for begin, end in pairwise(edges):
-        inside = layout.used & (places >= begin) & (places < end)
-        part = part_of(curve, inside)
-        lender = whole if len(part.nprocs) < 3 else None
-        found.append(Phase(part, layout.kept_weight[inside], options, lender))
-    return found
-
-
-def _merged(parts: list[tuple[np.ndarray, Answers]], count: int) -> Answers:
-    """Put the answers of phases in the order of the targets."""
-    if len(parts) == 1:
-        return parts[0][1]
-    columns = []
-    for name in Answers.__dataclass_fields__:
-        column = np.empty(count, bool if name == "unbent" else float)
-        for places, answers in parts:
-            column[places] = getattr(answers, name)
-        columns.append(column)
-    return Answers(*columns)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import isinf
 from typing import Literal
 
@@ -10,11 +11,12 @@ import numpy as np
 from predictors.adept.curve import DowneyCurve
 from predictors.adept.envelope import Envelope, derive_envelope
 from predictors.adept.grid import grid_search
+from predictors.adept.layout import Layout
 from predictors.adept.search import REACH, Instances, Problem, Scale, basis, search
 from predictors.adept.selection import Selection, distance_weights, is_well_met, noise_floor, select
 from predictors.base import FloatArray, IntArray
 from predictors.curves.laws import Amdahl
-from predictors.observations import ObservedCurve
+from predictors.observations import ObservedCurve, part_of
 
 _FAR = 4.0
 
@@ -332,3 +334,37 @@ class Phase:
             selection.A_high,
             selection.first_bend >= self.curve.nprocs[-1] * (1.0 - 1e-9),
         )
+
+
+def phases_of(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:
+    """Return a fit for each phase; small ones borrow the shape of all observations."""
+    places = np.arange(len(curve.nprocs))
+    edges = [*layout.starts, len(places)]
+    whole = Phase(part_of(curve, layout.used), layout.kept_weight[layout.used], options)
+    if len(layout.starts) == 1:
+        return [whole]
+    found = []
+    for begin, end in pairwise(edges):
+        inside = layout.used & (places >= begin) & (places < end)
+        part = part_of(curve, inside)
+        lender = whole if len(part.nprocs) < 3 else None
+        found.append(Phase(part, layout.kept_weight[inside], options, lender))
+    return found
+
+
+def answers_of(rows: FloatArray) -> Answers:
+    """Return what `predictors.adept.curve_kernels.answer` says."""
+    return Answers(*rows[:8], *(rows[8:9] > 0.0))
+
+
+def merged_answers(parts: list[tuple[np.ndarray, Answers]], count: int) -> Answers:
+    """Put the answers of phases in the order of the targets."""
+    if len(parts) == 1:
+        return parts[0][1]
+    columns = []
+    for name in Answers.__dataclass_fields__:
+        column = np.empty(count, bool if name == "unbent" else float)
+        for places, answers in parts:
+            column[places] = getattr(answers, name)
+        columns.append(column)
+    return Answers(*columns)

@@ -4,13 +4,16 @@ from typing import cast
 
 import numpy as np
 
+from predictors.adept.curve_kernels import COUNTS, FIRST, FLOOR, LAST, WORST, Fits, Reading
 from predictors.adept.layout import Layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
 from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
+from predictors.compiling import njit
 from predictors.curves.measured import Evidence
-from predictors.observations import ObservedCurve
+from predictors.observations import RISE, ObservedCurve
 from predictors.remarks import (
+    FAR_FACTOR,
     GRADES,
     INFEASIBLE,
     SINGLE,
@@ -37,6 +40,53 @@ UNANSWERED = 12.0
 DETERMINED = 0.001
 """Spread that noiseless observations leave only where they do not determine the curve."""
 NOTHING, NOTE, WARNING, UNUSABLE = range(len(GRADES))
+OPEN_CODES = ("single_observation", "linear_section", "runner_up")
+"""What remarks on what instances leave open are called."""
+
+
+@njit(cache=True)
+def severities(
+    nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return how severe what is said of each target is, but of the curve and of declining ends.
+
+    Also which of `OPEN_CODES` the instances' remark has. `answers` are what
+    `predictors.adept.curve_kernels.answer` says of the targets.
+    """
+    found, codes = np.zeros(targets.size, np.int64), np.zeros(targets.size, np.int64)
+    for i in range(targets.size):
+        target, figures = targets[i], fits.figures[int(answers[9, i])]
+        if figures[COUNTS] == 1.0:
+            found[i] = NOTHING if target == figures[FIRST] else UNUSABLE
+        else:
+            ratio = answers[2, i] / answers[1, i]
+            linear = answers[8, i] > 0.0 and target > figures[LAST]
+            apart = answers[7, i] > RUNNER_UP * answers[6, i] and ratio - 1.0 >= ALIKE
+            open_from = 1.0 + DETERMINED if figures[FLOOR] == 0.0 else OPEN
+            grade = WARNING if ratio >= open_from else NOTE
+            grade = UNUSABLE if ratio >= UNANSWERED else grade
+            found[i] = grade if linear or apart or grade > NOTE else NOTHING
+            codes[i] = 1 if linear else 2
+        if figures[COUNTS] < 3.0 or figures[WORST] > VERY_HIGH_ERROR:
+            found[i] = max(found[i], WARNING)
+        elif figures[WORST] > HIGH_ERROR:
+            found[i] = max(found[i], NOTE)
+        if target > FAR_FACTOR * nprocs[-1] or target < nprocs[0] / FAR_FACTOR:
+            found[i] = max(found[i], WARNING)
+        for point in reading.points:
+            if target == nprocs[point]:
+                found[i] = max(found[i], WARNING)
+    return found, codes
+
+
+@njit(cache=True)
+def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
+    """Return how severe what `curve_remarks` says is, but of what was left out."""
+    if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
+        return WARNING
+    work = nprocs * runtime
+    noted = reading.points.size > 0 or reading.starts.size > 1
+    return NOTE if noted or np.any(work[1:] < 0.95 * work[:-1]) else NOTHING
 
 
 def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:

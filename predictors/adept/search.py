@@ -28,9 +28,9 @@ LARGEST_SIGMA = 3000.0
 """Bound on sigma (ADEPT paper, section V.C)."""
 REACH = 4.0
 """Candidates for A go this far beyond the targets and the observations; those for N, twice."""
-_STEPS = 16
+STEPS = 16
 """Candidates in a doubling."""
-_MINIMA = 4
+MINIMA = 4
 """Local minima of each family that are refined."""
 _ROUNDS = 4
 _POINTS = 17
@@ -143,10 +143,10 @@ class Candidates:
 
     def with_refined(self) -> "Candidates":
         """Return the same with places for the refined minima at the end."""
-        fill = np.repeat([0.0, 1.0], _MINIMA)
-        places = len(self.high) + np.arange(2 * _MINIMA)
+        fill = np.repeat([0.0, 1.0], MINIMA)
+        places = len(self.high) + np.arange(2 * MINIMA)
         return Candidates(
-            np.concatenate([self.breakpoint, np.ones(2 * _MINIMA)]),
+            np.concatenate([self.breakpoint, np.ones(2 * MINIMA)]),
             np.concatenate([self.high, fill > 0.0]),
             np.concatenate([self.least, fill]),
             np.concatenate([self.most, np.where(fill > 0.0, LARGEST_SIGMA, 1.0)]),
@@ -217,8 +217,8 @@ def _candidates(nprocs: bytes, top: float) -> Candidates:
     """Return the candidates for A and N, and those below all observations once more."""
     n = np.frombuffer(nprocs)
     octaves = np.log2(REACH * top)
-    lattice = 2.0 ** (np.arange(int(octaves * _STEPS) + 1) / _STEPS)
-    within = lattice[: int(np.log2(top) * _STEPS) + 1]
+    lattice = 2.0 ** (np.arange(int(octaves * STEPS) + 1) / STEPS)
+    within = lattice[: int(np.log2(top) * STEPS) + 1]
     low = np.unique(np.concatenate([within, n, 0.5 * (n + 1.0)]))
     high = np.unique(np.concatenate([lattice, n]))
     parts = [low, high, low[2.0 * low - 1.0 <= n[0]], high[high <= n[0]]]
@@ -320,7 +320,7 @@ def _minima(wssre: FloatArray) -> IntArray:
     not_above_right = np.ones(wssre.shape, bool)
     not_above_right[:, :-1] = wssre[:, :-1] <= wssre[:, 1:]
     values = np.where(below_left & not_above_right, wssre, np.inf)
-    few = min(_MINIMA, wssre.shape[1])
+    few = min(MINIMA, wssre.shape[1])
     return np.argpartition(values, few - 1, axis=1)[:, :few]
 
 

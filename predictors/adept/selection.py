@@ -1,13 +1,13 @@
 """What observations weigh, and which of many instances that fit equally well predicts."""
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.adept.search import Instances
 from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.compiling import njit
 from predictors.observations import ObservedCurve
 
 RUNNER_UP = 1.1
@@ -24,7 +24,14 @@ WELL_MET = 0.05
 """Root mean square residual within which the families weigh the same; see `select`."""
 LARGEST = 1.0
 """Bound on the estimate; beyond it runtimes say nothing."""
-_PARAMETERS = 3
+PARAMETERS = 3
+LEAST = 3
+"""Observations that a fit must be left with."""
+LAST_RESORT = 0.1
+"""Weight that an anomalous point keeps where too few others are left."""
+UNCHECKED = 0.5
+"""The same where the three others fit some curve whatever they are, so that nothing checks
+the verdict: on measured curves dropping the point then does more harm than good."""
 LARGEST_DEVIATION = 10.0
 """phi of the paper: the deviation from which nothing more is lost."""
 TOLERANCE = 5.0
@@ -132,6 +139,33 @@ class Selection:
         return Selection(self.chosen[part], self.members[part], self.answers[part])
 
 
+@njit(cache=True)
+def total(values: FloatArray) -> float:
+    """Return a sum as NumPy makes it, eight at a time: where curves tie, the last digit decides."""
+    eights, found = values.size // 8 * 8, 0.0
+    if eights > 0:
+        sums = values[:8].copy()
+        for i in range(8, eights):
+            sums[i % 8] += values[i]
+        found = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        found += (sums[4] + sums[5]) + (sums[6] + sums[7])
+    for i in range(eights, values.size):
+        found += values[i]
+    return found
+
+
+@njit(cache=True)
+def noise_of(repeats: IntArray, scatter: float, degrees: int, residual: float, used: int) -> float:
+    """Estimate the relative error below which instances cannot be told apart."""
+    mean_runs = total(1.0 / repeats) / repeats.size
+    own = max(used - PARAMETERS, 0)
+    if own and residual < NOISELESS and scatter < NOISELESS:
+        return 0.0
+    squares = EXPECTED_RUNS * EXPECTED_ERROR**2 + used * residual**2
+    squares += degrees * scatter**2 * mean_runs
+    return float(min(np.sqrt(squares / (EXPECTED_RUNS + own + degrees)), LARGEST))
+
+
 def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
     """Estimate the relative error below which instances cannot be told apart.
 
@@ -150,19 +184,13 @@ def noise_floor(curve: ObservedCurve, residual: float, used: int) -> float:
         The pooled standard deviation of expectation, residuals and repeats; 0
         where more counts than parameters are met to rounding and repeats agree.
     """
-    mean_runs = float((1.0 / curve.repeats).sum()) / len(curve.repeats)
-    own_degrees = max(used - _PARAMETERS, 0)
-    if own_degrees and residual < NOISELESS and curve.scatter < NOISELESS:
-        return 0.0
-    squares = EXPECTED_RUNS * EXPECTED_ERROR**2 + used * residual**2
-    squares += curve.scatter_degrees_of_freedom * curve.scatter**2 * mean_runs
-    degrees_of_freedom = EXPECTED_RUNS + own_degrees + curve.scatter_degrees_of_freedom
-    return min(sqrt(squares / degrees_of_freedom), LARGEST)
+    scatter, degrees = curve.scatter, curve.scatter_degrees_of_freedom
+    return float(noise_of(curve.repeats, scatter, degrees, residual, used))
 
 
 def is_well_met(floor: float, residual: float, used: int) -> bool:
     """Say whether more observations than parameters are met well, though not exactly."""
-    return floor > 0.0 and used > _PARAMETERS and residual < WELL_MET
+    return floor > 0.0 and used > PARAMETERS and residual < WELL_MET
 
 
 def select(

@@ -5,8 +5,8 @@ from typing import ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from predictors.base import FloatArray, Grade, Remark, run_table
 from predictors.consensus.member_kernels import (
@@ -176,7 +176,7 @@ class Consensus(InputEstimator):
         self, log_q: FloatArray, log_inputs: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
         middle, below, above, _ = self._consensus(log_q, log_inputs)
-        scale = stdtrit(TAILS, 0.5 + 0.5 * level) / stdtrit(TAILS, 0.9)
+        scale = scipy.special.stdtrit(TAILS, 0.5 + 0.5 * level) / scipy.special.stdtrit(TAILS, 0.9)
         return _seconds(middle - scale * below), _seconds(middle + scale * above)
 
     def member_predictions(self, nprocs: ArrayLike, **inputs: ArrayLike) -> dict[str, FloatArray]:

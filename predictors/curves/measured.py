@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from predictors.base import BoolArray, FloatArray, Grade, Remark
 from predictors.observations import ObservedCurve, decline_place, part_of
@@ -166,7 +166,9 @@ class Evidence:
         low, high = (_moved(end, change) for end in ends)
         if self.start is not None:
             followed = self.declining(targets) & self.measured(targets)
-            wide = float(np.exp(ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve)))
+            wide = float(
+                np.exp(scipy.special.ndtri(0.5 + 0.5 * level) * 0.5 * scatter_reach(self.curve))
+            )
             low = np.where(followed, kept / wide, low)
             high = np.where(followed, kept * wide, high)
         return np.minimum(low, kept), np.maximum(high, kept)

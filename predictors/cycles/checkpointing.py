@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import lambertw
 
 from predictors.errors import PredictorError
 
@@ -90,7 +90,7 @@ def best_interval(cost: ArrayLike, mtbf: ArrayLike) -> FloatArray:
     1699.23
     """
     delta, mean = np.broadcast_arrays(_positive("cost", cost, zero=True), _positive("mtbf", mtbf))
-    return np.asarray(mean * (1.0 + np.real(lambertw(-np.exp(-1.0 - delta / mean)))))
+    return np.asarray(mean * (1.0 + np.real(scipy.special.lambertw(-np.exp(-1.0 - delta / mean)))))
 
 
 def expected_walltime(

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from predictors.base import Estimator, Remark, run_table
 from predictors.cycles.messages import Exchange
@@ -369,7 +369,7 @@ class OfflineCyclePredictor(Estimator):
         """
         check_level(level)
         middle = self.predict(nprocs, cells=cells)
-        factor = np.exp(ndtri(0.5 + level / 2.0) * self.spread_)
+        factor = np.exp(scipy.special.ndtri(0.5 + level / 2.0) * self.spread_)
         return middle / factor, middle * factor
 
     def reliability(self, nprocs: ArrayLike = 1, *, cells: ArrayLike) -> list[Remark]:

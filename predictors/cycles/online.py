@@ -4,8 +4,8 @@ from numbers import Integral
 from typing import Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from predictors.base import Estimator, Remark
 from predictors.cycles.offline import OfflineCyclePredictor
@@ -237,7 +237,11 @@ class OnlineCyclePredictor(Estimator):
             raise NotFittedError("a range needs at least 3 cycles")
         middle = self.predict(cells=cells)
         bias = self._errors.mean()
-        half = ndtri(0.5 + level / 2.0) * self.spread * np.sqrt(1.0 + 1.0 / self._errors.size)
+        half = (
+            scipy.special.ndtri(0.5 + level / 2.0)
+            * self.spread
+            * np.sqrt(1.0 + 1.0 / self._errors.size)
+        )
         return middle * np.exp(bias - half), middle * np.exp(bias + half)
 
     def reliability(self) -> list[Remark]:

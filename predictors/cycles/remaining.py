@@ -3,8 +3,8 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.online import OnlineCyclePredictor
@@ -211,7 +211,7 @@ class RemainingTime:
             offline = float(seconds.mean()) * left
             shaped = offline * speed / self._shape
         spread = self._spread(left, speed, float(cells.mean()), online, shaped)
-        factor = float(np.exp(ndtri(0.5 + level / 2.0) * spread / shaped))
+        factor = float(np.exp(scipy.special.ndtri(0.5 + level / 2.0) * spread / shaped))
         return Remaining(shaped, shaped / factor, shaped * factor, online, offline)
 
     def _spread(self, left: int, speed: float, mean: float, online: float, shaped: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
 from predictors.errors import NotFittedError, PredictorError
@@ -69,7 +69,7 @@ def normal_draws(key: int, job: int, counts: IntArray) -> FloatArray:
     uniform += 0.5
     uniform *= 2.0**-53
     np.minimum(uniform, _LARGEST, out=uniform)
-    draws: FloatArray = ndtri(uniform, uniform)
+    draws: FloatArray = scipy.special.ndtri(uniform, uniform)
     return draws
 
 
@@ -82,7 +82,7 @@ def normal_draw(key: int, job: int, count: int) -> float:
     True
     """
     state = _mixed((count * _GOLDEN + _mixed((key + _GOLDEN * (job + 1)) & _MASK)) & _MASK)
-    return float(ndtri(min(((state >> 11) + 0.5) * 2.0**-53, _LARGEST)))
+    return float(scipy.special.ndtri(min(((state >> 11) + 0.5) * 2.0**-53, _LARGEST)))
 
 
 class Oracle:

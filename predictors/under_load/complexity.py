@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -353,23 +354,32 @@ class RationalForm:
 
     def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
         """Return the design matrix, shape (rows, coefficients)."""
+        parts = zip(self.parts(), self.factors(runs), strict=True)
+        return np.column_stack(
+            [self.scaled(term, runs.size) * factor for terms, factor in parts for term in terms]
+        )
+
+    def factors(self, runs: LoadedRuns | Targets) -> tuple[FloatArray, ...]:
+        """Return what the terms of each part are multiplied by."""
         share, exchange = np.ones_like(runs.nprocs), np.ones_like(runs.nprocs)
         if self.growth is not None:
             share, exchange = 1.0 / runs.nprocs, GROWTHS[self.growth](runs.nprocs)
-        factors = (
+        return (
             np.ones_like(runs.nprocs),
             share / runs.cpu,
             exchange / runs.bandwidth,
             exchange * runs.latency,
         )
-        parts = zip(self.parts(), factors, strict=True)
-        return np.column_stack(
-            [self._scaled(term, runs.size) * factor for terms, factor in parts for term in terms]
-        )
 
-    def _scaled(self, term: Term, size: FloatArray) -> FloatArray:
-        reference = term.values(np.array([self.largest]))[0]
-        return term.values(size) / (reference if reference > 0 else 1.0)
+    def scaled(self, term: Term, size: FloatArray) -> FloatArray:
+        """Return a term at some sizes over what it is at the largest."""
+        return term.values(size) / self._references[term]
+
+    @cached_property
+    def _references(self) -> dict[Term, float]:
+        """All terms at the largest size, 1 where they are 0 there."""
+        at = np.array([self.largest])
+        return {term: term.values(at).item() or 1.0 for part in self.parts() for term in part}
 
     def leading(self) -> "RationalForm":
         """Return the form with the leading terms alone, and its constant if it has one."""

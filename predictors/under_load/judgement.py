@@ -6,8 +6,10 @@ Folds are blocks of neighbouring sizes, which tests extrapolation too.
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, Remark
+from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
 Solve = Callable[[FloatArray, FloatArray], FloatArray]
@@ -49,6 +51,24 @@ def score_folds(
         predicted = np.maximum(columns[held] @ coefficients, floor)
         errors.append(np.abs(np.log(predicted / seconds[held])))
     return np.concatenate(errors)
+
+
+def score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
+    """Return the alternatives that were compared, a row each."""
+    rows = [
+        {
+            "init": str(form.init[0]),
+            "computation": str(form.computation[0]),
+            "communication": str(form.communication[0]),
+            "messages": str(form.messages[0]) if form.messages else "",
+            "growth": form.growth,
+            "coefficients": len(form),
+            "error": float(np.expm1(error.mean())),
+            "chosen": at == picked,
+        }
+        for at, (form, error) in enumerate(zip(candidates, errors, strict=True))
+    ]
+    return pd.DataFrame(rows)
 
 
 def simplest_good(errors: FloatArray, sizes: Sequence[int]) -> int:

@@ -24,6 +24,7 @@ from predictors.under_load.judgement import (
     judge,
     range_from_folds,
     score_folds,
+    score_table,
     simplest_good,
 )
 from predictors.under_load.observed_load import (
@@ -157,7 +158,7 @@ class RationalPolynomial(Estimator):
     def fit_runs(self, runs: LoadedRuns) -> Self:
         """Learn from finished runs that were read and checked before."""
         self.runs_: LoadedRuns = runs
-        self.scores_: pd.DataFrame | None = None
+        self._compared: tuple[list[RationalForm], FloatArray, int] | None = None
         self.form_: RationalForm = self._choose(runs)
         self.few_: bool = len(runs) < ROWS_PER_COEFFICIENT * len(self.form_)
         if self.few_:
@@ -180,12 +181,18 @@ class RationalPolynomial(Estimator):
         self._fitted()
         counts = np.asarray(nprocs, float)
         ones = np.ones_like(counts)
-        asked = Targets(counts, size * ones, ones, ones, ones, counts.shape, True)
-        seconds = self.form_.columns(asked) * self.fit_.coefficients
-        borders = np.cumsum([len(terms) for terms in self.form_.parts()])[:-1]
-        init, computation, communication, messages = (
-            np.asarray(piece.sum(axis=1), float) for piece in np.split(seconds, borders, axis=1)
-        )
+        sizes = np.atleast_1d(np.asarray(size, float))  # one size is reckoned with once
+        asked = Targets(counts, sizes, ones, ones, ones, counts.shape, True)
+        found, first, form = [], 0, self.form_
+        for terms, factor in zip(form.parts(), form.factors(asked), strict=True):
+            own = self.fit_.coefficients[first : first + len(terms)]
+            first += len(terms)
+            seconds = [form.scaled(term, sizes) * factor for term in terms]
+            if len(terms) > 1:
+                found.append(np.asarray((np.column_stack(seconds) * own).sum(axis=1), float))
+            else:
+                found.append(seconds[0] * own[0] if terms else np.zeros_like(counts))
+        init, computation, communication, messages = found
         return init + messages, computation, communication
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
@@ -220,7 +227,7 @@ class RationalPolynomial(Estimator):
             return min(candidates, key=len)
         errors = np.array([self._held_out(form, runs, folds) for form in candidates])
         picked = simplest_good(errors, [len(form) for form in candidates])
-        self.scores_ = _score_table(candidates, errors, picked)
+        self._compared = candidates, errors, picked
         return candidates[picked]
 
     def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
@@ -229,6 +236,12 @@ class RationalPolynomial(Estimator):
 
     def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
         return solve(columns, seconds, self.method, self.weights)
+
+    @property
+    def scores_(self) -> pd.DataFrame | None:
+        """The alternatives that cross-validation compared, a row each; None if it did not."""
+        self._fitted()
+        return None if self._compared is None else score_table(*self._compared)
 
     @property
     def rank_(self) -> int:
@@ -379,21 +392,3 @@ def _choices(part: str, written: object) -> tuple[tuple[Term, ...], ...]:
         return complexity_choices(written)
     except PredictorError as error:
         raise PredictorError(f"{part}={written}: {error}") from error
-
-
-def _score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
-    """Return the alternatives that were compared, a row each."""
-    rows = [
-        {
-            "init": str(form.init[0]),
-            "computation": str(form.computation[0]),
-            "communication": str(form.communication[0]),
-            "messages": str(form.messages[0]) if form.messages else "",
-            "growth": form.growth,
-            "coefficients": len(form),
-            "error": float(np.expm1(error.mean())),
-            "chosen": at == picked,
-        }
-        for at, (form, error) in enumerate(zip(candidates, errors, strict=True))
-    ]
-    return pd.DataFrame(rows)

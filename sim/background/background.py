@@ -5,7 +5,6 @@ integrating its rate over the load of its own processors and links, at once,
 without an event for each change of load.
 """
 
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +23,7 @@ from sim.background.kernels import (
     own_links,
     pack,
     read_cpu,
+    unpack,
 )
 from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
@@ -32,9 +32,13 @@ from sim.errors import ConfigError
 from workloads.streams import Streams
 
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
-KEPT = 32
-"""Chunks that are kept; what lies further back is drawn again where it is asked for."""
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
+
+
+KEPT_CHUNKS = 8
+"""Chunks that are kept at least; twice as many whenever one is asked for that is gone."""
+KEPT_NUMBERS = 2**23
+"""Numbers in chunks that are kept, 64 MB, where these are more chunks than that."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,10 @@ class LoadChunk:
 class BackgroundLoad:
     """Available CPU of every processor and available bandwidth of every link, over time.
 
-    Piecewise constant, drawn as far as it is asked for, and the same whatever
-    is asked in which order. Processor p sits on node p // processors_per_node;
-    links join ordered pairs of nodes, and a job's own links are those among its
-    nodes. Processors of one node share no link.
+    Piecewise constant, drawn as far as it is asked for, and the same whatever is asked
+    in which order; what lies long back is forgotten, and drawn again for who asks for it.
+    Processor p sits on node p // processors_per_node; links join ordered pairs of nodes, and
+    a job's own links are those among its nodes. Processors of one node share no link.
 
     Parameters
     ----------
@@ -108,21 +112,21 @@ class BackgroundLoad:
         self.nodes = -(-processors // processors_per_node)
         self.origin = origin
         self.span = chunk
-        self._kinds, self._streams = (cpu or ConstantLoad(), network or ConstantLoad()), streams
-        self._kept = KEPT
-        self._begin()
+        self._streams = streams
+        self._kinds = (cpu or ConstantLoad(), network or ConstantLoad())
+        self._chunks: dict[int, LoadChunk] = {}
+        self._kept = KEPT_CHUNKS
         self._recent: LoadChunk | None = None
         self._size = (processors_per_node, self.nodes)
+        self._begin()
 
     def _begin(self) -> None:
-        """Draw from the origin on; the same streams give the same load again."""
-        cpu, network = self._kinds
-        self._cpu = cpu.cpu(
-            self.processors, self.processors_per_node, self._streams("load.cpu"), self.origin
-        )
-        self._links = network.links(self.nodes, self._streams("load.network"), self.origin)
-        self._chunks: deque[LoadChunk] = deque()
-        self._over = 0
+        """Draw from the origin on."""
+        (cpu, network), streams = self._kinds, self._streams
+        size = (self.processors, self.processors_per_node)
+        self._cpu = cpu.cpu(*size, streams("load.cpu"), self.origin)
+        self._links = network.links(self.nodes, streams("load.network"), self.origin)
+        self._next = 0
 
     def _chunk(self, time: float) -> LoadChunk:
         """Return the chunk that holds `time`, drawing up to it."""
@@ -140,19 +144,25 @@ class BackgroundLoad:
         return chunk
 
     def _drawn(self, index: int) -> LoadChunk:
-        """Return the chunk of that number, drawing those before it; few are kept."""
-        if index < self._over:  # who goes back once may do so again: keep more
-            self._kept *= 2
+        """Return the chunk of that number, drawing those before it.
+
+        Only the latest are kept, or memory would grow with the days of a simulation. Who
+        asks for one that is gone has it drawn again, and will find more of them next time.
+        """
+        if index < self._next and index not in self._chunks:
+            self._kept = 2 * max(self._kept, len(self._chunks))
+            self._chunks.clear()
             self._begin()
-        while (number := self._over + len(self._chunks)) <= index:
-            start = self.origin + self.span * number
-            end = self.origin + self.span * (number + 1)
-            cpu, links = self._cpu.chunk(start, end), self._links.chunk(start, end)
-            self._chunks.append(LoadChunk(start, end, cpu, links, pack(cpu, links)))
-            if len(self._chunks) > self._kept:
-                self._chunks.popleft()
-                self._over += 1
-        return self._chunks[index - self._over]
+        while self._next <= index:
+            start = self.origin + self.span * self._next
+            end = self.origin + self.span * (self._next + 1)
+            packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
+            cpu, links = unpack(*packed)
+            self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
+            self._next += 1
+            while len(self._chunks) > max(self._kept, KEPT_NUMBERS // len(packed.numbers)):
+                del self._chunks[next(iter(self._chunks))]
+        return self._chunks[index]
 
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
         """Return the job's processors and, for each node, whether the job is on it."""

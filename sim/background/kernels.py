@@ -248,8 +248,8 @@ def pack(cpu: CpuChunk, links: LinkChunk) -> PackedChunk:
 
 
 @njit(cache=True)
-def advance_packed(numbers, borders, own, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
-    """Run a job within one packed chunk, as `advance` does."""
+def unpack(numbers, borders):  # type: ignore[no-untyped-def]
+    """Return CPU and links of a packed chunk, which they lie in."""
     b = borders
     cpu = CpuChunk(
         numbers[: b[0]], b[12 : b[7]], numbers[b[0] : b[1]], b[b[7] : b[8]], b[b[8] : b[9]]
@@ -263,6 +263,13 @@ def advance_packed(numbers, borders, own, nodes, time, until, work, computation,
         numbers[b[4] : b[5]],
         numbers[b[5] : b[6]],
     )
+    return cpu, links
+
+
+@njit(cache=True)
+def advance_packed(numbers, borders, own, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
+    """Run a job within one packed chunk, as `advance` does."""
+    cpu, links = unpack(numbers, borders)
     return advance(cpu, links, own, nodes, time, until, work, computation, communication)
 
 

@@ -1,36 +1,52 @@
-"""Runs that need no Python: compiled steps go from instant to instant under SimPy's clock."""
+"""Runs of which Python sees no more than predictors need: compiled steps under SimPy's clock."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray, RuntimePredictor
-from predictors.compiling import njit
+from predictors.base import Explanation, IntArray, RuntimePredictor
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Clock, Occurrence
+from sim.engine.instants import INSTANTS, advance, breakpoints
 from sim.engine.logbook import explained
 from sim.engine.resizing import Resizer
 from sim.engine.work import Work
 from sim.machine.base import Machine
-from sim.policies.allocation.sa import SmallestTurnaround
-from sim.policies.backfill.passes import BLOCK, CONSERVATIVE, SIZES, Plan, make_pass
-from sim.policies.base import Allocation, QueueKeeper
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.passes import (
+    BLOCK,
+    CONSERVATIVE,
+    SIZE,
+    SIZES,
+    Plan,
+    Revision,
+    is_refuted,
+)
+from sim.policies.base import QueueKeeper
+from sim.state.machine_state import MachineState
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     ENDED,
+    ENDED_NOW,
+    ENDED_ONE,
     EVENTS,
+    EXPIRED_NOW,
     FIRST_RANGE,
     FREE,
     FREE_RANGES,
+    HEAD,
     HIGH,
     IN_TURN,
     KILLED,
     LIMIT,
     LOW,
+    NEW,
     NOW,
     PASSES,
     PROCESSORS,
@@ -41,68 +57,14 @@ from sim.state.run_tables import (
     START,
     STARTED,
     SUBMIT,
+    TAKEN,
+    WAITING,
     WAKES,
     Tables,
     next_instant,
-    take_in,
 )
 from sim.state.run_tables import END as END_TIME
 from sim.state.view import View
-
-AT_ONCE = 256
-"""Instants between two chances for Python to show progress and to be interrupted."""
-
-
-@njit(cache=True)
-def _arriving(tables: Tables, instant: float) -> int:
-    """Count the jobs that arrive then."""
-    last = tables.counters[ARRIVED]
-    while last < tables.seconds.shape[1] and tables.seconds[SUBMIT, last] == instant:
-        last += 1
-    return int(last - tables.counters[ARRIVED])
-
-
-@njit(cache=True)
-def breakpoints(tables: Tables, instant: float) -> int:
-    """Return the room that a profile needs for all who run, wait and arrive by an instant."""
-    counters = tables.counters
-    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, instant)
-    return int(4 * (waiting + counters[RUNNING] + 1) + 64)
-
-
-@njit(cache=True)
-def advance(tables: Tables, plan: Plan, rule: int, most: int) -> float:
-    """Go through instants, each with one scheduling pass at its end, while there is room.
-
-    Parameters
-    ----------
-    tables : Tables
-    plan : Plan
-    rule : int
-        One of `sim.policies.backfill.passes`.
-    most : int
-        Instants at most.
-
-    Returns
-    -------
-    float
-        When something happens next, in seconds; infinity if nothing does.
-    """
-    following = next_instant(tables)
-    has_profile = plan.times.size > 1
-    for _ in range(most):
-        if (
-            following == np.inf
-            or tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]
-            or tables.wakes.size == tables.counters[WAKES]
-            or (has_profile and plan.times.size < breakpoints(tables, following))
-        ):
-            break
-        changed = take_in(tables, following)
-        tables.counters[PASSES] += 1
-        make_pass(tables, plan, rule, changed)
-        following = next_instant(tables)
-    return following
 
 
 class Hears(Protocol):
@@ -122,52 +84,39 @@ class Begun(Protocol):
     machine: Machine
     predictor: RuntimePredictor
     resizer: Resizer
+    state: MachineState
     view: View
     work: Work
 
     @property
     def watchers(self) -> Sequence[Hears]: ...  # noqa: D102
 
+    def learn(
+        self,
+        job: int,
+        processors: int,
+        runtime: float,
+        now: float,
+        more: Mapping[str, Any],
+        measured: Mapping[str, float],
+    ) -> None:
+        """Tell the predictor what a job's run took on a count."""
+        ...
 
-class Choices(NamedTuple):
-    """What jobs choose from at submit: `first_choice`, `counts` and `choices` of a `Plan`."""
 
-    first: IntArray
-    counts: IntArray
-    seconds: FloatArray
-
-
-def _choices(
-    allocation: Allocation, view: View, work: Work
-) -> tuple[IntArray, FloatArray, Choices]:
-    """Return the counts of jobs that have one, their beliefs, and what the others choose from."""
-    wanted = np.array(view.requested_processors)
-    first, seconds = np.zeros(wanted.size + 1, np.int64), np.zeros((2, 0))
-    if not isinstance(allocation, SmallestTurnaround):
-        return wanted, view.beliefs(wanted), Choices(first, first[:0], seconds)
-    beliefs, several, runtimes = np.zeros(wanted.size), [], []
-    for job in range(wanted.size):
-        counts, believed = allocation.offers(job, view)
-        if believed is None:
-            wanted[job] = counts.item()
-            beliefs[job] = view.belief(job, counts.item())
-        else:
-            first[job + 1] = counts.size
-            several.append(counts)
-            runtimes.append(believed)
-    counts = np.concatenate([first[:0], *several])
-    jobs = np.repeat(np.arange(wanted.size), first[1:])
-    seconds = np.stack([np.concatenate([beliefs[:0], *runtimes]), work.runtimes_at(jobs, counts)])
-    return wanted, beliefs, Choices(np.cumsum(first), counts, seconds)
+NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
 class CompiledRun:
     """A run of an engine whose every decision and event is compiled.
 
+    A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
+    does not is asked for all beliefs at once, if no job chooses twice.
+
     Parameters
     ----------
     engine : Begun
-        About to begin; its jobs are taken, its predictor asked for all beliefs at once.
+        About to begin; its jobs are taken.
     scheduler : QueueKeeper
         The engine's, of compiled passes.
     """
@@ -175,44 +124,81 @@ class CompiledRun:
     def __init__(self, engine: Begun, scheduler: QueueKeeper) -> None:
         rule = scheduler.compiled
         assert rule is not None
-        self._engine, self._rule = engine, rule
-        jobs, view, machine = len(engine.submit), engine.view, engine.machine
-        seconds = np.zeros((8, jobs))
-        seconds[SUBMIT] = engine.submit
-        wanted, seconds[BELIEF], choices = _choices(scheduler.allocation, view, engine.work)
-        seconds[RUNTIME] = engine.work.runtimes_at(np.arange(jobs), wanted)
-        seconds[LIMIT] = view.requested_time if engine.kills else np.inf
-        numbers = np.zeros((6, jobs), np.int64)
-        numbers[PROCESSORS] = wanted
-        running = min(jobs, machine.processors)
-        room = machine.processors if choices.counts.size else int(wanted.sum())
-        room = min(machine.processors, room)
+        self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
+        self._learns = engine.predictor.learns
+        self._explanations: list[Explanation] = []
+        anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
+        jobs, view, processors = len(engine.submit), engine.view, engine.machine.processors
+        rigid = isinstance(self._allocation, Request)
+        chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
+        room = min(processors, 2 * jobs + 1)
         self.tables = Tables(
-            seconds=seconds,
-            numbers=numbers,
-            running_times=np.zeros((2, running)),
-            running=np.zeros((7, running), np.int64),
-            free=np.zeros((2, running + 1), np.int64),
+            seconds=np.zeros((8, jobs)),
+            numbers=np.zeros((6, jobs), np.int64),
+            running_times=np.zeros((2, min(jobs, processors))),
+            running=np.zeros((7, min(jobs, processors)), np.int64),
+            free=np.zeros((2, min(jobs, processors) + 1), np.int64),
             ranges=np.zeros((2, jobs + room), np.int64),
             wakes=np.zeros(64),
-            counters=np.zeros(17, np.int64),
+            counters=np.zeros(19, np.int64),
             instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, -np.inf]),
         )
-        self.tables.counters[FREE] = machine.processors
+        self.tables.counters[FREE] = processors
         self.tables.counters[ROOM] = room
         self.tables.counters[FREE_RANGES] = 1
-        self.tables.free[HIGH, 0] = machine.processors - 1
-        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE or choices.counts.size else 1
+        self.tables.free[HIGH, 0] = processors - 1
+        self.tables.seconds[SUBMIT] = engine.submit
+        self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
+        self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
+        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE or chooses else 1
+        fitted = chooses and view.fitted
         self.plan = Plan(
             shortest=np.zeros((blocks, SIZES)),
             summarised=np.zeros(blocks, np.bool_),
             times=np.zeros(holes),
-            free=np.full(holes, machine.processors),
+            free=np.full(holes, processors),
             span=np.array([0, 1]),
-            first_choice=choices.first,
-            counts=choices.counts,
-            choices=choices.seconds,
+            offers=np.zeros((3, jobs), np.int64),
+            counts=np.zeros(0, np.int64),
+            choices=np.zeros((2, 0)),
+            margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
+            anew=float(anew.factor) if anew is not None and chooses else np.inf,
         )
+        self._asks = self._learns or self.plan.anew < np.inf
+        if not self._asks:
+            self._ask_at_once(np.arange(jobs))
+
+    def _ask_at_once(self, jobs: IntArray) -> None:
+        """Ask what is believed of all jobs, and what each may choose from."""
+        tables, view = self.tables, self._engine.view
+        if isinstance(self._allocation, Request):
+            wanted = tables.numbers[PROCESSORS]
+            tables.seconds[BELIEF] = view.beliefs(wanted)
+            tables.seconds[RUNTIME] = self._engine.work.runtimes_at(jobs, wanted)
+        else:
+            self._offer(jobs.tolist())
+
+    def _offer(self, jobs: Sequence[int]) -> None:
+        """Put down what each of these jobs may choose from; nothing else is to be chosen now."""
+        view, work, rows = self._engine.view, self._engine.work, self.plan.offers
+        offered, end = [], 0
+        for job in jobs:
+            counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            if believed is None:
+                believed = np.array([view.belief(job, int(counts[0]))])
+            rows[:, job] = end, counts.size, at_once
+            end += counts.size
+            offered.append((counts, believed))
+        if self.plan.counts.size < end:
+            counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
+            self.plan = self.plan._replace(counts=counts, choices=choices)
+        every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
+        np.concatenate([counts for counts, _ in offered], out=every)
+        np.concatenate([believed for _, believed in offered], out=choices[0])
+        if len(jobs) == 1:
+            choices[1] = work.runtimes(jobs[0], every)
+        else:
+            choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, jobs]), every)
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -224,10 +210,73 @@ class CompiledRun:
     def _advance(self, occurrence: Any) -> None:
         """Go on from the instant of SimPy's event to the one that the next event is put at."""
         self._make_room(occurrence.time)
-        most = AT_ONCE - int(self.tables.counters[PASSES]) % AT_ONCE
-        following = advance(self.tables, self.plan, self._rule, most)
+        tables, counters = self.tables, self.tables.counters
+        following = self._go_on(NOTHING)
+        while counters[TAKEN]:
+            self._engine.state.now = following
+            teaches = self._learns and counters[ENDED_NOW] > 0
+            revision = self._tell(following) if teaches else NOTHING
+            choosing = self._choosing()
+            if choosing:
+                self._offer(choosing)
+            before = counters.item(STARTED)
+            following = self._go_on(revision)
+            self._keep_beliefs(choosing)
+            if self._learns:
+                self._explain(tables.numbers[IN_TURN, before : counters[STARTED]].tolist())
         if following < np.inf:
             Occurrence(self._engine.clock, following, END_EVENT, self._advance)
+
+    def _go_on(self, revision: Revision) -> float:
+        """Go on to the next instant that needs Python; return when it is."""
+        return advance(self.tables, self.plan, self._rule, revision, self._asks, self._learns)
+
+    def _tell(self, now: float) -> Revision:
+        """Tell the predictor who ended; return what it believes differently of who waits."""
+        tables, engine = self.tables, self._engine
+        for job in tables.running[ENDED_ONE, : tables.counters[ENDED_NOW]].tolist():
+            start = tables.seconds.item(START, job)
+            if now > start and not tables.numbers.item(KILLED, job):
+                engine.learn(job, tables.numbers.item(PROCESSORS, job), now - start, now, {}, {})
+        revised, view = engine.state.revised, engine.view
+        jobs, beliefs = [], []
+        for job in self._waiting() if revised else ():
+            if view.application[job] in revised:
+                view.forget([job])
+                belief = view.belief(job, tables.numbers.item(PROCESSORS, job))
+                if belief != tables.seconds.item(BELIEF, job):
+                    jobs.append(job)
+                    beliefs.append(belief)
+        revised.clear()
+        return Revision(np.array(jobs, np.int64), np.array(beliefs)) if jobs else NOTHING
+
+    def _waiting(self) -> list[int]:
+        """Return who waited before this instant, in queue order."""
+        counters = self.tables.counters
+        head = counters.item(HEAD)
+        places = self.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        waiting: list[int] = (places + head).tolist()
+        return waiting
+
+    def _choosing(self) -> list[int]:
+        """Return who chooses at this instant: newcomers, and where a belief is refuted, all."""
+        tables, counters = self.tables, self.tables.counters
+        newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
+        if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
+            return self._waiting() + newcomers
+        return newcomers
+
+    def _keep_beliefs(self, jobs: Sequence[int]) -> None:
+        """Let the view keep what those who chose believe of their choice."""
+        tables, believe = self.tables, self._engine.view.believe
+        for job in jobs:
+            believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
+
+    def _explain(self, started: Sequence[int]) -> None:
+        """Ask what the beliefs of those rest on who have just started."""
+        processors, explain = self.tables.numbers[PROCESSORS], self._engine.view.explain
+        for job in started:
+            self._explanations.append(explain(job, processors.item(job)))
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
@@ -245,36 +294,40 @@ class CompiledRun:
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
         tables, engine = self.tables, self._engine
-        job, jobs = tables.numbers[IN_TURN], tables.seconds.shape[1]
-        times = tables.seconds[:, job]
+        job, jobs = tables.numbers[IN_TURN].copy(), tables.seconds.shape[1]
+        # Copies, so that what nobody needs any more is not kept along with them.
+        submit, start, end, belief = tables.seconds[[SUBMIT, START, END_TIME, BELIEF]]
         processors = tables.numbers[PROCESSORS, job]
-        only = engine.predictor.explain(job.item(0), processors.item(0))
+        explanations = self._explanations or [
+            engine.predictor.explain(job.item(0), processors.item(0))
+        ]
+        began = start[job]
         first = np.append(tables.numbers[FIRST_RANGE, job], tables.counters[RANGES])
-        low, high = (tables.ranges[row, : first[-1]] for row in (LOW, HIGH))
+        low, high = tables.ranges[[LOW, HIGH], : first[-1]]
         never = np.zeros(jobs, np.int64)
         return Records(
-            submit_time=tables.seconds[SUBMIT],
-            start_time=tables.seconds[START],
-            end_time=tables.seconds[END_TIME],
-            run_start=tables.seconds[START],
-            allocated=tables.numbers[PROCESSORS],
-            believed_runtime=tables.seconds[BELIEF],
+            submit_time=submit,
+            start_time=start,
+            end_time=end,
+            run_start=start,
+            allocated=tables.numbers[PROCESSORS].copy(),
+            believed_runtime=belief,
             status=[("completed", "killed")[is_over] for is_over in tables.numbers[KILLED]],
             restarts=never,
             stretches=Stretches(
                 job=job,
                 run=never,
-                start_time=times[START],
-                end_time=times[END_TIME],
+                start_time=began,
+                end_time=end[job],
                 processors=processors,
                 nodes=NodeSets(low, high, first),
             ),
             consultations=Consultations(
                 job=job,
-                time=times[START],
+                time=began,
                 nprocs=processors,
-                predicted=times[BELIEF],
-                **explained([only] * jobs),
+                predicted=belief[job],
+                **explained(explanations, jobs),
                 decided=~np.isin(job, list(engine.view.preferences.undecided)),
                 final=np.ones(jobs, np.bool_),
             ),
@@ -291,7 +344,7 @@ class CompiledRun:
     def _tell_progress(self, now: float) -> None:
         """Tell whoever watches how far the run is."""
         counters = self.tables.counters
-        if counters[PASSES] % AT_ONCE == 0:
+        if counters[PASSES] % INSTANTS == 0:
             ended, running = int(counters[ENDED]), int(counters[RUNNING])
             queued = int(counters[ARRIVED]) - ended - running
             for watcher in self._engine.watchers:

@@ -1,9 +1,10 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from predictors.base import (
 )
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
-from sim.background.load_outlook import LoadOutlook
 from sim.engine.clock import (
     ARRIVAL,
     END,
@@ -25,7 +25,8 @@ from sim.engine.clock import (
     collect_after,
     collection_deferred,
 )
-from sim.engine.compiled import AT_ONCE, CompiledRun
+from sim.engine.compiled import CompiledRun
+from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
@@ -42,6 +43,9 @@ from sim.state.records import Ranges, Records
 from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
 from sim.state.view import View
 from workloads.base import GroundTruth, Trace
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 Overrun = Literal["extend", "kill"]
 
@@ -144,7 +148,7 @@ def simulate(setup: Setup) -> Records:
         engine = Engine(setup)
         scheduler = engine.compiled_scheduler()
         records = engine.run() if scheduler is None else CompiledRun(engine, scheduler).run()
-        del engine
+        del engine, scheduler
     collect_after(len(setup.trace.jobs))
     return records
 
@@ -159,7 +163,6 @@ class Engine:
         self.predictor = setup.predictor
         self.watchers = setup.watchers
         self.work = Work(trace, truth, machine)
-        self.log = Logbook(len(trace.jobs))
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
         self.submit: list[float] = trace.jobs["submit_time"].tolist()
@@ -189,13 +192,18 @@ class Engine:
         if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
             self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
 
+    @cached_property
+    def log(self) -> Logbook:
+        """What has happened, where that is not compiled."""
+        return Logbook(len(self.trace.jobs))
+
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened."""
         state = MachineState(setup.machine.processors, self.submit)
         state.measured_efficiency = EfficiencySensor(
             setup.truth.serial_time,
             self.work.runtime,
-            self.log.held,
+            lambda job: self.log.held(job),
             lambda: self.clock._now,
             setup.sensor_noise,
         )
@@ -217,7 +225,7 @@ class Engine:
             getattr(setup.policy, "preferences", Preferences)(),
         )
 
-    def _watch_load(self) -> LoadOutlook | None:
+    def _watch_load(self) -> "LoadOutlook | None":
         """Let policy and predictor see what is believed of the load, if there is any."""
         load = self.machine.outlook()
         if load is not None:
@@ -237,9 +245,9 @@ class Engine:
             return None
         needs_python = (
             type(self.machine) is not Dedicated
-            or self._learns
             or self.trace.feedback
             or self.view.preferences.past_errors is not None
+            or not self.view.curve_is_belief
             or any(watcher.checks for watcher in self.watchers)
         )
         if needs_python or (self.kills and type(scheduler.allocation) is not Request):
@@ -339,24 +347,36 @@ class Engine:
 
     def _observe(self, run: Run, now: float) -> None:
         """Tell the predictor of a run: its runtime, or what its segments say of it."""
-        visible, job = self._visible, run.job
-        application = self.view.application[job]
+        measured = self.machine.measured(run.nodes, run.start, now)
         for processors, runtime, more in self.resizer.observed(run, now):
-            if self._wants_split and not more:
-                more = self.work.split(job, processors)
-            observation = Observation(
-                application,
-                int(visible.size_class[job]),
-                float(visible.size[job]),
-                processors,
-                runtime,
-                now,
-                job,
-                {**more, **self.machine.measured(run.nodes, run.start, now)},
-            )
-            self.view.note(application, processors)
-            if self.predictor.observe(observation):
-                self.state.revised.add(application)
+            self.learn(run.job, processors, runtime, now, more, measured)
+
+    def learn(
+        self,
+        job: int,
+        processors: int,
+        runtime: float,
+        now: float,
+        more: Mapping[str, Any],
+        measured: Mapping[str, float],
+    ) -> None:
+        """Tell the predictor what a job's run took on a count, and what else is known of it."""
+        visible, application = self._visible, self.view.application[job]
+        if self._wants_split and not more:
+            more = self.work.split(job, processors)
+        observation = Observation(
+            application,
+            int(visible.size_class[job]),
+            float(visible.size[job]),
+            processors,
+            runtime,
+            now,
+            job,
+            {**more, **measured},
+        )
+        self.view.note(application, processors)
+        if self.predictor.observe(observation):
+            self.state.revised.add(application)
 
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
@@ -432,7 +452,7 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
-        if self.watchers and self.passes % AT_ONCE == 0:
+        if self.watchers and self.passes % INSTANTS == 0:
             self._tell_progress(now)
 
     def _tell_progress(self, now: float) -> None:

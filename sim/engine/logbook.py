@@ -116,10 +116,9 @@ class Logbook:
         run_job, run_number = _column(self._runs, 0, np.int64), _column(self._runs, 1, np.int64)
         run_start, run_belief = (_column(self._runs, k, np.float64) for k in (2, 4))
         run_processors = _column(self._runs, 3, np.int64)
-        explanations = self._explanations
-        if not explanations:
-            only = predictor.explain(run_job.item(0), run_processors.item(0))
-            explanations = [only] * run_job.size
+        explanations = self._explanations or [
+            predictor.explain(run_job.item(0), run_processors.item(0))
+        ]
         records = Records(
             submit_time=submit_time,
             start_time=np.array(self._first_start, np.float64),
@@ -135,7 +134,7 @@ class Logbook:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **explained(explanations),
+                **explained(explanations, run_job.size),
                 decided=np.array(self._decided, np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
@@ -158,14 +157,22 @@ class Logbook:
         )
 
 
-def explained(explanations: Sequence[Explanation]) -> dict[str, Any]:
-    """Return what beliefs rest on as columns of consultations, an entry a run."""
+def explained(explanations: Sequence[Explanation], runs: int) -> dict[str, Any]:
+    """Return what beliefs rest on as columns of consultations, an entry a run.
+
+    Parameters
+    ----------
+    explanations : sequence of Explanation
+        One a run, or one of all runs.
+    runs : int
+    """
+    times = runs if len(explanations) == 1 else 1
     return {
-        "method": [e.method for e in explanations],
-        "reliability": [e.reliability for e in explanations],
-        "observations": np.array([e.observations for e in explanations], np.int64),
-        "runs_at_count": np.array([e.runs_at_count for e in explanations], np.int64),
-        "mean_at_count": np.array([e.mean_at_count for e in explanations], np.float64),
+        "method": [e.method for e in explanations] * times,
+        "reliability": [e.reliability for e in explanations] * times,
+        "observations": np.tile([e.observations for e in explanations], times),
+        "runs_at_count": np.tile([e.runs_at_count for e in explanations], times),
+        "mean_at_count": np.tile([float(e.mean_at_count) for e in explanations], times),
     }
 
 

@@ -31,7 +31,9 @@ class Resizes(Protocol):
     view: View
     free: FreeProcessors
     work: Work
-    log: Logbook
+
+    @property
+    def log(self) -> Logbook: ...  # noqa: D102
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
-from sim.background.load_outlook import LoadOutlook
 from sim.state.machine_state import Run
 from sim.state.processors import as_numbers
 from sim.state.view import View
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 RARER = 0.1
 """A running job is predicted again no sooner than after this share of the time it has run."""
@@ -39,7 +42,7 @@ class RunsUnderLoad:
         How often a belief was renewed and moved.
     """
 
-    def __init__(self, view: View, load: LoadOutlook, move: Callable[[Run, float], None]) -> None:
+    def __init__(self, view: View, load: "LoadOutlook", move: Callable[[Run, float], None]) -> None:
         self.renewals = 0
         self._view = view
         self._load = load

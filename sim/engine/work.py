@@ -1,5 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import isnan
 
@@ -30,25 +31,38 @@ class Work:
         self._truth = truth
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
         self._machine = machine
-        self._reference: list[int] = trace.jobs["requested_processors"].tolist()
-        self._reference_runtime: list[float] = trace.jobs["reference_runtime"].tolist()
-        self._since = [0.0] * len(self._reference)
+        self._asked = trace.jobs["requested_processors"].to_numpy()
+        self._took = trace.jobs["reference_runtime"].to_numpy()
+        self._since: dict[int, float] = {}
         self._done: dict[int, float] = {}
         self._whole: dict[int, float] = {}
         self._segments: dict[int, dict[int, tuple[float, float]]] = {}
         self._shares: list[float] | None = None
         if machine.splits_work:
-            jobs, counts = np.arange(len(self._reference)), np.array(self._reference)
-            self._shares = np.nan_to_num(truth.communication_shares(jobs, counts)).tolist()
+            shares = truth.communication_shares(np.arange(self._asked.size), self._asked)
+            self._shares = np.nan_to_num(shares).tolist()
+
+    @cached_property
+    def _reference(self) -> list[int]:
+        return self._asked.tolist()
+
+    @cached_property
+    def _reference_runtime(self) -> list[float]:
+        return self._took.tolist()
 
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return `runtime` of each of these jobs at its count, to the bit."""
-        asked = np.array(self._reference)[jobs] == processors
-        runtimes = np.array(self._reference_runtime)[jobs]
+        asked = self._asked[jobs] == processors
+        runtimes = self._took[jobs]
         if not asked.all():
             other = ~asked
             runtimes[other] = self._truth.runtimes_at(jobs[other], processors[other])
         return runtimes
+
+    def runtimes(self, job: int, processors: IntArray) -> FloatArray:
+        """Return `runtime` of a job at each count, to the bit."""
+        runtimes = self._truth.runtimes(job, processors)
+        return np.where(processors == self._reference[job], self._reference_runtime[job], runtimes)
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""
@@ -138,12 +152,12 @@ class Work:
         return self._machine.completion(now, runtime, run.nodes, share)
 
 
-def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], list[int]]:
+def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], Sequence[int]]:
     """Return who follows whom after what think time, and who follows nobody."""
     jobs = trace.jobs
     number = len(jobs)
     if not trace.feedback:
-        return {}, list(range(number))
+        return {}, range(number)
     index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
     followers: dict[int, list[tuple[int, float]]] = {}
     independent = []

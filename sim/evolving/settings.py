@@ -147,15 +147,6 @@ def offline_models(runs: EvolvingRuns, streams: Streams) -> tuple[OfflineCyclePr
 
 
 @dataclass(frozen=True)
-class NoEvolving:
-    """No job changes while it runs."""
-
-    def scene(self, processors: IntArray, streams: Streams, machine: Dedicated) -> None:
-        """Return None: nothing evolves."""
-        return
-
-
-@dataclass(frozen=True)
 class Evolving:
     """A share of the jobs adapts its mesh, cycle by cycle.
 

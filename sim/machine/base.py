@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sim.background.load_outlook import LoadOutlook
 from sim.errors import ConfigError
 from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 MOST_PROCESSORS = 20_000_000
 """Twice as many as any machine has; counts up to it are kept in tables."""
@@ -53,7 +55,7 @@ class Machine(Protocol):
         """Return the work done from `start` to `end`, in seconds at full speed."""
         ...
 
-    def outlook(self) -> LoadOutlook | None:
+    def outlook(self) -> "LoadOutlook | None":
         """Return what may be believed of background load; None without any."""
         ...
 

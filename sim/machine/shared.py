@@ -29,7 +29,7 @@ from workloads.base import GroundTruth
 from workloads.streams import Streams
 
 MOST_SHARED = 100_000
-"""Processors; each takes about 50 kB of samples and forecasts."""
+"""Processors; each takes about 30 kB of load, samples and forecasts."""
 MOST_SAMPLES = 1_000_000
 """Of the monitor before the first submit."""
 

@@ -1,13 +1,11 @@
 """Which processors a job gets, lowest-numbered or fastest for it, and whether it waits for such."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from predictors.base import IntArray
-from sim.background.load_outlook import LoadOutlook
-from sim.background.prospect import BelievedLinks
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, AroundScheduler, OpenAllocation, Scheduler
 from sim.policies.order import Order
@@ -15,6 +13,10 @@ from sim.policies.ties import is_less
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.processors import as_numbers, as_ranges
 from sim.state.view import View
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
+    from sim.background.prospect import BelievedLinks
 
 
 class Lowest:
@@ -54,7 +56,7 @@ class PlacingScheduler(AroundScheduler):
         Decides who starts on how many processors.
     """
 
-    def __init__(self, view: View, load: LoadOutlook, inner: Scheduler) -> None:
+    def __init__(self, view: View, load: "LoadOutlook", inner: Scheduler) -> None:
         super().__init__(view, inner)
         self.load = load
 
@@ -73,7 +75,7 @@ class PlacingScheduler(AroundScheduler):
 
 
 def named(
-    view: View, load: LoadOutlook, start: Start, free: IntArray, best: IntArray | None = None
+    view: View, load: "LoadOutlook", start: Start, free: IntArray, best: IntArray | None = None
 ) -> tuple[Start, IntArray]:
     """Return a start with its processors named, and those that are free after it.
 
@@ -96,7 +98,7 @@ def named(
 
 
 def fastest(
-    view: View, load: LoadOutlook, job: int, count: int, free: IntArray, delay: float = 0.0
+    view: View, load: "LoadOutlook", job: int, count: int, free: IntArray, delay: float = 0.0
 ) -> IntArray:
     """Return the free processors on which a job is predicted to end first, ascending.
 
@@ -130,7 +132,7 @@ def fastest(
 
 
 def apart(
-    ranked: IntArray, count: int, links: BelievedLinks, bound: float, per_node: int
+    ranked: IntArray, count: int, links: "BelievedLinks", bound: float, per_node: int
 ) -> IntArray | None:
     """Return the first processors in rank order that share no link at or below a bound.
 
@@ -212,7 +214,7 @@ class PatientScheduler(EasyScheduler):
     starts_by_place = True
 
     def __init__(
-        self, view: View, load: LoadOutlook, order: Order, allocation: Allocation, rule: Patient
+        self, view: View, load: "LoadOutlook", order: Order, allocation: Allocation, rule: Patient
     ) -> None:
         super().__init__(view, order, allocation)
         self._load = load

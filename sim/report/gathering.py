@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +13,11 @@ from sim.results.artefacts import (
     BASELINE,
     FAILURE,
     STEP,
+    figures_of,
     read_failure,
-    read_summary,
 )
-from sim.results.durable import MANIFEST, SUMMARY, damage, read_object
+from sim.results.durable import MANIFEST, SUMMARY, read_object, unlike_manifest
+from sim.results.job_metrics import Figures
 from sim.results.provenance import CODE, INPUTS
 from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
@@ -57,15 +59,36 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
-def _rows(root: Path, run: Path) -> Iterator[dict[str, object]]:
+Origin = tuple[str | None, dict[str, str]]
+"""Of a run: its code and its input files, as manifests have them; None without a manifest."""
+
+
+def _read(root: Path, run: Path) -> tuple[list[dict[str, object]], Origin]:
+    """Return the rows of a run, its own and its baseline's, and its origin; each file read once."""
+    summary: Figures | None = None
+    manifest: dict[str, Any] | None = None
+    wrong = None
+    ended = (run / SUMMARY).exists()
+    try:
+        if ended:
+            summary = figures_of(read_object(run / SUMMARY))
+        if (run / MANIFEST).exists():
+            manifest = read_object(run / MANIFEST)
+        if ended:
+            wrong = unlike_manifest(run, manifest or {}, complete=False)
+    except ValueError as error:
+        wrong = str(error) if ended else None
+    return list(_rows(root, run, summary, wrong)), _origin(manifest)
+
+
+def _rows(
+    root: Path, run: Path, summary: Figures | None, wrong: str | None
+) -> Iterator[dict[str, object]]:
     """Yield the rows of a run: its own and its baseline's."""
     own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
-    ended = (run / SUMMARY).exists()
-    wrong = damage(run, complete=False) if ended else None
     if wrong is not None:
         yield own | {"status": "damaged", "message": wrong}
-    elif ended:
-        summary = read_summary(run)
+    elif summary is not None:
         yield summary | own | {"status": "finished", "message": ""}
         for role in (BASELINE, STEP):
             beside = summary_beside(run, summary, role)
@@ -87,15 +110,8 @@ def _configuration(run: Path, rows: list[dict[str, object]]) -> Configuration:
         return Configuration()
 
 
-Origin = tuple[str | None, dict[str, str]]
-"""Of a run: its code and its input files, as manifests have them; None without a manifest."""
-
-
-def folder_origin(run: Path) -> Origin:
-    """Return what the code and the inputs of a run were; empty where its manifest does not say."""
-    try:
-        manifest = read_object(run / MANIFEST)
-    except ValueError:  # it is not finished
+def _origin(manifest: Mapping[str, Any] | None) -> Origin:
+    if manifest is None:
         return None, {}
     inputs = manifest.get(INPUTS)
     known = inputs.items() if isinstance(inputs, dict) else ()
@@ -150,10 +166,11 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     runs = find_runs(folder)
     if not runs:
         raise SimError(f"{folder}: there is no run below it (a folder with {SUMMARY} or .hydra/)")
-    found = [list(_rows(folder, run)) for run in runs]
+    read = [_read(folder, run) for run in runs]
+    found, origins = [rows for rows, _ in read], [origin for _, origin in read]
     configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
     settings = distinguishing(configurations)
-    settings = with_origins(settings, configurations, [folder_origin(run) for run in runs])
+    settings = with_origins(settings, configurations, origins)
     if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})
@@ -169,8 +186,8 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
                 if row["role"] == "run" and own in recorded:
                     continue  # the same schedule beside another predictor
                 recorded.append(own)
-            mine = {f"{key}=": own.get(key) for key in keys}
-            rows.append({**{name: row.pop(name) for name in FIXED}, **mine, **row})
+            row |= {f"{key}=": own.get(key) for key in keys}
+            rows.append(row)
     table = pd.DataFrame(rows)
     first = [*FIXED, *(f"{key}=" for key in keys)]
     rest = sorted(column for column in table.columns if column not in first)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, same_schedule
+from sim.results.artefacts import BASELINE, STEP, read_summary, same_schedule
 from sim.results.job_metrics import Figures
 from sim.results.sentences import is_recorded
 from sim.statistics.intervals import t_interval
@@ -178,11 +179,11 @@ def _samples(root: Path, run: str, role: str) -> list[Sample]:
     every = [part for part in folder.glob("replication=*") if part.name[12:].isdecimal()]
     parts = sorted(every, key=lambda part: int(part.name[12:]))
     below = [part if role == "run" else part / role for part in parts or [folder]]
-    return [
-        Sample(place, place.relative_to(root).as_posix(), read_summary(place))
-        for place in below
-        if is_finished(place)
-    ]
+    found = []
+    for place in below:
+        with suppress(ValueError):  # it is not finished
+            found.append(Sample(place, place.relative_to(root).as_posix(), read_summary(place)))
+    return found
 
 
 def jobs_of(group: Group) -> str:

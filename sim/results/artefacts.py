@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -234,9 +235,13 @@ def _mean(values: list[float | int | bool | str | None]) -> float | int | bool |
 
 def read_summary(folder: Path) -> Figures:
     """Return the summary of a finished run."""
-    content = read_object(folder / SUMMARY)
+    return figures_of(read_object(folder / SUMMARY))
+
+
+def figures_of(content: Mapping[str, Any]) -> Figures:
+    """Return the figures of what a summary holds; many summaries share the names' memory."""
     return {
-        key: None if isinstance(value, float) and not isfinite(value) else value
+        intern(key): None if isinstance(value, float) and not isfinite(value) else value
         for key, value in content.items()
         if not isinstance(value, dict | list)
     }

@@ -192,6 +192,13 @@ def damage(folder: Path, *, complete: bool = True) -> str | None:
         manifest = read_object(folder / MANIFEST) if (folder / MANIFEST).exists() else {}
     except ValueError as error:
         return str(error)
+    return unlike_manifest(folder, manifest, complete=complete)
+
+
+def unlike_manifest(
+    folder: Path, manifest: Mapping[str, Any], *, complete: bool = True
+) -> str | None:
+    """Return what of a finished run is not as its manifest says; see `damage`."""
     known = manifest.get(CHECKSUMS, {})
     if not isinstance(known, Mapping):
         return f"{MANIFEST} is damaged: {CHECKSUMS} holds no checksums"

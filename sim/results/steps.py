@@ -124,6 +124,8 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
 
 
 def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> FloatArray:
+    if not begin.size:
+        return np.zeros(length)
     up = np.bincount(begin, weight, minlength=length)
     down = np.bincount(end, weight, minlength=length)
     return np.cumsum(up - down)

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
 from sim.machine.base import Machine
-from sim.machine.shared import Shared
 from workloads.base import GroundTruth, TellsOneRuntime, Trace
 from workloads.streams import Streams
 from workloads.truth.calibration import Calibration
+
+if TYPE_CHECKING:
+    from sim.machine.shared import Shared
 
 USUAL_RUNS = 3
 """Calibration runs of each application of a model."""
@@ -249,7 +251,11 @@ def under_load(
     streams : Streams
         The stream ``load.calibration`` is used.
     """
-    if not isinstance(machine, Shared) or not known:
+    if not machine.splits_work or not known:
+        return list(known)
+    from sim.machine.shared import Shared  # late: a dedicated machine has no load
+
+    if not isinstance(machine, Shared):
         return list(known)
     past, rng = machine.elsewhen(), streams("load.calibration")
     _, first = np.unique(truth.application, return_index=True)
@@ -261,7 +267,7 @@ def under_load(
 
 
 def _played(
-    run: Observation, share: float, machine: Shared, rng: np.random.Generator
+    run: Observation, share: float, machine: "Shared", rng: np.random.Generator
 ) -> Observation:
     """Return one run as it goes under load."""
     own = np.sort(rng.choice(machine.processors, run.nprocs, replace=False)).tolist()

@@ -11,11 +11,8 @@ from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
 from sim.engine.engine import Setup, Watcher, simulate
-from sim.evolving.engine_with_failures import simulate_recovering
-from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
-from sim.machine.shared import oracles_under_load
 from sim.results.outcome import Outcome, outcome
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.calibration import (
@@ -29,7 +26,7 @@ from sim.simulation.calibration import (
 from sim.simulation.parts import OBJECT
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
-from sim.simulation.site_size import Site
+from sim.simulation.site_size import KeepsTime, Site, SizesInLoop
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
 from workloads.base import GroundTruth, Trace
@@ -40,6 +37,8 @@ from workloads.truth.options import TRUTH_KEYS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sim.evolving.settings import EvolvingScene
 
 
 REPETITION = ("applications", "popularity", "sizes", "size", "size_noise")
@@ -59,14 +58,19 @@ class Scene:
     evolving : EvolvingScene or None
     sizes : pandas.DataFrame or None
         What the growth of the machine did to the jobs' sizes.
+    growth : KeepTime or None
+        What sizes jobs as they start; with `again`, their truth were they run once more.
+    again : Truth or None
     """
 
     trace: Trace
     truth: Truth
     machine: Machine
     streams: Streams
-    evolving: EvolvingScene | None = None
+    evolving: "EvolvingScene | None" = None
     sizes: pd.DataFrame | None = None
+    growth: Any = None
+    again: Truth | None = None
 
     def figures(self, outcome: Outcome) -> "dict[str, Figure]":
         """Return the pictures of evolving jobs by file name."""
@@ -85,6 +89,8 @@ class Scene:
         """
         if self.evolving is None and not isinstance(self.machine, FailingMachine):
             return simulate(setup)
+        from sim.evolving.engine_with_failures import simulate_recovering  # late: most need it not
+
         charged = len(setup.trace.jobs) - len(self.trace.jobs)
         evolving = None if self.evolving is None else self.evolving.after(charged)
         return simulate_recovering(setup, evolving)
@@ -117,13 +123,15 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
-    site = build(config["growth"], "growth").grow(Site(size, trace, truth), streams)
+    growth = build(config["growth"], "growth")
+    site = growth.grow(Site(size, trace, truth), streams)
     machine = build_machine(config["cluster"], site.processors, site.trace, streams)
     if isinstance(machine, Failing):
         machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     counts = site.trace.jobs["requested_processors"].to_numpy()
     evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
-    return Scene(site.trace, site.truth, machine, streams, evolving, site.sizes)
+    more = (site.sizes, growth, site.again)
+    return Scene(site.trace, site.truth, machine, streams, evolving, *more)
 
 
 def build_machine(
@@ -226,10 +234,17 @@ def prepare(
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
+    own = truth
+    if scene.again is not None:
+        sized = SizesInLoop(truth, scene.again, trace, scene.growth)
+        wrapped: Any = KeepsTime(predictor, sized)
+        truth, predictor = sized, wrapped
     holder = provider(predictor, NeedsTruth)
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
     if scene.machine.splits_work:
+        from sim.machine.shared import oracles_under_load  # late: a dedicated machine has no load
+
         predictor = oracles_under_load(predictor, truth)
     draws = scene.streams("adopters").random(len(scene.trace.jobs))
     setup = Setup(
@@ -241,7 +256,7 @@ def prepare(
         overrun=config["overrun"],
         adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
         known=known,
-        watchers=watchers(config, progress, trace, truth),
+        watchers=watchers(config, progress, trace, own),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
     return Prepared(setup, known, holder is not None)

@@ -192,6 +192,7 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
         f"resources. {int(alone.sum()):,} of them met no other job ({percent(alone_share)} "
         f"of all waiting)."
     )
+    whose = _whose(found, np.where(long, seconds, 0.0))
     evidence = {
         "jobs": jobs,
         "share_of_jobs": jobs / float(found.judged.sum()),
@@ -199,14 +200,16 @@ def beside_free(found: Recorded, free: Levels) -> Reason | None:
         "median_hours": float(np.median(seconds[long])) / HOUR,
         "met_nobody": int(alone.sum()),
         "met_nobody_share_of_waiting": alone_share,
-        **_whose(found, np.where(long, seconds, 0.0)),
+        **whose,
     }
-    return Reason("waited_beside_free_machine", text, evidence, share)
+    return Reason(
+        "waited_beside_free_machine", text + _most_of(whose, "Most of it"), evidence, share
+    )
 
 
-def _whose(found: Recorded, amount: FloatArray) -> dict[str, object]:
+def _whose(found: Recorded, amount: FloatArray) -> dict[str, list[dict[str, float]]]:
     """Return to which users and partitions most of an amount belongs."""
-    said: dict[str, object] = {}
+    said: dict[str, list[dict[str, float]]] = {}
     for name in ("user", "partition"):
         codes = found.trace.jobs.get(name)
         if codes is None or codes.nunique() < 2 or amount.sum() <= 0:
@@ -217,6 +220,15 @@ def _whose(found: Recorded, amount: FloatArray) -> dict[str, object]:
             for code, value in zip(sums.index.to_numpy(np.int64), sums.to_numpy(), strict=True)
         ]
     return said
+
+
+def _most_of(whose: Mapping[str, list[dict[str, float]]], lead: str) -> str:
+    """Return the users and partitions with most of an amount in words."""
+    told = [
+        ", ".join(f"{kind} {one[kind]:.0f} ({percent(one['share'])})" for one in rows)
+        for kind, rows in ((name.removesuffix("s"), rows) for name, rows in whose.items())
+    ]
+    return f" {lead}: {'; '.join(told)}." if told else ""
 
 
 def latency(found: Recorded, free: Levels) -> Reason | None:
@@ -268,12 +280,14 @@ def priorities(found: Recorded) -> Reason | None:
         f"{percent(share)} of the starts passed an earlier job that needed no more processors and "
         f"no more time: priorities, shares of users, or limits decided, not the order of arrival."
     )
+    passing, behind = (_whose(found, one.astype(float)) for one in (passed, was))
     evidence = {
         "share_of_starts": share,
         "passed_jobs": int((was > 0).sum()),
-        "passing": _whose(found, passed.astype(float)),
-        "passed": _whose(found, was.astype(float)),
+        "passing": passing,
+        "passed": behind,
     }
+    text += _most_of(passing, "Most passed") + _most_of(behind, "Most were passed")
     return Reason("priorities", text, evidence, share)
 
 

@@ -21,6 +21,7 @@ MEANINGS = {
     "estimates": "every limit is the runtime",
     "order": "jobs are taken in the order of their recorded starts",
     "holds": "jobs come later by what they waited beside a free machine",
+    "partitions": "each partition or queue is a machine of its own, of the most that it ever held",
 }
 """What is changed, by name."""
 
@@ -91,6 +92,8 @@ def changes(found: Recorded, name: str, config: Mapping[str, Any]) -> list[Chang
         "order": starts(found, _ordered(found, plain), []),
         "holds": _held(found, plain),
     }
+    if found.trace.jobs["partition"].nunique() > 1:
+        played["partitions"] = _apart(found, plain)
     return [Change(what, compare(found, name, start)) for what, start in played.items()]
 
 
@@ -117,4 +120,18 @@ def _held(found: Recorded, plain: Candidate) -> FloatArray:
     later = replace(found, trace=replace(found.trace, jobs=jobs))
     began = np.empty(len(order))
     began[order] = starts(later, replace(plain, first=beginning(later)), [])
+    return began
+
+
+def _apart(found: Recorded, plain: Candidate) -> FloatArray:
+    """Return the starts where no partition lends processors to another."""
+    began, jobs = np.full(len(found.submit), np.nan), found.trace.jobs
+    for rows in jobs.groupby("partition").indices.values():
+        own = jobs.iloc[rows].reset_index(drop=True)
+        alone = replace(found, trace=replace(found.trace, jobs=own))
+        most = max(alone.held.values.max(), alone.count.max())
+        alone = replace(alone, processors=int(most))
+        first = beginning(alone)
+        if len(first.index):
+            began[rows] = starts(alone, replace(plain, first=first), [])
     return began

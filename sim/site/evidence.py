@@ -14,9 +14,7 @@ from predictors.errors import PredictorError
 from workloads.base import FloatArray
 
 COVERAGE = 0.95
-"""Share of the jobs that should end within the walltime."""
-LEVEL = 0.98
-"""Quantile of past runtimes that a walltime begins with; logs drift, so that 0.95 held less."""
+"""Share of the jobs that should end within the walltime, and the quantile that it begins with."""
 FEWEST_RUNS = 19
 """Runs of which the longest holds in 95 % of cases where nothing drifts: 19 / 20."""
 FOLDS = ((0.4, 0.55), (0.55, 0.7), (0.7, 0.85), (0.85, 1.0))
@@ -167,7 +165,7 @@ def clock_time(seconds: float) -> str:
 def quantiles(runs: pd.DataFrame) -> pd.Series:
     """Return a high quantile of the runtimes of each group that has enough of them, seconds."""
     groups = runs.groupby("group")["runtime"]
-    high = groups.quantile(LEVEL, interpolation="higher")
+    high = groups.quantile(COVERAGE, interpolation="higher")
     return high[groups.size() >= FEWEST_RUNS]
 
 

@@ -16,6 +16,7 @@ DIGITS = 6
 """Decimals of seconds within which an end and a start are the same instant: sums round."""
 SKIPPED = 0.1
 """Share of the jobs that may be submitted before an automatic begin."""
+NO_WAITS = "it records no wait of any job, so that no schedule can be compared"
 AHEAD = 1.0
 """Seconds before the begin at which running jobs are put on the machine."""
 
@@ -212,9 +213,7 @@ def recorded_schedule(trace: Trace, asked: int | None, named: int | None) -> Rec
         raise SimError(f"{trace.source}: its times are not the log's: {trace.altered}")
     jobs = trace.jobs
     if "recorded_wait_time" not in jobs or not (jobs["recorded_wait_time"] >= 0).any():
-        raise SimError(
-            f"{trace.source}: it records no wait of any job, so that no schedule can be compared"
-        )
+        raise SimError(f"{trace.source}: {NO_WAITS}")
     found = Recorded(trace, 1, "recorded", float(jobs["submit_time"].iloc[0]))
     if asked is not None or named is not None:
         source = "log" if asked is None else "cluster.processors"

@@ -11,6 +11,7 @@ from sim.composition import configuration
 from sim.errors import SimError
 from sim.simulation.build import build
 from sim.simulation.scene import source_of
+from sim.site.log_schedule import NO_WAITS
 from workloads.base import Trace
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -40,7 +41,7 @@ def of_log(given: Sequence[str]) -> list[str]:
 
 
 def read_source(
-    config: Mapping[str, Any], quiet: bool = False
+    config: Mapping[str, Any], quiet: bool = False, waits: bool = False
 ) -> tuple[Trace, int | None, int | None]:
     """Return all jobs of a log, the machine's size that it names, and the one that is asked for.
 
@@ -52,16 +53,20 @@ def read_source(
         The whole configuration.
     quiet : bool
         Whether what is left out was told before.
+    waits : bool
+        Whether a log without recorded waits is refused.
 
     Raises
     ------
     SimError, WorkloadError
-        If it cannot be read, or is no log.
+        If it cannot be read, or is no log, or lacks waits that are wanted.
     """
     source = build(source_of(config["workload"]), "workload")
     if not isinstance(source, LogWorkload):
         raise SimError("jobs of a model are none of a machine: give a log, or workload=archive")
     log = source.read()
+    if waits and not (log.jobs["wait_time"] >= 0).any():
+        raise SimError(f"{log.source}: {NO_WAITS}")
     asked, named = config["cluster"]["processors"], log.machine_size()
     counts = log.jobs[["allocated_processors", "requested_processors"]].to_numpy(float)
     size = asked or named or int(np.ceil(counts.max(initial=1.0)))

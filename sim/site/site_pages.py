@@ -18,7 +18,7 @@ from sim.site.causes import percent
 from sim.site.changes import MEANINGS
 from sim.site.comparison import held_by
 from sim.site.distances import Backtest
-from sim.site.evidence import Advice, clock_time
+from sim.site.evidence import Advice, Choice, clock_time
 from sim.site.log_schedule import Levels
 
 if TYPE_CHECKING:
@@ -273,17 +273,29 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
             one.application, f"{one.jobs:,}", shown + (" …" if len(counts) > MOST_COUNTS else ""),
-            str(one.fastest.count) if one.fastest else "no evidence",
-            str(one.efficient.count) if one.efficient else "no evidence",
+            _choice(one.fastest), _choice(one.efficient),
             str(one.recommended) + ("" if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
-            texts([own.expected_start], "s")[0],
+            "–" if own.expected_start is None else duration(own.expected_start),
             "no evidence" if walltime is None else clock_time(walltime),
             "–" if one.asked is None else clock_time(one.asked),
             "–" if one.measure_next is None else str(one.measure_next),
             one.evidence, one.sbatch,
         ])  # fmt: skip
     return head, cells
+
+
+def _choice(one: Choice | None) -> str:
+    """Return a count with its predicted time and the time after which it would start."""
+    if one is None:
+        return "no evidence"
+    start = "" if one.expected_start is None else f", starts after {duration(one.expected_start)}"
+    return f"{one.count} ({duration(one.predicted)}{start})"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    return texts([seconds], "s")[0]
 
 
 def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:

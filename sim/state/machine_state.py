@@ -1,11 +1,13 @@
 """The state of the machine at an instant, which the engine alone writes."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from predictors.base import FloatArray
-from sim.background.load_outlook import LoadOutlook
 from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 
 class Request(NamedTuple):

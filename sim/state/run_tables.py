@@ -44,10 +44,13 @@ ENDING, EXPIRING = range(2)
     EXPIRED_NOW,
     WAKES,
     ROOM,
-) = range(17)
+    TAKEN,
+    CHANGED,
+) = range(19)
 """Places in `counters`. Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
 this instant; `SPARE` is what the reservation leaves over, `ROOM` how many ranges of processors an
-instant may hand out."""
+instant may hand out. `TAKEN` is 1 while the pass of an instant that was taken in is to come, and
+`CHANGED` whether more than arrivals happened at it."""
 NOW, SHADOW, NEXT_START, WAKING, FREED = range(5)
 """Places in `instant`; from `FREED` on the begin and the end of what became free since the last
 compression."""
@@ -69,7 +72,7 @@ class Tables(NamedTuple):
         Processors of all runs.
     wakes : numpy.ndarray of float, shape (w,), ascending, seconds
         When there shall be a pass whatever happens.
-    counters : numpy.ndarray of int, shape (17,)
+    counters : numpy.ndarray of int, shape (19,)
     instant : numpy.ndarray of float, shape (6,), seconds
     """
 
@@ -130,12 +133,17 @@ def _rise(tables: Tables, here: int) -> None:
 
 @njit(cache=True)
 def _foresee(tables: Tables, place: int, job: int) -> None:
-    """Write what happens next to a running job into a place of the heap."""
+    """Write what happens next to a running job into a place of the heap.
+
+    Ends at one instant are taken in by the order of the starts, expiries by that in
+    which they were foreseen.
+    """
     end, believed = tables.seconds[END, job], tables.seconds[BELIEVED_END, job]
     expires = end > believed
     tables.running_times[COMING, place] = believed if expires else end
     tables.running[KIND, place] = EXPIRING if expires else ENDING
-    tables.running[TURN, place] = tables.counters[TURNS]
+    turn = tables.counters[TURNS] if expires else tables.numbers[FIRST_RANGE, job]
+    tables.running[TURN, place] = turn
     tables.running[JOB, place] = job
     tables.counters[TURNS] += 1
 

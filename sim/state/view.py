@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,14 +17,16 @@ from predictors.base import (
     Selective,
     VisibleJobs,
 )
-from predictors.in_loop.wrapper import provider
+from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
-from sim.background.load_outlook import LoadOutlook
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    from sim.background.load_outlook import LoadOutlook
 
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
@@ -54,14 +57,12 @@ class View:
         One uniform draw a job, for shares such as that of adopters.
     malleable : sequence of bool, optional
         Jobs whose processors may change while they run; by default none.
-    preferences : Preferences
-        The policy's own.
+    preferences : Preferences of the policy
 
     Attributes
     ----------
-    requested_processors : list of int
-    requested_time : list of float, seconds
-    application : list of int
+    jobs : VisibleJobs
+    requested_processors, application : list of int
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
@@ -78,13 +79,12 @@ class View:
         malleable: Sequence[bool] | None = None,
         preferences: Preferences | None = None,
     ) -> None:
-        number = len(state.submit_time)
         self._state = state
+        self.jobs = jobs
         self.requested_processors: list[int] = jobs.requested_processors.tolist()
-        self.requested_time: list[float] = jobs.requested_time.tolist()
         self.application: list[int] = jobs.application.tolist()
         self.adopter_draws = adopter_draws
-        self.malleable = [False] * number if malleable is None else list(malleable)
+        self.malleable = [False] * len(self.application) if malleable is None else list(malleable)
         self.fitted = predictor.learns
         self.preferences = preferences or Preferences()
         self.queries = 0
@@ -95,8 +95,14 @@ class View:
         self._selective = provider(predictor, Selective)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
-        self._believed: list[tuple[int, float] | None] = [None] * number
+        self._believed: dict[int, tuple[int, float]] = {}
+        self.curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
+
+    @cached_property
+    def requested_time(self) -> list[float]:
+        """Of each job, seconds."""
+        return [*self.jobs.requested_time.tolist()]
 
     @property
     def now(self) -> float:
@@ -204,7 +210,7 @@ class View:
         return self._state.measured_efficiency
 
     @property
-    def load(self) -> LoadOutlook | None:
+    def load(self) -> "LoadOutlook | None":
         """What is believed of the load, on a shared machine."""
         return self._state.load
 
@@ -230,16 +236,14 @@ class View:
         curve = self._predictor.curve(job, counts)
         if curve is None:
             return None
-        if job in self.left:
-            curve = curve * self.left[job]
-        return np.maximum(curve, LEAST_BELIEF)
+        return np.maximum(curve * self.left[job] if job in self.left else curve, LEAST_BELIEF)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
 
         Stretched by past errors, where the policy wants that.
         """
-        known = self._believed[job]
+        known = self._believed.get(job)
         if known is not None and known[0] == processors:
             return known[1]
         seconds = self.belief_at(job, processors) * self.caution(job)
@@ -265,7 +269,7 @@ class View:
         """Return `belief` of every job, at a count for each."""
         if not vars(type(self._predictor)).get("has_curves", True):
             self.queries += len(processors)
-            return np.maximum(self.requested_time, LEAST_BELIEF)
+            return np.maximum(self.jobs.requested_time, LEAST_BELIEF)
         return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
 
     def _requested(self, job: int, processors: int) -> float:
@@ -352,17 +356,14 @@ class View:
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
-        self._believed[job] = (processors, seconds)
+        if self.curve_is_belief:
+            self._believed[job] = (processors, seconds)
 
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
-        seen = self._seen.get(application)
-        if seen is None:
-            self._seen[application] = Support(processors, processors, 1)
-        else:
-            self._seen[application] = Support(
-                min(seen.least, processors), max(seen.most, processors), seen.runs + 1
-            )
+        least, most, runs = self._seen.get(application, (processors, processors, 0))
+        least, most = min(least, processors), max(most, processors)
+        self._seen[application] = Support(least, most, runs + 1)
 
     def support(self, job: int) -> Support:
         """Return which counts of the job's application the predictor has seen."""
@@ -395,4 +396,4 @@ class View:
     def forget(self, jobs: Sequence[int]) -> None:
         """Ask the predictor again about these jobs when next needed."""
         for job in jobs:
-            self._believed[job] = None
+            self._believed.pop(job, None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 
+from scripts.composing import composed
 from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
 from sim.machine.base import Dedicated
@@ -23,6 +24,7 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
+from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "conservative"]
 
@@ -106,3 +108,27 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
     view = SimpleNamespace(fitted=False, load=None, processors=4)
     assert kind(view, FirstComeFirstServed(), Request()).compiled is not None
     assert own(view, FirstComeFirstServed(), Request()).compiled is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "predictor"),
+    [
+        ("fcfs", "adept"),
+        ("easy", "amdahl"),
+        ("conservative", "adept"),
+        ("sa", "adept"),
+        ("sa_easy", "adept"),
+        ("sa_easy", "regression"),
+        ("sa_easy", "noisy_oracle_100"),
+        ("knee", "repaired"),
+    ],
+)
+def test_predictors_that_learn_leave_the_same_records(policy, predictor):
+    """They are told and asked in the same order, of crowded queues, with late jobs."""
+
+    def run(*more):
+        asked = (f"policy={policy}", f"predictor={predictor}", "workload.load=1.1")
+        config = composed(*asked, "workload.jobs=150", "baseline=null", *more)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
+
+    assert run() == run("sim.check=true")

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sim.background.background import KEPT, BackgroundLoad
+from sim.background.background import KEPT_CHUNKS, BackgroundLoad
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
 from sim.errors import ConfigError
@@ -84,21 +84,6 @@ def test_the_load_depends_on_its_stream_alone_not_on_the_questions(kind):
     np.testing.assert_array_equal(rows, fresh.loaded_links(range(8), 0.0, 12_000.0))
     other = background(kind, seed=4, chunk=1000.0)
     assert not np.array_equal(other.cpu_at(times), fresh.cpu_at(times))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_long_over_is_forgotten_and_drawn_again_when_asked_for(kind):
-    def seen(load, time):
-        return load.cpu_at(time).tolist(), load.bandwidth_at(range(8), time)
-
-    load, times = background(kind, chunk=500.0), [10.0, 900.0, 40_000.0, 20.0, 39_000.0, 30.0]
-    assert [seen(load, time) for time in times] == [
-        seen(background(kind, chunk=500.0), time) for time in times
-    ]
-    forwards = background(kind, chunk=500.0)
-    for time in np.arange(0.0, 30_000.0, 500.0):
-        forwards.cpu_at(time)
-    assert len(forwards._chunks) == KEPT
 
 
 def test_a_border_whose_quotient_rounds_down_is_passed():
@@ -300,3 +285,19 @@ def test_noise_leaves_free_links_free():
     assert (exact == 1).any()
     assert (noisy[exact == 1] == 1).all()
     assert (noisy[exact < 1] != exact[exact < 1]).all()
+
+
+@pytest.mark.parametrize("kind", [RoundLoad(), BurstyLoad(), PeriodicLoad()])
+def test_load_that_was_forgotten_is_drawn_again_and_only_the_latest_is_kept(kind, monkeypatch):
+    monkeypatch.setattr("sim.background.background.KEPT_NUMBERS", 0)
+    load = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+    times = np.random.default_rng(1).uniform(0, 30_000, 20).tolist()
+    for time in times:
+        alone = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+        np.testing.assert_array_equal(load.cpu_at(time), alone.cpu_at(time))
+        own = ([0, 2], time, 900.0, 90.0)
+        assert load.completion(*own) == alone.completion(*own)
+    ahead = BackgroundLoad(3, Streams(1), kind, kind, chunk=1000.0)
+    for day in range(200):
+        ahead.cpu_at(1000.0 * day)
+    assert sorted(ahead._chunks) == list(range(200 - KEPT_CHUNKS, 200))

@@ -309,6 +309,34 @@ def test_bad_input_is_refused_in_a_line(tmp_path, easy, monkeypatch, capsys, giv
     assert not (tmp_path / "backtests").exists()
 
 
+def test_a_log_without_waits_is_refused_in_one_line(tmp_path, monkeypatch, capsys, caplog):
+    monkeypatch.chdir(tmp_path)
+    swf = " ".join(["{}", "0", "-1", "{}", *["-1"] * 3, "4", *["-1"] * 10])
+    (tmp_path / "log.swf").write_text(f"{swf.format(1, 0)}\n{swf.format(2, 60)}\n")
+    assert main(["log.swf"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert caplog.text == ""  # no word of what cleaning would have left out
+
+
+def test_partitions_that_are_machines_of_their_own_are_found(tmp_path, easy):
+    """Two copies of a schedule on a half of the machine each: only apart it is found again."""
+    both = pd.concat([easy.assign(half=1), easy.assign(half=2)], ignore_index=True)
+    both["job_id"] = np.arange(len(both)) + 1
+    both["submit_time"] += 1e5 * (both["half"] - 1)
+    both["start_time"] += 1e5 * (both["half"] - 1)
+    both["end_time"] += 1e5 * (both["half"] - 1)
+    log = tmp_path / "log.csv"
+    write_log(log, both)
+    table = pd.read_csv(log).assign(Partition=both["half"])
+    table.to_csv(log, index=False)
+    more = ["backtest.candidates=[easy]", "backtest.changes=true", "backtest.begin=0"]
+    done = backtest(of_log([str(log), f"cluster.processors={2 * PROCESSORS}"]), options(more))
+    figures = {one.name: one.compared.figures for one in done.changes}
+    assert figures["partitions"]["spearman_wait"] == pytest.approx(1.0)
+    assert figures["partitions"]["mean_wait_difference"] == pytest.approx(0.0, abs=1e-9)
+    assert figures["nothing"]["spearman_wait"] < 0.9
+
+
 def test_candidates_are_checked_by_name():
     for given in ("[easy,sjf]", "easy,sjf"):
         assert options([f"backtest.candidates={given}"]).candidates == ["easy", "sjf"]

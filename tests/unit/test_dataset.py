@@ -1,4 +1,5 @@
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from test_compare import fabricate, figures
 
@@ -32,6 +33,7 @@ def test_partitions_and_rows(sweep, tmp_path, capsys):
     assert "8 simulations" in capsys.readouterr().out
     files = sorted(p.relative_to(target).as_posix() for p in target.glob("jobs/**/*.parquet"))
     assert files == [f"jobs/role=run/policy={p}/part-0.parquet" for p in ("easy", "sa")]
+    assert [pq.ParquetFile(target / name).num_row_groups for name in files] == [1, 1]
     jobs = pd.read_parquet(target / "jobs")
     assert len(jobs) == 16
     assert set(jobs["policy"]) == {"easy", "sa"}

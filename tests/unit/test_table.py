@@ -112,6 +112,11 @@ REFUSED = {
     "a unit": ((HEAD, *ROWS), {"units": {"submit": "weeks"}}, "units.submit=weeks"),
     "no header at all": ((HEAD,), {}, "no job below 1 lines"),
     "one column": (("jobs", "1"), {}, "no comma, semicolon, tab or bar"),
+    "a mark that swallows jobs": (
+        (HEAD, *ROWS, '3,6,7,9,1,60,"ann', "4,6,7,9,1,60,bob", '5,6,7,9,1,60,eve"'), {},
+        "line 4: a quotation mark opens a cell that goes on to line 6",
+    ),
+    "a mark that never closes": ((HEAD, ROWS[0], '2,5,5,35,2,60,"bob'), {}, "line 3: quotation marks"),
 }  # fmt: skip
 
 
@@ -150,6 +155,15 @@ def test_nothing_is_dropped_uncounted(tmp_path):
     assert len(found.jobs) + sum(found.dropped.values()) == len(rows)
     assert found.jobs["recorded_wait_time"].tolist()[:2] == [10.0, 0.0]
     assert (found.jobs["recorded_wait_time"] == -1).sum() == 1
+
+
+def test_runtimes_and_waits_that_contradict_are_told(tmp_path, caplog):
+    head = "submit,start,end,runtime,wait,processors"
+    found = trace(table(tmp_path, head, "0,10,70,60,10,4", "5,5,35,999,0,2", "6,9,19,10,77,2"))
+    assert "1 jobs say a runtime other than end - start (line 3 first)" in caplog.text
+    assert "1 jobs say a wait other than start - submit (line 4 first)" in caplog.text
+    assert found.jobs["reference_runtime"].tolist() == [60.0, 999.0, 10.0]
+    assert found.jobs["recorded_wait_time"].tolist() == [10.0, 0.0, 3.0]
 
 
 def test_jobs_that_are_alike_but_for_their_names_are_jobs_all_the_same(tmp_path):

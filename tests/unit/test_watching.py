@@ -3,7 +3,7 @@
 import pytest
 from toys import replay, rigid
 
-from sim.engine.compiled import AT_ONCE
+from sim.engine.instants import INSTANTS
 from sim.simulation.progress import ProgressWatcher
 
 pytestmark = pytest.mark.fast
@@ -24,7 +24,7 @@ def test_it_hears_every_256th_look_and_jobs_add_up():
     watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard, 800),))
     alone = replay(ROWS, 16, rigid("easy"))
     assert (watched.start_time == alone.start_time).all()
-    assert len(heard.states) == int(watched.counters["looks"]) // AT_ONCE
+    assert len(heard.states) == int(watched.counters["looks"]) // INSTANTS
     for now, done, total, queued in heard.states:
         assert total == 800
         assert done == (watched.end_time <= now).sum()

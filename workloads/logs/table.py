@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,8 @@ def read_table(
     check_lines(text, file, limits)
     rows = rows_of(text.decode("utf-8", "replace"), file, layout)
     chosen, cells = choose(rows, file, layout)
-    jobs, negative = _fields(_Cells(cells, chosen, file, layout))
+    told = _Cells(cells, chosen, file, layout)
+    jobs, negative = _fields(told)
     comments = [Comment(0, f"; Note: read as {_told(chosen)}")]
     if (jobs["submit_time"] > SECONDS_AT_MOST / 1000).any():
         comments.append(Comment(0, "; UnixStartTime: 0"))
@@ -56,6 +57,7 @@ def read_table(
         file.name,
         hashlib.sha256(stored).hexdigest(),
         found={"negative_wait": negative},
+        remarks=tuple(_contradictions(told)),
     )
 
 
@@ -215,6 +217,25 @@ def _fields(cells: _Cells) -> tuple[pd.DataFrame, np.ndarray]:
         **{field: cells.codes(role) for role, field in NAMES.items()},
     }
     return fields_of(fields, len(submit)), negative
+
+
+def _contradictions(cells: _Cells) -> Iterator[str]:
+    """Tell how many jobs say a runtime or a wait that their instants contradict."""
+    for role, begin, end, stands in (
+        ("runtime", "start", "end", "runtime"),
+        ("wait", "submit", "start", "start"),
+    ):
+        if not {role, begin, end} <= cells.chosen.keys():
+            continue
+        said, first, last = cells.lengths(role), cells.instants(begin), cells.instants(end)
+        known = (said != -1) & (first != -1) & (last != -1)
+        off = known & (np.abs(last - first - said) > np.maximum(1.0, 0.01 * said))
+        if off.any():
+            line = int(cells.table.index[int(np.argmax(off))])
+            yield (
+                f"{int(off.sum())} jobs say a {role} other than {end} - {begin} (line {line} "
+                f"first); the {stands} stands"
+            )
 
 
 @dataclass

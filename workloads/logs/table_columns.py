@@ -119,14 +119,21 @@ def rows_of(text: str, file: Path, layout: Layout) -> list[tuple[int, list[str]]
                 f"{file}, line 1: no comma, semicolon, tab or bar between columns; "
                 "workload.delimiter names another character"
             )
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
-    rows = []
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    line = 0
     try:
         for cells in reader:
+            line, before = reader.line_num, line
+            if line > before + 1 and len(rows) >= layout.header:
+                raise WorkloadError(
+                    f"{file}, line {before + 1}: a quotation mark opens a cell that goes on to "
+                    f"line {line}; a job stands on one line"
+                )
             if any(cell.strip() for cell in cells):
-                rows.append((reader.line_num, [cell.strip() for cell in cells]))
+                rows.append((line, [cell.strip() for cell in cells]))
     except csv.Error as error:
-        raise WorkloadError(f"{file}, line {reader.line_num}: {error}") from None
+        raise WorkloadError(f"{file}, line {line + 1}: quotation marks: {error}") from None
     if len(rows) <= layout.header:
         raise WorkloadError(f"{file}: no job below {layout.header} lines of header")
     return rows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammainc
+import scipy
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
@@ -226,7 +226,9 @@ def daily_weights(table: LublinParameters) -> FloatArray:
     steps = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS)
     edges = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS + 1) - 0.5
     weights = np.empty(_BUCKETS)
-    weights[(steps - 1) % _BUCKETS] = np.diff(gammainc(table.a_cycle, edges / table.b_cycle))
+    weights[(steps - 1) % _BUCKETS] = np.diff(
+        scipy.special.gammainc(table.a_cycle, edges / table.b_cycle)
+    )
     return np.asarray(weights / weights.mean(), float)
 
 

@@ -1,15 +1,69 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); and two variants."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.allocation.rigid import Request
+from predictors.compiling import njit
+from sim.policies.advice import Advice, Counts, check_counts, tried
+from sim.policies.allocation.curve import (
+    AverageParallelism,
+    EfficiencyAtLeast,
+    Knee,
+    Maximum,
+)
+from sim.policies.allocation.rigid import Fixed, Request
 from sim.policies.base import Allocation, Outlook
 from sim.policies.ties import first_least, is_less
 from sim.state.view import View
+
+
+class Offers(NamedTuple):
+    """What a job may choose from when it settles its count.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (c,), ascending
+    runtimes : numpy.ndarray of float, shape (c,), or None
+        Believed, in seconds; None where there is but one count, whose belief is asked for.
+    at_once : bool
+        Whether only counts on which it could start at once, and the last one, count.
+    margin : float or None
+        The share of the best count's runtime that is no difference; None: none is.
+    """
+
+    counts: IntArray
+    runtimes: FloatArray | None = None
+    at_once: bool = False
+    margin: float | None = None
+
+
+NO_MARGIN = -1.0
+
+
+@njit(cache=True)
+def least_turnaround(waits: FloatArray, runtimes: FloatArray, at_once: bool, margin: float) -> int:
+    """Return the place of the least wait plus runtime, ties to the smaller count.
+
+    Parameters
+    ----------
+    waits, runtimes : numpy.ndarray of float, shape (c,), seconds
+    at_once : bool
+        Whether only counts that need not wait, and the last, are considered.
+    margin : float
+        Turnarounds longer than the least by up to this share of its runtime are
+        as good; negative: none is.
+    """
+    turnarounds = waits + runtimes
+    if at_once:
+        for k in range(waits.size - 1):
+            if waits[k] > 0.0:
+                turnarounds[k] = np.inf
+    best = first_least(turnarounds)
+    if margin >= 0.0 and not at_once:
+        best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
+    return best
 
 
 class SmallestTurnaround:
@@ -78,53 +132,29 @@ class SmallestTurnaround:
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 
-    def offers(self, job: int, view: View) -> tuple[IntArray, FloatArray | None]:
-        """Return the counts from which a job may choose, and the believed runtimes, seconds.
-
-        One count alone comes without a runtime. Predictors that learn have no such offers:
-        what they say hangs on when they are asked.
-        """
-        counts = self._tried(job, view)
-        reading = None if counts.size == 1 else self.advice.read(job, view, counts)
+    def offers(self, job: int, view: View) -> Offers:
+        """Return what a job may choose from now: counts, believed runtimes, and how it chooses."""
+        counts, request = self._tried(job, view), view.requested_processors[job]
+        if counts.size == 1:
+            return Offers(counts)
+        reading = self.advice.read(job, view, counts)
         if reading is not None:
-            return reading.counts, reading.runtimes
-        return counts[:1] if counts.size == 1 else np.array([view.requested_processors[job]]), None
+            margin = self.margin if view.fitted else None
+            return Offers(reading.counts, reading.runtimes, margin=margin)
+        if self.without_curve == "request" or not view.fitted:
+            return Offers(np.array([request]))
+        counts = np.union1d(counts[counts <= request], [request])
+        return Offers(counts, view.belief(job, request) * request / counts, at_once=True)
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
-        request = view.requested_processors[job]
-        counts = self._tried(job, view)
-        if counts.size == 1:
+        counts, runtimes, at_once, margin = self.offers(job, view)
+        if runtimes is None:
             return int(counts[0])
-        reading = self.advice.read(job, view, counts)
-        if reading is None:
-            if self.without_curve == "request" or not view.fitted:
-                return request
-            reading = at_once_or_as_requested(job, view, counts, outlook)
-        turnarounds = outlook(reading.counts, reading.runtimes) - view.now + reading.runtimes
-        best = int(first_least(turnarounds))
-        if view.fitted and job not in view.preferences.undecided:
-            enough = turnarounds[best] + self.margin * reading.runtimes[best]
-            best = int(first_least(np.maximum(turnarounds, enough)))
-        count = int(reading.counts[best])
-        view.believe(job, count, float(reading.runtimes[best]))
-        return count
-
-
-def has_table(allocation: Allocation, view: View) -> bool:
-    """Say whether counts hang on nothing but starts and on what is believed of a job at submit."""
-    known = (Request, SmallestTurnaround, UsualTurnaround)
-    return type(allocation) in known and not view.fitted and view.load is None
-
-
-def at_once_or_as_requested(job: int, view: View, counts: IntArray, outlook: Outlook) -> Reading:
-    """Return a curve of linear speedup at the request and at fewer counts that can start now."""
-    request = view.requested_processors[job]
-    counts = np.union1d(counts[counts <= request], [request])
-    work = view.belief(job, request) * request
-    starts_now = outlook(counts, work / counts) <= view.now
-    counts = counts[starts_now | (counts == request)]
-    return Reading(counts, work / counts, work)
+        waits = outlook(counts, runtimes) - view.now
+        best = least_turnaround(waits, runtimes, at_once, NO_MARGIN if margin is None else margin)
+        view.believe(job, int(counts[best]), float(runtimes[best]))
+        return int(counts[best])
 
 
 class UsualTurnaround(SmallestTurnaround):
@@ -198,3 +228,24 @@ class Explore(SmallestTurnaround):
 
     def _can_start(self, job: int, processors: int, view: View) -> bool:
         return processors <= view.free and processors in view.counts(job)
+
+
+BY_ITSELF = (Request, Fixed, Maximum, AverageParallelism, Knee, EfficiencyAtLeast)
+"""Rules that give a count without regard to the queue."""
+
+
+def has_table(allocation: Allocation, view: View) -> bool:
+    """Say whether counts hang on nothing but starts and on what is believed of a job."""
+    known = (*BY_ITSELF, SmallestTurnaround, UsualTurnaround)
+    return type(allocation) in known and view.load is None
+
+
+def offers_of(allocation: Allocation, job: int, view: View) -> Offers:
+    """Return what a job may choose from now under a rule that has a table."""
+    if isinstance(allocation, SmallestTurnaround):
+        return allocation.offers(job, view)
+    return Offers(np.array([allocation.choose(job, view, _nowhere)]))
+
+
+def _nowhere(counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    raise AssertionError("a rule that has no regard to the queue asked for it")

@@ -113,7 +113,7 @@ class EasyScheduler(QueueKeeper):
     @property
     def compiled(self) -> int | None:
         """`EASY` where jobs choose by a table, if at all, and keep the order of arrival."""
-        plain = type(self) is EasyScheduler and self._keyless and self.anew is None
+        plain = type(self) is EasyScheduler and self._keyless
         plain &= isinstance(self._outlook, DryRun)
         return EASY if plain and has_table(self.allocation, self.view) else None
 

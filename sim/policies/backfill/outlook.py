@@ -168,7 +168,7 @@ class ChoiceAnew:
 
     def __init__(self, keeper: QueueKeeper, factor: float) -> None:
         self._keeper = keeper
-        self._factor = factor
+        self.factor = factor
         self._profile = Profile(keeper.view.processors)
 
     @property
@@ -179,12 +179,12 @@ class ChoiceAnew:
             outlived = before <= view.now < run.believed_end and run.changed == run.start
             if outlived and view.running.get(run.job) is run:
                 believed = view.belief(run.job, run.processors)
-                if before - run.start >= self._factor * believed * (1.0 - 1e-9):
+                if before - run.start >= self.factor * believed * (1.0 - 1e-9):
                     return True
         return False
 
     def choose(self) -> bool:
-        """Let each waiting job choose given those ahead of it; say whether any count changed."""
+        """Let each waiting job choose given those ahead of it; say whether any choice changed."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + len(view.running))
         profile.lay(view.now, view.believed_ends)
@@ -196,7 +196,7 @@ class ChoiceAnew:
             )
             seconds = view.belief(job, count)
             profile.place(view.now, count, seconds)
-            if count != queue.processors.item(place):
+            if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):
                 queue.processors[place], queue.runtime[place] = count, seconds
                 changed = True
         return changed

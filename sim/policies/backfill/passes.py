@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.ties import first_least
+from sim.policies.allocation.sa import least_turnaround
 from sim.state.availability import (
     advance,
     compress,
@@ -43,6 +43,7 @@ from sim.state.run_tables import (
     RUNTIME,
     SHADOW,
     SPARE,
+    START,
     WAITING,
     WAKING,
     Tables,
@@ -53,6 +54,8 @@ from sim.state.run_tables import (
 
 STRICT, EASY, CONSERVATIVE = range(3)
 """Rules whose passes these are."""
+BEGIN, SIZE, AT_ONCE = range(3)
+"""Rows of `Plan.offers`."""
 
 
 class Plan(NamedTuple):
@@ -65,12 +68,17 @@ class Plan(NamedTuple):
         Summaries of blocks of the queue; see `fill`.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
-    first_choice : numpy.ndarray of int, shape (n + 1,)
-        Where the counts of each job begin that it may choose from at submit; one without
-        any has its request.
+    offers : numpy.ndarray of int, shape (3, n)
+        Where the counts begin that each job may choose from when it settles its count
+        (row `BEGIN`), how many they are (`SIZE`; 0 where that is settled already), and
+        whether only those count on which it can start at once (`AT_ONCE`).
     counts : numpy.ndarray of int, shape (c,)
     choices : numpy.ndarray of float, shape (2, c), seconds
         Belief and true runtime on each of these counts.
+    margin : float
+        Of `sim.policies.allocation.sa.least_turnaround`.
+    anew : float
+        Waiting jobs choose anew when a running one has taken so many times its belief.
     """
 
     shortest: FloatArray
@@ -78,9 +86,26 @@ class Plan(NamedTuple):
     times: FloatArray
     free: IntArray
     span: IntArray
-    first_choice: IntArray
+    offers: IntArray
     counts: IntArray
     choices: FloatArray
+    margin: float
+    anew: float
+
+
+class Revision(NamedTuple):
+    """What a learning predictor believes differently of waiting jobs since the last pass.
+
+    Attributes
+    ----------
+    jobs : numpy.ndarray of int, shape (r,)
+        In queue order.
+    beliefs : numpy.ndarray of float, shape (r,), seconds
+        On the counts that they chose.
+    """
+
+    jobs: IntArray
+    beliefs: FloatArray
 
 
 # Counts that are chosen at submit
@@ -103,20 +128,68 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     Under EASY and strict rules its start is believed to be that of a reservation behind all
     that wait; a conservative rule asks its live profile.
     """
-    first, last = plan.first_choice[job], plan.first_choice[job + 1]
-    if last - first == 0:
+    if plan.offers[SIZE, job] == 0:
         return
     seconds, now = tables.seconds, tables.instant[NOW]
-    holes = plan.times, plan.free, plan.span
-    if rule != CONSERVATIVE:
+    if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
         _lay_running(tables, plan)
         waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
         head, starts = tables.counters[HEAD], seconds[RESERVED]
-        replan(*holes, now, waiting, beliefs, starts, head, job)
-    counts, beliefs = plan.counts[first:last], plan.choices[0, first:last]
-    best = first + first_least(earliest_of(*holes, now, counts, beliefs) - now + beliefs)
+        replan(plan.times, plan.free, plan.span, now, waiting, beliefs, starts, head, job)
+    _settle(tables, plan, job)
+
+
+@njit(cache=True)
+def _settle(tables: Tables, plan: Plan, job: int) -> None:
+    """Give a job the count of smallest believed turnaround on the profile as it is."""
+    best, now = plan.offers[BEGIN, job], tables.instant[NOW]
+    if plan.offers[SIZE, job] > 1:
+        offered = slice(best, best + plan.offers[SIZE, job])
+        counts, beliefs = plan.counts[offered], plan.choices[0, offered]
+        waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
+        at_once = plan.offers[AT_ONCE, job] != 0
+        best += least_turnaround(waits, beliefs, at_once, plan.margin)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
-    seconds[BELIEF, job], seconds[RUNTIME, job] = plan.choices[:, best]
+    tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
+
+
+@njit(cache=True)
+def is_refuted(tables: Tables, factor: float) -> bool:
+    """Say whether a job outlived its belief now and has taken so many times what it was."""
+    seconds, now = tables.seconds, tables.instant[NOW]
+    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
+        believed = seconds[BELIEF, job]
+        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _choose_anew(tables: Tables, plan: Plan) -> None:
+    """Let each job that waited before this instant choose given those ahead; see `ChoiceAnew`."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    _lay_running(tables, plan)
+    for job in range(counters[HEAD], counters[NEW]):
+        if waiting[job] > 0:
+            if plan.offers[SIZE, job] > 0:
+                _settle(tables, plan, job)
+            waiting[job] = tables.numbers[PROCESSORS, job]
+            belief = tables.seconds[BELIEF, job]
+            place(plan.times, plan.free, plan.span, tables.instant[NOW], waiting[job], belief)
+    plan.summarised[:] = False
+
+
+@njit(cache=True)
+def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
+    """Plan with revised beliefs; say whether any became shorter."""
+    beliefs, is_shorter = tables.seconds[BELIEF], False
+    for k in range(revision.jobs.size):
+        job = revision.jobs[k]
+        is_shorter |= revision.beliefs[k] < beliefs[job]
+        beliefs[job] = revision.beliefs[k]
+    if revision.jobs.size > 0:
+        plan.summarised[:] = False
+    return is_shorter
 
 
 @njit(cache=True)
@@ -335,13 +408,16 @@ def _follow_runs(tables: Tables, plan: Plan) -> bool:
 
 
 @njit(cache=True)
-def conservative_pass(tables: Tables, plan: Plan) -> None:
+def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     seconds, counters, instant = tables.seconds, tables.counters, tables.instant
     now, waiting = instant[NOW], tables.numbers[WAITING]
     holes = plan.times, plan.free, plan.span
     advance(plan.times, plan.span, now)
     early = _follow_runs(tables, plan)
+    if revision.jobs.size > 0:
+        early |= _believe(tables, plan, revision)
+        _repair(tables, plan)
     while counters[HEAD] < counters[NEW] and waiting[counters[HEAD]] == 0:
         counters[HEAD] += 1
     head = counters[HEAD]
@@ -371,12 +447,27 @@ def conservative_pass(tables: Tables, plan: Plan) -> None:
 
 
 @njit(cache=True)
-def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool) -> None:
-    """Make the scheduling pass of an instant."""
+def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
+    """Make the scheduling pass of an instant.
+
+    Parameters
+    ----------
+    tables : Tables
+    plan : Plan
+    rule : int
+        One of `STRICT`, `EASY` and `CONSERVATIVE`.
+    changed : bool
+        Whether anything but arrivals happened at this instant.
+    revision : Revision
+    """
     if rule == CONSERVATIVE:
-        conservative_pass(tables, plan)
+        conservative_pass(tables, plan, revision)
         return
-    for job in range(tables.counters[NEW], tables.counters[ARRIVED]):
+    counters = tables.counters
+    _believe(tables, plan, revision)
+    if counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew):
+        _choose_anew(tables, plan)
+    for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, rule)
     if rule == EASY:
         easy_pass(tables, plan, changed)

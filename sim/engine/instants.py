@@ -1,0 +1,104 @@
+"""From instant to instant in compiled steps, until Python is needed."""
+
+import numpy as np
+
+from predictors.compiling import njit
+from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_pass
+from sim.state.run_tables import (
+    ARRIVED,
+    CHANGED,
+    ENDED_NOW,
+    EXPIRED_NOW,
+    NEW,
+    PASSES,
+    RANGES,
+    ROOM,
+    RUNNING,
+    STARTED,
+    SUBMIT,
+    TAKEN,
+    WAKES,
+    Tables,
+    next_instant,
+    take_in,
+)
+
+INSTANTS = 256
+"""Instants between two chances for Python to show progress and to be interrupted."""
+
+
+@njit(cache=True)
+def _arriving(tables: Tables, instant: float) -> int:
+    """Count the jobs that arrive then."""
+    last = tables.counters[ARRIVED]
+    while last < tables.seconds.shape[1] and tables.seconds[SUBMIT, last] == instant:
+        last += 1
+    return int(last - tables.counters[ARRIVED])
+
+
+@njit(cache=True)
+def breakpoints(tables: Tables, instant: float) -> int:
+    """Return the room that a profile needs for all who run, wait and arrive by an instant."""
+    counters = tables.counters
+    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, instant)
+    return int(4 * (waiting + counters[RUNNING] + 1) + 64)
+
+
+@njit(cache=True)
+def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
+    """Say whether whatever happens at an instant finds room in the tables."""
+    counters = tables.counters
+    return bool(
+        tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
+        and tables.wakes.size > counters[WAKES]
+        and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
+    )
+
+
+@njit(cache=True)
+def advance(
+    tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, learns: bool
+) -> float:
+    """Go through instants, each with one pass at its end, as long as no Python is needed.
+
+    It is when an instant was taken in whose pass has to wait for what a predictor says, which
+    `TAKEN` tells; when there is no room; and after every 256th pass.
+
+    Parameters
+    ----------
+    tables : Tables
+    plan : Plan
+    rule : int
+        One of `sim.policies.backfill.passes`.
+    revision : Revision
+        For the pass that waited, if one did.
+    asks : bool
+        Whether a predictor is asked as jobs choose.
+    learns : bool
+        Whether it is told who ended.
+
+    Returns
+    -------
+    float
+        When something happens next, in seconds; infinity if nothing does.
+    """
+    counters = tables.counters
+    while True:
+        if counters[TAKEN]:
+            counters[TAKEN] = 0
+            counters[PASSES] += 1
+            make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
+            revision = Revision(revision.jobs[:0], revision.beliefs[:0])
+            if counters[PASSES] % INSTANTS == 0:
+                return next_instant(tables)
+        following = next_instant(tables)
+        if following == np.inf or not _has_room(tables, plan, following):
+            return following
+        counters[CHANGED] = take_in(tables, following)
+        counters[TAKEN] = 1
+        if asks and (
+            counters[NEW] < counters[ARRIVED]
+            or (learns and counters[ENDED_NOW] > 0)
+            or (counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew))
+        ):
+            return following
