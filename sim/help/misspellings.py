@@ -68,7 +68,8 @@ def no_such_key(override: str, key: str) -> str:
     having = [o.name for o in options(group) if inner in (k.name for k in o.keys)] if group else []
     if not having:
         return f"{override}: there is no such key here; {SEE}"
-    return f"{override}: not with the chosen {group}; {group}={', '.join(having[:6])} have this key"
+    have = "has" if len(having) == 1 else "have"
+    return f"{override}: not with the chosen {group}; {group}={', '.join(having[:6])} {have} this key"
 
 
 def _within(key: str, group: str) -> bool:
