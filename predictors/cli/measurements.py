@@ -34,6 +34,7 @@ _TIMED = ("runtime", "computation", "communication", "computation_cp", "communic
 Rows = list[tuple[int, list[str]]]
 
 LONGEST_LINE = 10_000
+LONGEST_MESSAGE = 300
 """Characters; a longer one is no row of a table."""
 
 
@@ -335,6 +336,12 @@ def _equal(cell: str, value: str) -> bool:
         return cell == value
 
 
+def _brief(error: PredictorError) -> str:
+    """Return what an error says, without the middle of what a stray quote made one cell."""
+    said = str(error)
+    return said if len(said) <= LONGEST_MESSAGE else f"{said[:100]} … {said[-100:]}"
+
+
 def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
     """Return counts and times as numbers, other columns too where all of their cells are."""
     frame = frame.copy()
@@ -342,7 +349,7 @@ def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.Da
     try:
         mark = decimal_mark(cell for name in required for cell in frame[name])
     except PredictorError as error:
-        raise PredictorError(f"{path}: {error}") from None
+        raise PredictorError(f"{path}: {_brief(error)}") from None
     for name in frame.columns:
         if name in required or name in _TIMED:
             values = [
@@ -361,7 +368,7 @@ def _value(place: str, name: str, cell: str, unit: str, mark: str) -> float:
     try:
         value = count(cell, mark) if name == "nprocs" else seconds(cell, unit, mark)
     except PredictorError as error:
-        raise PredictorError(f"{place} {error}") from None
+        raise PredictorError(f"{place} {_brief(error)}") from None
     least = 1.0 if name == "nprocs" else (0.0 if name != "runtime" else np.finfo(float).tiny)
     if not least <= value < np.inf:
         wanted = "at least 1" if least == 1.0 else "above 0"

@@ -247,6 +247,7 @@ class Engine:
             type(self.machine) is not Dedicated
             or self.trace.feedback
             or self.view.preferences.past_errors is not None
+            or not self.view.curve_is_belief
             or any(watcher.checks for watcher in self.watchers)
         )
         if needs_python or (self.kills and type(scheduler.allocation) is not Request):

@@ -12,14 +12,14 @@ from math import log2
 import numpy as np
 import pandas as pd
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, Observation
 from predictors.errors import PredictorError
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
 from predictors.regression.training_runs import TrainingRuns, runs_from_arrays, without_constants
 from predictors.remarks import worst_grade
 from sim.errors import ConfigError
-from sim.simulation.site_size import GREW, INFEASIBLE, NO_FIT, NO_GAIN, UNUSABLE, Site
+from sim.simulation.site_size import GREW, INFEASIBLE, NO_FIT, Site, outcome_of
 from workloads.base import Trace
 from workloads.streams import Streams
 from workloads.truth.ground_truth import Truth
@@ -31,9 +31,6 @@ _FOCI = 4.0
 
 _NEW_RUNS = 1.1
 """Share by which an application's finished runs must have grown before a new fit."""
-
-_LEAST_GROWTH = 1.01
-"""Size over the size before from which a job grows at all."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,9 @@ class KeepTime:
         at the time of each job (to a quarter of a doubling).
     level : float
         Of the interval around each size, above 0 and below 1.
+    allotment : {"request", "policy"}
+        Whose processors: `factor` times the request, its size solved before the run; or
+        what the policy gives, the size solved in the run as each job starts.
 
     Raises
     ------
@@ -72,12 +72,15 @@ class KeepTime:
     factor: int = 2
     model: SizeModel = field(default_factory=FocusedRegression)
     level: float = 0.8
+    allotment: str = "request"
 
     def __post_init__(self) -> None:
         if self.factor < 2:
             raise ConfigError(f"growth.factor={self.factor}: must be at least 2")
         if not 0.0 < self.level < 1.0:
             raise ConfigError(f"growth.level={self.level:g}: must be above 0 and below 1")
+        if self.allotment not in ("request", "policy"):
+            raise ConfigError(f"growth.allotment={self.allotment}: must be request or policy")
 
     def grow(self, site: Site, streams: Streams) -> Site:
         """Return the larger site, its jobs at the sizes that should keep their times.
@@ -103,6 +106,8 @@ class KeepTime:
             raise ConfigError("growth=keep_time: needs a moldability other than none")
         if np.isnan(truth.size).any():
             raise ConfigError("growth=keep_time: needs workload.size=known")
+        if self.allotment == "policy":
+            return self._larger(site, streams)
         sizes = self._solved(site)
         grew = (sizes["outcome"] == GREW).to_numpy()
         counts = sizes["grown_processors"].to_numpy()
@@ -122,6 +127,23 @@ class KeepTime:
         )
         return Site(processors, trace, grown, sizes)
 
+    def history(self) -> "_Finished":
+        """Return where the runs of an application are learnt, and its sizes solved."""
+        return _Finished(self.model)
+
+    def _larger(self, site: Site, streams: Streams) -> Site:
+        """Return the larger machine with the jobs as they were, and as they would run again."""
+        truth, jobs = site.truth, site.trace.jobs
+        if not truth.shared_shape:
+            raise ConfigError("growth.allotment=policy: needs moldability.size_exponent=0")
+        counts, processors = jobs["requested_processors"].to_numpy(), site.processors * self.factor
+        one, noise = np.ones(len(jobs)), streams("growth.noise").standard_normal(len(jobs))
+        larger, again = (
+            truth.resized(one, counts, np.full(len(jobs), new), noise, processors)
+            for new in (False, True)
+        )
+        return Site(processors, _traced(site.trace, jobs, processors), larger, again=again)
+
     def _solved(self, site: Site) -> pd.DataFrame:
         """Return the table but for the runtimes of the grown jobs."""
         jobs, truth = site.trace.jobs, site.truth
@@ -139,13 +161,13 @@ class KeepTime:
             member = truth.application == application
             rows = np.flatnonzero(member & possible)
             past = np.flatnonzero(member)[np.argsort(ends[member], kind="stable")]
-            history = _History(self.model, _runs(truth, past, before, wanted), ends[past])
+            history = _Ended(self.model, _runs(truth, past, before, wanted), ends[past])
             for row in rows[np.argsort(submitted[rows], kind="stable")].tolist():
                 history.look_back(submitted.item(row))
                 answer = history.solve(wanted.item(row), counts.item(row), self.level)
                 if answer is not None:
                     solved[:, row], grade[row] = answer
-                    outcome[row] = _outcome(answer[1], answer[0][0], size.item(row))
+                    outcome[row] = outcome_of(answer[1], answer[0][0], size.item(row))
         grew = outcome == GREW
         return pd.DataFrame(
             {
@@ -166,25 +188,21 @@ class KeepTime:
         )
 
 
-class _History:
-    """The runs of one application by their ends, and regressions fitted to those of the past.
+class History:
+    """The finished runs of one application, and regressions fitted to them.
 
     Parameters
     ----------
     model : FocusedRegression or LogLogRegression
-    runs : TrainingRuns
-        In the order of their ends.
-    ends : numpy.ndarray of float, shape (rows,), seconds
     """
 
-    def __init__(self, model: SizeModel, runs: TrainingRuns, ends: FloatArray) -> None:
-        self._prototype, self._runs, self._ends = model, runs, ends
-        self._known = 0
+    def __init__(self, model: SizeModel) -> None:
+        self._prototype, self._known = model, 0
         self._models: dict[int | None, tuple[int, SizeModel | PredictorError]] = {}
 
-    def look_back(self, time: float) -> None:
-        """Take into account what had ended at a time."""
-        self._known = int(np.searchsorted(self._ends, time, side="right"))
+    def _past(self) -> TrainingRuns:
+        """Return the runs that are known."""
+        raise NotImplementedError
 
     def solve(
         self, seconds: float, nprocs: int, level: float
@@ -226,15 +244,49 @@ class _History:
         if not self._known:
             return PredictorError("no run has ended yet")
         try:
-            return model.fit_runs(without_constants(self._runs.take(slice(self._known))))
+            return model.fit_runs(without_constants(self._past()))
         except PredictorError as error:
             return error
 
 
-def _outcome(grade: str, size: float, before: float) -> str:
-    if grade == "unusable":
-        return UNUSABLE
-    return GREW if size >= _LEAST_GROWTH * before else NO_GAIN
+class _Finished(History):
+    """The runs of one application that have ended in the run itself."""
+
+    def __init__(self, model: SizeModel) -> None:
+        super().__init__(model)
+        self._rows: list[tuple[int, float, float]] = []
+
+    def add(self, observation: Observation) -> None:
+        """Take in a finished run."""
+        self._rows.append((observation.nprocs, observation.runtime, observation.size))
+        self._known += 1
+
+    def _past(self) -> TrainingRuns:
+        count, runtime, size = map(np.array, zip(*self._rows, strict=True))
+        return runs_from_arrays(("size",), count.astype(np.int64), runtime, [size])
+
+
+class _Ended(History):
+    """The runs of one application on the old machine, by their ends.
+
+    Parameters
+    ----------
+    model : FocusedRegression or LogLogRegression
+    runs : TrainingRuns
+        In the order of their ends.
+    ends : numpy.ndarray of float, shape (rows,), seconds
+    """
+
+    def __init__(self, model: SizeModel, runs: TrainingRuns, ends: FloatArray) -> None:
+        super().__init__(model)
+        self._runs, self._ends = runs, ends
+
+    def look_back(self, time: float) -> None:
+        """Take into account what had ended at a time."""
+        self._known = int(np.searchsorted(self._ends, time, side="right"))
+
+    def _past(self) -> TrainingRuns:
+        return self._runs.take(slice(self._known))
 
 
 def _runs(truth: Truth, rows: IntArray, counts: IntArray, runtimes: FloatArray) -> TrainingRuns:

@@ -38,7 +38,7 @@ from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene
-from sim.simulation.site_size import size_figures
+from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
 
 if TYPE_CHECKING:
@@ -183,6 +183,7 @@ def artefacts(
 ) -> Artefacts:
     """Return everything that is written of a finished simulation; pictures if they have a title."""
     outcome = played.outcome
+    sizes = sizes_of(outcome.truth, scene.sizes)
     return Artefacts(
         tables=outcome.tables,
         figure=None if title is None else _drawn(outcome, title),
@@ -196,11 +197,11 @@ def artefacts(
                 **given_figures(config, scene, played),
                 "menu": played.menu,
                 **scene.truth.repetition(),
-                **size_figures(scene.sizes),
+                **size_figures(sizes),
             },
         ),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
-        export=partial(write_more, run=outcome, names=config["export"], sizes=scene.sizes),
+        export=partial(write_more, run=outcome, names=config["export"], sizes=sizes),
         more_figures={} if title is None else scene.figures(outcome),
     )
 

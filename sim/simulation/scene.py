@@ -26,7 +26,7 @@ from sim.simulation.calibration import (
 from sim.simulation.parts import OBJECT
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
-from sim.simulation.site_size import Site
+from sim.simulation.site_size import KeepsTime, Site, SizesInLoop
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
 from workloads.base import GroundTruth, Trace
@@ -58,6 +58,9 @@ class Scene:
     evolving : EvolvingScene or None
     sizes : pandas.DataFrame or None
         What the growth of the machine did to the jobs' sizes.
+    growth : KeepTime or None
+        What sizes jobs as they start; with `again`, their truth were they run once more.
+    again : Truth or None
     """
 
     trace: Trace
@@ -66,6 +69,8 @@ class Scene:
     streams: Streams
     evolving: "EvolvingScene | None" = None
     sizes: pd.DataFrame | None = None
+    growth: Any = None
+    again: Truth | None = None
 
     def figures(self, outcome: Outcome) -> "dict[str, Figure]":
         """Return the pictures of evolving jobs by file name."""
@@ -118,13 +123,15 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
-    site = build(config["growth"], "growth").grow(Site(size, trace, truth), streams)
+    growth = build(config["growth"], "growth")
+    site = growth.grow(Site(size, trace, truth), streams)
     machine = build_machine(config["cluster"], site.processors, site.trace, streams)
     if isinstance(machine, Failing):
         machine = machine.bound(streams, float(trace.jobs["submit_time"].iloc[0]))
     counts = site.trace.jobs["requested_processors"].to_numpy()
     evolving = build(config["evolving"], "evolving").scene(counts, streams, machine)
-    return Scene(site.trace, site.truth, machine, streams, evolving, site.sizes)
+    more = (site.sizes, growth, site.again)
+    return Scene(site.trace, site.truth, machine, streams, evolving, *more)
 
 
 def build_machine(
@@ -227,6 +234,11 @@ def prepare(
     else:
         known = observations(plan, float(trace.jobs["submit_time"].iloc[0]))
         known = under_load(known, scene.machine, truth, scene.streams)
+    own = truth
+    if scene.again is not None:
+        sized = SizesInLoop(truth, scene.again, trace, scene.growth)
+        wrapped: Any = KeepsTime(predictor, sized)
+        truth, predictor = sized, wrapped
     holder = provider(predictor, NeedsTruth)
     if holder is not None:
         holder.bind_truth(truth.runtimes, scene.streams.key("predictor"))
@@ -244,7 +256,7 @@ def prepare(
         overrun=config["overrun"],
         adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
         known=known,
-        watchers=watchers(config, progress, trace, truth),
+        watchers=watchers(config, progress, trace, own),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),
     )
     return Prepared(setup, known, holder is not None)

@@ -17,7 +17,7 @@ from predictors.base import (
     Selective,
     VisibleJobs,
 )
-from predictors.in_loop.wrapper import provider
+from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.state.decisions import Preferences
@@ -96,6 +96,7 @@ class View:
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: dict[int, tuple[int, float]] = {}
+        self.curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
 
     @cached_property
@@ -235,9 +236,7 @@ class View:
         curve = self._predictor.curve(job, counts)
         if curve is None:
             return None
-        if job in self.left:
-            curve = curve * self.left[job]
-        return np.maximum(curve, LEAST_BELIEF)
+        return np.maximum(curve * self.left[job] if job in self.left else curve, LEAST_BELIEF)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
@@ -357,7 +356,8 @@ class View:
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
-        self._believed[job] = (processors, seconds)
+        if self.curve_is_belief:
+            self._believed[job] = (processors, seconds)
 
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""

@@ -1,11 +1,14 @@
 """Trials in a process of their own, so that one that does not end can be ended."""
 
+import contextlib
 import multiprocessing
+import os
 import random
+import signal
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from time import monotonic
@@ -35,6 +38,7 @@ def dice_of(kind: str, seed: int) -> random.Random:
 
 
 def _serve(kinds: Mapping[str, Trial], connection: Connection) -> None:
+    os.setsid()  # so that it is ended with what it began
     warnings.simplefilter("ignore")
     while True:
         kind, seed = connection.recv()
@@ -56,7 +60,7 @@ class Hand:
     def _begin(self) -> None:
         context: Any = multiprocessing.get_context("fork")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self._kinds, theirs), daemon=True)
+        self._process = context.Process(target=_serve, args=(self._kinds, theirs))
         self._process.start()
         theirs.close()
 
@@ -74,19 +78,27 @@ class Hand:
         return end
 
     def close(self) -> None:
-        """End the process."""
+        """End the process and what it began."""
+        with contextlib.suppress(ProcessLookupError):  # it may not have got so far as its group
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
 
 
 def series(
-    kinds: Mapping[str, Trial], kind: str, number: int, seconds: float, limit: float = 300.0
+    kinds: Mapping[str, Trial],
+    kind: str,
+    seeds: Iterable[int],
+    seconds: float,
+    limit: float = 300.0,
 ) -> Found:
-    """Make at most so many trials of a kind, seeds from 0 on, in at most so many seconds."""
+    """Make a trial of a kind for each seed, as many as end in so many seconds."""
     found, hand, until = Found(), Hand(kinds, limit), monotonic() + seconds
-    for seed in range(number):
-        if monotonic() > until:
-            break
-        found.note(kind, seed, hand.attempt(kind, seed))
-    hand.close()
+    try:
+        for seed in seeds:
+            if monotonic() > until:
+                break
+            found.note(kind, seed, hand.attempt(kind, seed))
+    finally:
+        hand.close()
     return found

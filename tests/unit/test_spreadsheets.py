@@ -97,6 +97,10 @@ REFUSED = {
         "cores,time (s)\n1,0:05:00\n",
         "clock time 0:05:00 in a column of s",
     ),
+    "a stray quote": (
+        'cores,time\n1,"5.5\n' + "2,3.25\n" * 300 + '4"\n5,1\n',
+        "is '5.5",
+    ),
     "minutes beyond 59": ("cores,time\n1,0:75:00\n", "minutes and seconds go to 59"),
     "units that differ": ("cores,run1 (s),run2 (ms)\n1,5,5000\n", "side by side have units ms, s"),
     "weak scaling": (
@@ -115,6 +119,7 @@ def test_refused_in_a_line(tmp_path, capsys, name):
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.err.count("\n") == 1
+    assert len(shown.err) < 1000
     assert shown.out == ""
 
 
