@@ -11,6 +11,7 @@ from sim.engine.clock import Clock, Occurrence
 from sim.engine.instants import INSTANTS, advance, breakpoints
 from sim.engine.logbook import explained
 from sim.engine.resizing import Resizer
+from sim.engine.watcher import Watcher
 from sim.engine.work import Work
 from sim.machine.base import Machine
 from sim.policies.allocation.rigid import Request
@@ -67,14 +68,6 @@ from sim.state.run_tables import END as END_TIME
 from sim.state.view import View
 
 
-class Hears(Protocol):
-    """Somebody who is told how far a run is."""
-
-    def progressed(self, now: float, ended: int, queued: int) -> None:
-        """Be told how many jobs ended and wait."""
-        ...
-
-
 class Begun(Protocol):
     """What a compiled run needs of an engine."""
 
@@ -89,7 +82,7 @@ class Begun(Protocol):
     work: Work
 
     @property
-    def watchers(self) -> Sequence[Hears]: ...  # noqa: D102
+    def watchers(self) -> Sequence[Watcher]: ...  # noqa: D102
 
     def learn(
         self,

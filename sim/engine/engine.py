@@ -30,6 +30,7 @@ from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad
+from sim.engine.watcher import Watcher
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
 from sim.machine.base import Dedicated, Machine
@@ -48,27 +49,6 @@ if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
 Overrun = Literal["extend", "kill"]
-
-
-class Watcher:
-    """Someone who checks the engine's work, or tells a user how far it is; as it is, nobody.
-
-    Attributes
-    ----------
-    checks : bool
-        Whether it needs every pass with the state on which its decisions are made.
-    """
-
-    checks = True
-
-    def decided(self, engine: "Engine", decisions: Sequence[Decision]) -> None:
-        """Be told what a policy decided, before any of it is done."""
-
-    def progressed(self, now: float, ended: int, queued: int) -> None:
-        """Be told at every 256th pass, once it is carried out, how many jobs ended and wait."""
-
-    def finished(self, engine: "Engine") -> None:
-        """Be told that nothing is left to happen."""
 
 
 @dataclass(frozen=True)

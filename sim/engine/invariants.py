@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.engine.engine import Engine, Watcher
+from sim.engine.engine import Engine
+from sim.engine.watcher import Watcher
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler

@@ -15,7 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sim.engine.engine import Engine, Watcher
+from sim.engine.engine import Engine
+from sim.engine.watcher import Watcher
 from sim.errors import SimError
 from sim.results.rows import duration
 from sim.state.decisions import Decision

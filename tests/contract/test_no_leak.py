@@ -20,7 +20,8 @@ from swf_samples import job_line
 from predictors.in_loop.oracle import NeedsTruth
 from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
-from sim.engine.engine import Engine, Watcher
+from sim.engine.engine import Engine
+from sim.engine.watcher import Watcher
 from sim.errors import PolicyError
 from sim.machine.base import Dedicated
 from sim.simulation.build import build

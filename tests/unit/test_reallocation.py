@@ -9,8 +9,8 @@ from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth
 
 from predictors.curves.laws import Amdahl
 from predictors.in_loop.learned import CurvePerApplication
-from sim.engine.engine import Watcher
 from sim.engine.invariants import Checker
+from sim.engine.watcher import Watcher
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
