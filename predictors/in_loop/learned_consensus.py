@@ -75,6 +75,7 @@ class ConsensusPerApplication(CurvePerApplication):
 
     Examples
     --------
+    >>> import numpy as np
     >>> predictor = ConsensusPerApplication(Consensus(), "consensus")
     >>> nothing, zero = np.array([np.nan]), np.array([0])
     >>> predictor.attach(VisibleJobs(zero, zero - 1, nothing, zero, zero + 4, nothing))

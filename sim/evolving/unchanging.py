@@ -13,6 +13,7 @@ class NoEvolving:
 
     Examples
     --------
+    >>> import numpy as np
     >>> NoEvolving().scene(np.array([4, 8]), Streams(1, 0), Dedicated(8)) is None
     True
     """
