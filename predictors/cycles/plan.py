@@ -228,7 +228,8 @@ class CyclePlan:
     def lost(self, elapsed: float) -> float:
         """Return the seconds of computation that a failure then throws away."""
         kept = self.saved(elapsed)
-        return self.computed(elapsed) - (float(self.ends[kept - 1]) if kept else 0.0)
+        beyond = self.computed(elapsed) - (float(self.ends[kept - 1]) if kept else 0.0)
+        return max(beyond, 0.0)  # where all is saved, sums may differ in the last digit
 
     def told_to_stop(self, elapsed: float, cost: FloatArray) -> "CyclePlan":
         """Return the plan of an attempt that is told to checkpoint and stop.

@@ -262,6 +262,16 @@ class TestLimits:
     overrun="extend",
     seed=0,
 )
+@example(  # a run is killed when all that it did is saved
+    rows=[(0, 1, 1.0, 20.0), (0, 1, 1.0, 20.0), (0, 1, 119.0, 66.0), (0, 2, 1.0, 20.0)],
+    rule="none",
+    width=1,
+    mtbf=300.0,
+    shares=(0.5, 0.0),
+    requeue="head",
+    overrun="kill",
+    seed=0,
+)
 @given(
     rows=st.lists(
         st.tuples(
