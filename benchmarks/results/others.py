@@ -64,6 +64,7 @@ class BlockedHeads(StrictScheduler):
         self.noted: dict[int, tuple[float, float]] = {}
 
     def decide(self) -> Any:
+        """Note what a head that is blocked now is predicted to wait."""
         decisions = super().decide()
         view, queue = self.view, self.queue
         if queue.waiting and (job := queue.job.item(queue.head())) not in self.noted:
@@ -85,6 +86,7 @@ class Noting:
     """A policy that keeps its scheduler."""
 
     def begin(self, view: Any) -> BlockedHeads:
+        """Return its scheduler."""
         self.scheduler = BlockedHeads(view)
         return self.scheduler
 

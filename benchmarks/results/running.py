@@ -127,7 +127,7 @@ def run_study(name: str, data: Path, working: Path, quick: bool) -> dict[str, An
         "inputs": inputs,
         "jobs": jobs,
         "replications": replications,
-        "sweeps": [f"python -m sim.study {sweep.asked} {' '.join(size)}".strip() for sweep in study.sweeps],
+        "sweeps": [" ".join(["python -m sim.study", one.asked, *size]) for one in study.sweeps],
         "toy": {"asked": f"{study.toy} {' '.join(TOY)}", "figures": toy_row(study)},
         "rows": rows,
         **special,
@@ -138,7 +138,7 @@ def written(found: dict[str, Any]) -> str:
     """Return a study's data as JSON, a row a line."""
     lists = {key: value for key, value in found.items() if key == "rows"}
     plain = {key: value for key, value in found.items() if key not in lists}
-    text = json.dumps(plain, indent=1, ensure_ascii=False).rstrip("}\n")
+    text = json.dumps(plain, indent=1, ensure_ascii=False).removesuffix("\n}")
     rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in found["rows"])
     return f'{text},\n "rows": [\n  {rows}\n ]\n}}\n'
 

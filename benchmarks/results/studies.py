@@ -64,8 +64,10 @@ SIZES = {
     "classes": "workload.size=hidden workload.sizes=3",
     "hidden": "workload.size=hidden",
 }
-SHAPES = {"model": "moldability=downey",
-          "measured": "moldability=measured moldability.path=DATA/scaling moldability.first_count_max=1"}  # fmt: skip
+SHAPES = {
+    "model": "moldability=downey",
+    "measured": "moldability=measured moldability.path=DATA/scaling moldability.first_count_max=1",
+}
 PLACES = {"Lublin's model": "workload=lublin"} | {
     name: f"workload=swf workload.path=DATA/{path}" for name, path in LOGS.items()
 }
@@ -78,10 +80,17 @@ def impact(place: str) -> tuple[Sweep, ...]:
         for size, sizes in SIZES.items():
             base = f"predictor_impact {PLACES[place]} {curves} {sizes} workload.applications=50"
             labels = {"place": place, "curves": shape, "sizes": size}
-            swept.append(Sweep(f"{base} given=online policy=easy predictor=user_estimate,oracle",
-                               labels | {"given": "–"}))  # fmt: skip
-            swept.append(Sweep(f"{base} given=online policy=sa_easy predictor=oracle",
-                               labels | {"given": "–"}))  # fmt: skip
+            swept.append(
+                Sweep(
+                    f"{base} given=online policy=easy predictor=user_estimate,oracle",
+                    labels | {"given": "–"},
+                )
+            )
+            swept.append(
+                Sweep(
+                    f"{base} given=online policy=sa_easy predictor=oracle", labels | {"given": "–"}
+                )
+            )
             for given in ("free", "charged", "online"):
                 mine = labels | {"given": given}
                 learned = LEARNED if size == "known" else "adept,consensus"
@@ -89,10 +98,19 @@ def impact(place: str) -> tuple[Sweep, ...]:
                 swept.append(Sweep(asked, mine))
             if size == "known":
                 noisy = "noisy_oracle_10,noisy_oracle,noisy_oracle_50,noisy_oracle_100"
-                swept.append(Sweep(f"{base} given=online policy=sa_easy predictor={noisy}",
-                                   labels | {"given": "–"}))  # fmt: skip
-                swept.append(Sweep(f"{base} given=charged policy=iterative,fair_share "
-                                   "predictor=oracle,adept,consensus", labels | {"given": "charged"}))  # fmt: skip
+                swept.append(
+                    Sweep(
+                        f"{base} given=online policy=sa_easy predictor={noisy}",
+                        labels | {"given": "–"},
+                    )
+                )
+                swept.append(
+                    Sweep(
+                        f"{base} given=charged policy=iterative,fair_share "
+                        "predictor=oracle,adept,consensus",
+                        labels | {"given": "charged"},
+                    )
+                )
         if place != "Lublin's model":
             base = f"predictor_impact {PLACES[place]} {curves} given=recorded"
             mine = {"place": place, "curves": shape, "sizes": "hidden", "given": "recorded"}
@@ -104,86 +122,225 @@ def impact(place: str) -> tuple[Sweep, ...]:
 def impact_study(place: str) -> Study:
     log = LOGS.get(place)
     return Study(
-        impact(place), 600, 8,
+        impact(place),
+        600,
+        8,
         "experiment=predictor_impact policy=sa_easy predictor=adept given=charged",
         (*PREDICTED, "share_fitted_starts", "given_work_share"),
         (CURVES, *([log] if log else [])),
-    )  # fmt: skip
+    )
 
 
 CLAIMS = tuple(
     Sweep(f"{name} {more}".strip(), {"preset": name})
     for name, more in (
-        ("molding_by_load", ""), ("molding_of_downey", ""), ("parallelism_and_load", ""),
-        ("whole_queue", ""), ("scalability", ""), ("one_fraction", "policy=easy,sa,asp,aep,downey_asp,fair_share,iterative,utilization"),
+        ("molding_by_load", ""),
+        ("molding_of_downey", ""),
+        ("parallelism_and_load", ""),
+        ("whole_queue", ""),
+        ("scalability", ""),
+        ("one_fraction", "policy=easy,sa,asp,aep,downey_asp,fair_share,iterative,utilization"),
         ("herd", ""),
     )
-)  # fmt: skip
-BATCH = "policy=hesrpt,equi,hell,knee_first"
-SHARED = "predictor.charge=false policy.allocation.margin=0 policy.allocation.without_curve=request"
+)
+FREE = "predictor.charge=false"
+PUBLISHED = (
+    f"{FREE} ++policy.allocation.margin=0 ++policy.allocation.without_curve=request "
+    "++policy.backfill.anew=null"
+)
+"""SA as its paper has it."""
 STUDIES = {
-    **{f"impact_{name}": impact_study(place) for name, place in
-       (("lublin", "Lublin's model"), ("sdsc", "SDSC-SP2"), ("nasa", "NASA-iPSC"), ("atlas", "LLNL-Atlas"))},
+    **{
+        f"impact_{name}": impact_study(place)
+        for name, place in (
+            ("lublin", "Lublin's model"),
+            ("sdsc", "SDSC-SP2"),
+            ("nasa", "NASA-iPSC"),
+            ("atlas", "LLNL-Atlas"),
+        )
+    },
     "policies": Study(
-        (Sweep("policy_comparison menu=powers_of_two predictor=adept"),
-         Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
-         Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate")),
-        1000, 8, "experiment=policy_comparison menu=powers_of_two policy=iterative", PREDICTED),
-    "claims": Study(CLAIMS, 1000, 10, "experiment=molding_of_downey policy=scojo_p workload.load=0.9",
-                    (*FIGURES, "mean_response_time_over_bound", "mean_allocated_processors"),
-                    special=others.queue_times),
+        (
+            Sweep("policy_comparison menu=powers_of_two predictor=adept"),
+            Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
+            Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate"),
+        ),
+        1000,
+        8,
+        "experiment=policy_comparison menu=powers_of_two policy=iterative",
+        PREDICTED,
+    ),
+    "claims": Study(
+        CLAIMS,
+        1000,
+        10,
+        "experiment=molding_of_downey policy=scojo_p workload.load=0.9",
+        (*FIGURES, "mean_response_time_over_bound", "mean_allocated_processors"),
+        special=others.queue_times,
+    ),
     "load": Study(
-        (Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.3,0.5,0.7,0.9"),
-         Sweep("load_sweep policy=sa_easy,iterative predictor=oracle,adept workload.load=0.3,0.5,0.7,0.9")),
-        1000, 8, "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9", (*FIGURES, "saturated")),
+        (
+            Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.3,0.5,0.7,0.9"),
+            Sweep(
+                "load_sweep policy=sa_easy,iterative predictor=oracle,adept "
+                "workload.load=0.3,0.5,0.7,0.9"
+            ),
+        ),
+        1000,
+        8,
+        "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
+        (*FIGURES, "saturated"),
+    ),
     "repetition": Study(
-        tuple(Sweep(f"repetition policy={policy} predictor={predictor} workload.applications={a} "
-                    f"workload.sizes={s} workload.size_noise={n}", {"varied": varied})
-              for varied, a, s, n in (("applications", "10,50,200,1000", "null", "0.1"),
-                                      ("sizes", "50", "1,5", "0.1"), ("noise", "50", "null", "0,0.3,1"))
-              for policy, predictor in (("easy", "user_estimate"), ("sa_easy", "oracle,adept,consensus"))),
-        1000, 8, "experiment=repetition workload.applications=10 workload.size_noise=0.3", PREDICTED),
+        tuple(
+            Sweep(
+                f"repetition policy={policy} predictor={predictor} workload.applications={a} "
+                f"workload.sizes={s} workload.size_noise={n}",
+                {"varied": varied},
+            )
+            for varied, a, s, n in (
+                ("applications", "10,50,200,1000", "null", "0.1"),
+                ("sizes", "50", "1,5", "0.1"),
+                ("noise", "50", "null", "0,0.3,1"),
+            )
+            for policy, predictor in (
+                ("easy", "user_estimate"),
+                ("sa_easy", "oracle,adept,consensus"),
+            )
+        ),
+        1000,
+        8,
+        "experiment=repetition workload.applications=10 workload.size_noise=0.3",
+        PREDICTED,
+    ),
     "calibration": Study(
-        (Sweep("calibration policy=sa_easy predictor=adept,consensus predictor.calibration=0,3,6 predictor.charge=false,true"),
-         Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.6"),
-         Sweep("load_sweep policy=sa_easy predictor=oracle workload.load=0.6"),
-         Sweep("explore policy=sa,explore predictor.calibration=0,3 workload.load=0.5,0.8"),
-         Sweep("explore policy=sa predictor=oracle workload.load=0.5,0.8 ~predictor.charge")),
-        1000, 10, "experiment=calibration predictor.calibration=6", (*PREDICTED, "share_fitted_starts", "given_work_share", "makespan")),
+        (
+            Sweep(
+                "calibration policy=sa_easy predictor=adept,consensus "
+                "predictor.calibration=0,3,6 predictor.charge=false,true"
+            ),
+            Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.6"),
+            Sweep("load_sweep policy=sa_easy predictor=oracle workload.load=0.6"),
+            Sweep("explore policy=sa,explore predictor.calibration=0,3 workload.load=0.5,0.8"),
+            Sweep("explore policy=sa predictor=oracle workload.load=0.5,0.8 ~predictor.charge"),
+        ),
+        1000,
+        10,
+        "experiment=calibration predictor.calibration=6",
+        (*PREDICTED, "share_fitted_starts", "given_work_share", "makespan"),
+    ),
     "malleable": Study(
-        (Sweep("malleable_share policy=easy", {"preset": "share"}),
-         Sweep("malleable_share moldability.share=0.2,0.4,0.6,1 policy.reallocation.strategy=min,pref,average", {"preset": "share"}),
-         Sweep("malleable_share moldability.share=0.2,0.4,0.6,1 policy.reallocation.reclaim=false", {"preset": "share, no reclaim"}),
-         Sweep("malleable_batch", {"preset": "batch"}),
-         Sweep("malleable_rules", {"preset": "rules"}),
-         Sweep("malleable_curves given=charged moldability=downey,general", {"preset": "curves"}),
-         Sweep("malleable_curves given=charged moldability=downey,general policy=equi ~policy.reallocation.weight predictor=oracle", {"preset": "curves"})),
-        500, 10, "experiment=malleable_rules policy=hell", (*FIGURES, "makespan", "system_efficiency", "reallocations", "reallocation_time")),
+        (
+            Sweep("malleable_share policy=easy", {"preset": "share"}),
+            Sweep(
+                "malleable_share moldability.share=0.2,0.4,0.6,1 "
+                "policy.reallocation.strategy=min,pref,average",
+                {"preset": "share"},
+            ),
+            Sweep(
+                "malleable_share moldability.share=0.2,0.4,0.6,1 policy.reallocation.reclaim=false",
+                {"preset": "share, no reclaim"},
+            ),
+            Sweep("malleable_batch", {"preset": "batch"}),
+            Sweep("malleable_rules", {"preset": "rules"}),
+            Sweep(
+                "malleable_curves given=charged moldability=downey,general", {"preset": "curves"}
+            ),
+            Sweep(
+                "malleable_curves given=charged moldability=downey,general policy=equi "
+                "~policy.reallocation.weight predictor=oracle",
+                {"preset": "curves"},
+            ),
+        ),
+        500,
+        10,
+        "experiment=malleable_rules policy=hell",
+        (*FIGURES, "makespan", "system_efficiency", "reallocations", "reallocation_time"),
+    ),
     "shared": Study(
-        tuple(Sweep(f"{preset} policy={policy} cluster.belief={beliefs} {key}={levels} {SHARED if 'easy_' not in policy and policy != 'easy' else 'predictor.charge=false'}",
-                    {"preset": preset})
-              for preset, key, levels in (("shared_load", "cluster.cpu.at_once", "'[1,4],[1,48]'"),
-                                          ("shared_bursts", "cluster.cpu.free", "'[52829,158488],[6488,19464]'"))
-              for policy, beliefs in (("easy", "mean"), ("easy_fastest", "oracle,forecast,last"),
-                                      ("sa_easy_usual", "mean"), ("sa_easy,load_aware", "oracle,forecast,last"))),
-        100, 8, "experiment=shared_load policy=easy_fastest cluster.belief=forecast cluster.processors=16", PREDICTED),
+        tuple(
+            Sweep(
+                f"{preset} policy={policy} cluster.belief={beliefs} {key}={levels} "
+                f"{PUBLISHED if policy.startswith('sa_') else FREE}",
+                {"preset": preset},
+            )
+            for preset, key, levels in (
+                ("shared_load", "cluster.cpu.at_once", "'[1,4],[1,48]'"),
+                ("shared_bursts", "cluster.cpu.free", "'[52829,158488],[6488,19464]'"),
+            )
+            for policy, beliefs in (
+                ("easy", "mean"),
+                ("easy_fastest", "oracle,forecast,last"),
+                ("sa_easy_usual", "mean"),
+                ("sa_easy,load_aware", "oracle,forecast,last"),
+            )
+        ),
+        100,
+        8,
+        "experiment=shared_load policy=easy_fastest cluster.belief=forecast cluster.processors=16",
+        PREDICTED,
+    ),
     "evolving": Study(
-        (Sweep("walltime", {"preset": "walltime"}), Sweep("better_ends", {"preset": "better_ends"}),
-         Sweep("ill_nodes policy=easy,careful", {"preset": "ill_nodes"}),
-         Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
-         Sweep("more_processors", {"preset": "more_processors"})),
-        300, 8, "experiment=walltime evolving.stop_in_time=false", (*FIGURES, "restarts", "lost_work", "makespan")),
+        (
+            Sweep("walltime", {"preset": "walltime"}),
+            Sweep("better_ends", {"preset": "better_ends"}),
+            Sweep("ill_nodes policy=easy,careful", {"preset": "ill_nodes"}),
+            Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
+            Sweep("more_processors", {"preset": "more_processors"}),
+        ),
+        300,
+        8,
+        "experiment=walltime evolving.stop_in_time=false",
+        (*FIGURES, "restarts", "lost_work", "makespan"),
+    ),
     "given": Study(
-        tuple(Sweep(f"given_runs {PLACES.get(place, where)} {more} policy={policy} predictor={predictor} given={given}",
-                    {"place": place, "given": given})
-              for place, where, more in (("Lublin's model", "", ""), ("SDSC-SP2", "", "workload.load=null"),
-                                         ("Slurm sample", f"workload=sacct workload.path=DATA/{SLURM} cluster.processors=120", "workload.load=null"))
-              for given in (("charged", "free", "online") if place == "Lublin's model" else ("charged", "free", "online", "recorded"))
-              for policy, predictor in (("easy", "user_estimate"), ("sa", "oracle,amdahl,adept"), ("easy", "amdahl,adept"))),
-        300, 8, "experiment=given_runs policy=sa predictor=amdahl given=online", PREDICTED, (SDSC, SLURM)),
-    "backtest": Study((), None, 1, "policy=easy predictor=user_estimate baseline=null",
-                      inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()), special=others.backtests),
-    "advice": Study((), None, 1, "policy=easy predictor=user_estimate baseline=null moldability=downey",
-                    inputs=(CURVES, *(f"traces/{file}" for file in others.JUDGED)), special=others.advice),
-}  # fmt: skip
+        tuple(
+            Sweep(
+                f"given_runs {PLACES.get(place, where)} {more} policy={policy} "
+                f"predictor={predictor} given={given}",
+                {"place": place, "given": given},
+            )
+            for place, where, more in (
+                ("Lublin's model", "", ""),
+                ("SDSC-SP2", "", "workload.load=null"),
+                (
+                    "Slurm sample",
+                    f"workload=sacct workload.path=DATA/{SLURM} cluster.processors=120",
+                    "workload.load=null",
+                ),
+            )
+            for given in (
+                ("charged", "free", "online")
+                if place == "Lublin's model"
+                else ("charged", "free", "online", "recorded")
+            )
+            for policy, predictor in (
+                ("easy", "user_estimate"),
+                ("sa", "oracle,amdahl,adept"),
+                ("easy", "amdahl,adept"),
+            )
+        ),
+        300,
+        8,
+        "experiment=given_runs policy=sa predictor=amdahl given=online",
+        PREDICTED,
+        (SDSC, SLURM),
+    ),
+    "backtest": Study(
+        (),
+        None,
+        1,
+        "policy=easy predictor=user_estimate baseline=null",
+        inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()),
+        special=others.backtests,
+    ),
+    "advice": Study(
+        (),
+        None,
+        1,
+        "policy=easy predictor=user_estimate baseline=null moldability=downey",
+        inputs=(CURVES, *(f"traces/{file}" for file in others.JUDGED)),
+        special=others.advice,
+    ),
+}
 """By the name of their folder."""
