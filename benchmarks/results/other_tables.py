@@ -1,4 +1,4 @@
-"""Tables of malleable jobs, shared machines, evolving jobs, and what predictors were given."""
+"""Tables of malleable jobs, shared machines, and jobs that evolve or fail."""
 
 from benchmarks.results.regions import (
     change,
@@ -195,30 +195,3 @@ def evolving_processors() -> list[str]:
             own = one(rows, policy=policy, **{"policy/grants": grants})
             shown.append([f"`{policy}`", grants, change(own, base)])
     return lines(["policy", "grants", "against refusals"], shown, 2)
-
-
-@table("given/recommended")
-def given_recommended() -> list[str]:
-    rows, shown = data("given")["rows"], []
-    for place in dict.fromkeys(row["place"] for row in rows):
-        for given in dict.fromkeys(row["given"] for row in rows if row["place"] == place):
-            here = {"place": place, "given": given}
-            base = one(rows, policy="easy", predictor="user_estimate", **here)
-            cells = []
-            for predictor in ("oracle", "adept", "amdahl"):
-                cells.append(change(one(rows, policy="sa", predictor=predictor, **here), base))
-            alone = one(rows, policy="easy", predictor="adept", **here)
-            cells.append(change(one(rows, policy="sa", predictor="adept", **here), alone))
-            shown.append([place, given, *cells])
-    return lines(
-        [
-            "workload",
-            "given",
-            "SA, oracle",
-            "SA, ADEPT",
-            "SA, Amdahl",
-            "SA, ADEPT by the policy alone",
-        ],
-        shown,
-        2,
-    )

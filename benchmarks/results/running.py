@@ -62,37 +62,43 @@ def rounded(value: Any) -> Any:
     return number if abs(number) < float("inf") else None  # NaN and infinity
 
 
-def sweep_rows(
-    sweep: Sweep, figures: Sequence[str], overrides: Sequence[str], data: Path, folder: Path
-) -> list[dict[str, Any]]:
-    """Run a sweep, or what is left of it, and return a row for each of its settings."""
+def run_sweep(sweep: Sweep, overrides: Sequence[str], data: Path, folder: Path) -> None:
+    """Run a sweep, or what is left of it.
+
+    Raises
+    ------
+    RuntimeError
+        If a run fails.
+    """
     preset, *own = shlex.split(sweep.asked.replace("DATA", str(data)))
     named = {one.partition("=")[0] for one in own}
     general = [one for one in overrides if one.partition("=")[0] not in named]
     run, _ = commands(preset, [*general, *own, "picture=none", f"hydra.sweep.dir={folder}"],
                       datetime.datetime.now().astimezone())  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.log").open("w") as log:
         ended = subprocess.run(run, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False)
+    if ended.returncode:
+        raise RuntimeError(f"{folder}.log says why")
+
+
+def collected(sweep: Sweep, figures: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """Return a row for each setting of a finished sweep: its keys and figures by replication."""
     table, keys = gather(folder)
-    failed = table[table["status"] != "finished"]
-    if ended.returncode or len(failed):
-        raise RuntimeError(f"{folder}.log: {'; '.join(map(str, failed['message']))}")
-    fixed = dict(one.partition("=")[::2] for one in own if "," not in one)
+    named = [one.partition("=") for one in shlex.split(sweep.asked) if "," not in one]
+    fixed = {key: value for key, _, value in named if key in ("policy", "predictor")}
     rows = []
     for group in groups_of(folder, table, keys):
-        if group.role != "run":
-            continue
-        setting = {
-            key: str(value)
-            for key, value in group.setting.items()
-            if key in named | {"policy", "predictor"}
-        }
-        told = {key: fixed[key] for key in ("policy", "predictor") if key in fixed}
-        row: dict[str, Any] = {**sweep.labels, **told, **setting}
-        for figure in figures:
-            row[figure] = [one.summary.get(figure) for one in group.samples]
-        rows.append(row)
+        setting = {key: str(value) for key, value in group.setting.items()}
+        row: dict[str, Any] = {**sweep.labels, **fixed, **setting}
+        rows.append(row | {key: [one.summary.get(key) for one in group.samples] for key in figures})
     return rows
+
+
+def seconds_of(folder: Path) -> float:
+    """Return how long the simulations below a folder took."""
+    manifests = (json.loads(one.read_text("utf-8")) for one in folder.rglob("manifest.json"))
+    return sum(float(one.get("wall_seconds", 0.0)) for one in manifests)
 
 
 def toy_row(study: Study) -> dict[str, Any]:
@@ -104,25 +110,23 @@ def toy_row(study: Study) -> dict[str, Any]:
 def run_study(name: str, data: Path, working: Path, quick: bool) -> dict[str, Any]:
     """Run a study and return all that its folder holds."""
     study = STUDIES[name]
-    began, spent = time.monotonic(), os.times()
     jobs, replications = QUICK if quick else (study.jobs, study.replications)
     size = [] if study.jobs is None else [f"workload.jobs={jobs}", f"replications={replications}"]
     rows = []
     for k, sweep in enumerate(study.sweeps):
         folder = working / name / f"{k:02d}"
-        folder.mkdir(parents=True, exist_ok=True)
-        rows += sweep_rows(sweep, study.figures, size, data, folder)
+        run_sweep(sweep, size, data, folder)
+        rows += collected(sweep, study.figures, folder)
+    began = time.monotonic()
     special = {} if study.special is None else study.special(data, quick)
-    now = os.times()
-    parts = zip(now[:4], spent[:4], strict=True)
+    took = time.monotonic() - began + seconds_of(working / name)
     inputs = {str(path.relative_to(data)): sha256(path) for path in files(study, data)}
     return rounded({
         "study": name,
         "command": f"python -m benchmarks.results {name}",
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         "commit": commit(),
-        "seconds": time.monotonic() - began,
-        "processor_seconds": sum(after - before for after, before in parts),
+        "seconds": took,
         "fingerprint": fingerprint(study, inputs, quick),
         "inputs": inputs,
         "jobs": jobs,

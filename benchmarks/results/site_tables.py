@@ -148,3 +148,35 @@ def soak_memory() -> list[str]:
         shown,
     )
     return [rows[0], "| --- |" + " ---: |" * 5 + " --- |", *rows[2:]]
+
+
+@table("backtest/reasons")
+def backtest_reasons() -> list[str]:
+    shown = []
+    for log in data("backtest")["logs"]:
+        found = {reason["code"]: reason["evidence"] for reason in log["reasons"]}
+        held, passed = found.get("waited_beside_free_machine"), found.get("priorities")
+        size = found.get("machine_too_small", found.get("machine_too_large"))
+        outages = found.get("outages")
+        shown.append([
+            log["name"],
+            "–" if passed is None else f"{100 * passed['share_of_starts']:.0f} %",
+            "–" if held is None else f"{100 * held['share_of_jobs']:.1f} % with "
+                                     f"{100 * held['share_of_waiting']:.0f} % of all waiting",
+            "–" if outages is None else f"{100 * outages['lost_share']:.1f} %",
+            "–" if size is None else f"{size['most_held']:,} of {size['processors']:,}",
+        ])  # fmt: skip
+    head = ["log", "starts that passed an earlier job", "jobs that waited beside a free machine",
+            "processor time missing", "most held at once"]  # fmt: skip
+    return lines(head, shown)
+
+
+def papers(name: str, words: int) -> list[str]:
+    """Return a table of the page of the papers as it was written."""
+    head, *rows = data("papers")[name]
+    return lines(head, rows, words)
+
+
+table("papers/figure_4")(lambda: papers("figure_4", 3))
+table("papers/alphaserver")(lambda: papers("alphaserver", 7))
+table("papers/itanium2")(lambda: papers("itanium2", 7))

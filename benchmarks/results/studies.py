@@ -10,7 +10,7 @@ from benchmarks.results import others
 FIGURES = ("mean_response_time",)
 PREDICTED = (*FIGURES, "prediction_median_error")
 SDSC, NASA = "traces/SDSC-SP2-1998-4.2-cln.swf.gz", "traces/NASA-iPSC-1993-3.1-cln.swf.gz"
-ATLAS, SLURM = "traces/LLNL-Atlas-2006-2.1-cln.swf.gz", "traces/slurm-micro-sacct-2021.txt.gz"
+ATLAS = "traces/LLNL-Atlas-2006-2.1-cln.swf.gz"
 CURVES = "scaling"
 LOGS = {"SDSC-SP2": SDSC, "NASA-iPSC": NASA, "LLNL-Atlas": ATLAS}
 LEARNED = "adept,consensus,regression,amdahl"
@@ -123,7 +123,7 @@ def impact_study(place: str) -> Study:
     log = LOGS.get(place)
     return Study(
         impact(place),
-        600,
+        600 if place in ("Lublin's model", "SDSC-SP2") else 400,
         8,
         "experiment=predictor_impact policy=sa_easy predictor=adept given=charged",
         (*PREDICTED, "share_fitted_starts", "given_work_share"),
@@ -140,7 +140,7 @@ CLAIMS = tuple(
         ("whole_queue", ""),
         ("scalability", ""),
         ("one_fraction", "policy=easy,sa,asp,aep,downey_asp,fair_share,iterative,utilization"),
-        ("herd", ""),
+        ("herd", "policy=sa"),
     )
 )
 FREE = "predictor.charge=false"
@@ -165,7 +165,7 @@ STUDIES = {
             Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
             Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate"),
         ),
-        1000,
+        800,
         8,
         "experiment=policy_comparison menu=powers_of_two policy=iterative",
         PREDICTED,
@@ -186,7 +186,7 @@ STUDIES = {
                 "workload.load=0.3,0.5,0.7,0.9"
             ),
         ),
-        1000,
+        800,
         8,
         "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
         (*FIGURES, "saturated"),
@@ -208,7 +208,7 @@ STUDIES = {
                 ("sa_easy", "oracle,adept,consensus"),
             )
         ),
-        1000,
+        600,
         8,
         "experiment=repetition workload.applications=10 workload.size_noise=0.3",
         PREDICTED,
@@ -224,8 +224,8 @@ STUDIES = {
             Sweep("explore policy=sa,explore predictor.calibration=0,3 workload.load=0.5,0.8"),
             Sweep("explore policy=sa predictor=oracle workload.load=0.5,0.8 ~predictor.charge"),
         ),
-        1000,
-        10,
+        600,
+        8,
         "experiment=calibration predictor.calibration=6",
         (*PREDICTED, "share_fitted_starts", "given_work_share", "makespan"),
     ),
@@ -233,18 +233,20 @@ STUDIES = {
         (
             Sweep("malleable_share policy=easy", {"preset": "share"}),
             Sweep(
-                "malleable_share moldability.share=0.2,0.4,0.6,1 "
+                "malleable_share policy=pools moldability.share=0.2,0.4,0.6,1 "
                 "policy.reallocation.strategy=min,pref,average",
                 {"preset": "share"},
             ),
             Sweep(
-                "malleable_share moldability.share=0.2,0.4,0.6,1 policy.reallocation.reclaim=false",
+                "malleable_share policy=pools moldability.share=0.2,0.4,0.6,1 "
+                "policy.reallocation.reclaim=false",
                 {"preset": "share, no reclaim"},
             ),
             Sweep("malleable_batch", {"preset": "batch"}),
             Sweep("malleable_rules", {"preset": "rules"}),
             Sweep(
-                "malleable_curves given=charged moldability=downey,general", {"preset": "curves"}
+                "malleable_curves policy=marginal given=charged moldability=downey,general",
+                {"preset": "curves"},
             ),
             Sweep(
                 "malleable_curves given=charged moldability=downey,general policy=equi "
@@ -252,8 +254,8 @@ STUDIES = {
                 {"preset": "curves"},
             ),
         ),
-        500,
-        10,
+        400,
+        8,
         "experiment=malleable_rules policy=hell",
         (*FIGURES, "makespan", "system_efficiency", "reallocations", "reallocation_time"),
     ),
@@ -275,7 +277,7 @@ STUDIES = {
                 ("sa_easy,load_aware", "oracle,forecast,last"),
             )
         ),
-        100,
+        80,
         8,
         "experiment=shared_load policy=easy_fastest cluster.belief=forecast cluster.processors=16",
         PREDICTED,
@@ -288,43 +290,10 @@ STUDIES = {
             Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
             Sweep("more_processors", {"preset": "more_processors"}),
         ),
-        300,
+        200,
         8,
         "experiment=walltime evolving.stop_in_time=false",
         (*FIGURES, "restarts", "lost_work", "makespan"),
-    ),
-    "given": Study(
-        tuple(
-            Sweep(
-                f"given_runs {PLACES.get(place, where)} {more} policy={policy} "
-                f"predictor={predictor} given={given}",
-                {"place": place, "given": given},
-            )
-            for place, where, more in (
-                ("Lublin's model", "", ""),
-                ("SDSC-SP2", "", "workload.load=null"),
-                (
-                    "Slurm sample",
-                    f"workload=sacct workload.path=DATA/{SLURM} cluster.processors=120",
-                    "workload.load=null",
-                ),
-            )
-            for given in (
-                ("charged", "free", "online")
-                if place == "Lublin's model"
-                else ("charged", "free", "online", "recorded")
-            )
-            for policy, predictor in (
-                ("easy", "user_estimate"),
-                ("sa", "oracle,amdahl,adept"),
-                ("easy", "amdahl,adept"),
-            )
-        ),
-        300,
-        8,
-        "experiment=given_runs policy=sa predictor=amdahl given=online",
-        PREDICTED,
-        (SDSC, SLURM),
     ),
     "backtest": Study(
         (),
