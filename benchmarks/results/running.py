@@ -1,18 +1,21 @@
 """Run studies and keep what they give: a folder each in docs/results, resumable."""
 
+import contextlib
 import datetime
 import hashlib
 import json
+import logging
 import os
 import shlex
-import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import sim
 from benchmarks.results.studies import STUDIES, Study, Sweep
+from sim import app
 from sim.report.gathering import gather
 from sim.report.samples import groups_of
 from sim.results.durable import sha256
@@ -76,10 +79,25 @@ def run_sweep(sweep: Sweep, overrides: Sequence[str], data: Path, folder: Path) 
     run, _ = commands(preset, [*general, *own, "picture=none", f"hydra.sweep.dir={folder}"],
                       datetime.datetime.now().astimezone())  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{folder.name}.log").open("w") as log:
-        ended = subprocess.run(run, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False)
-    if ended.returncode:
+    with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as log:
+        ended = in_process(run[2:], log)
+    if ended:
         raise RuntimeError(f"{folder}.log says why")
+
+
+def in_process(asked: Sequence[str], log: TextIO) -> object:
+    """Run ``python -m sim`` here, which saves its start; return its status."""
+    before = sys.argv
+    sys.argv = list(asked)
+    try:
+        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+            app.main()
+    except SystemExit as ended:
+        return ended.code
+    finally:
+        sys.argv = before
+        logging.getLogger().handlers.clear()
+    return 0
 
 
 def collected(sweep: Sweep, figures: Sequence[str], folder: Path) -> list[dict[str, Any]]:
