@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.results import claims, other_tables, site_tables, tables  # noqa: F401 - tables register themselves
+from benchmarks.results.pictures import draw_all
 from benchmarks.results.regions import differing
 from benchmarks.results.running import DATA, RESULTS, ROOT, make
 from benchmarks.results.studies import STUDIES
@@ -43,6 +44,8 @@ def main() -> int:
 
 def report(write: bool) -> int:
     """Say which pages' tables are not those of their data, or were not before."""
+    if write:
+        draw_all()
     found = differing(write)
     for page in found:
         print(f"{page}: {'tables written' if write else 'tables differ from their data'}")

@@ -1,24 +1,26 @@
 """Tables of pages are those of their data, and the data are those of the code, at toy size."""
 
+import io
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 import sim
-from benchmarks.results import claims, other_tables, others, site_tables, tables
+from benchmarks.results import claims, other_tables, others, running, site_tables, tables
+from benchmarks.results.pictures import PICTURES, drawn
 from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, pages
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
-from benchmarks.results.studies import STUDIES
+from benchmarks.results.studies import STUDIES, Study, Sweep
 
 MAKERS = (claims, other_tables, site_tables, tables)
 """Modules that register tables."""
 KEPT = {name: RESULTS / name / NAME for name in STUDIES}
 MADE = sorted(name for name, path in KEPT.items() if path.is_file())
-FULL = os.environ.get("MOLDSIM_DATA") is not None
 
 
 def kept(name):
@@ -41,6 +43,14 @@ def test_every_table_stands_on_a_page_and_a_changed_figure_is_seen():
     region = REGION.search(one)[0]
     figure = re.search(r"\d+\.\d", region)[0]
     assert filled(one.replace(region, region.replace(figure, "77.7", 1))) == one
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_those_of_their_data(name):
+    kept, anew = imread(RESULTS / name), imread(io.BytesIO(drawn(name)))
+    assert kept.shape == anew.shape
+    assert np.abs(kept - anew).mean() < 0.005
+    assert any(f"({name})" in page.read_text(encoding="utf-8") for page in pages())
 
 
 @pytest.mark.fast
@@ -96,9 +106,6 @@ def test_a_study_without_its_logs_is_skipped_in_a_line(tmp_path: Path):
 
 def test_a_finished_study_is_left_as_it_is(tmp_path, monkeypatch):
     """And one whose code changed is not."""
-    from benchmarks.results import running
-    from benchmarks.results.studies import Study, Sweep
-
     toy = Study((Sweep("herd policy=easy workload.load=0.5 policy.allocation.adopters=0 "
                        "moldability.parallelism_min=1"),), 20, 2, "policy=easy")  # fmt: skip
     monkeypatch.setitem(STUDIES, "toy", toy)
