@@ -180,6 +180,15 @@ class NodeSets(Sequence[Ranges]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def part(self, rows: slice | IntArray) -> "NodeSets":
+        """Return some of the sets."""
+        if not isinstance(rows, slice):
+            return NodeSets.of([self[row] for row in rows.tolist()])
+        begin, end, _ = rows.indices(len(self))
+        first = self.first[begin : end + 1]
+        here = slice(first.item(0), first.item(-1))
+        return NodeSets(self.low[here], self.high[here], first - first.item(0))
+
     def texts(self) -> list[str]:
         """Return `format_ranges` of each set."""
         pieces = [

@@ -308,12 +308,15 @@ def fill(
     while k < last and free > 0:
         block = k // BLOCK
         row, group = _row(block), block // GROUP * (GROUP + 1)
-        if k == first or block % GROUP == 0:
-            beyond = (block // GROUP + 1) * GROUP * BLOCK
-            if beyond <= last and _is_summarised(shortest, summarised, group):
-                if not _promising(shortest[group], free, spare, now, shadow):
-                    k = beyond
-                    continue
+        beyond = (block // GROUP + 1) * GROUP * BLOCK
+        if (
+            (k == first or block % GROUP == 0)
+            and beyond <= last
+            and _is_summarised(shortest, summarised, group)
+            and not _promising(shortest[group], free, spare, now, shadow)
+        ):
+            k = beyond
+            continue
         end = min(last, (block + 1) * BLOCK)
         if summarised[row] and not _promising(shortest[row], free, spare, now, shadow):
             k = end
