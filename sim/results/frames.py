@@ -137,7 +137,8 @@ def recorded_columns(trace: Trace) -> dict[str, Column]:
     wait: FloatArray = jobs["recorded_wait_time"].to_numpy()
 
     def start(rows: Rows) -> FloatArray:
-        return np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan)
+        known = wait[rows] >= 0
+        return np.asarray(np.where(known, submit[rows] + wait[rows], np.nan), np.float64)
 
     return {"recorded_start_time": start}
 
@@ -207,7 +208,8 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
     nodes = NodeSets.of(held.nodes)
 
     def texts(rows: Rows) -> "pd.Series[Any]":
-        return pd.Series(nodes.part(rows).texts(), dtype="str").replace("", None)
+        found = nodes.part(rows)
+        return pd.Series(found.texts().to_pandas(), dtype="str").mask(np.diff(found.first) == 0)
 
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],

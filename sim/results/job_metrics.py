@@ -151,10 +151,7 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     states = jobs["status"].value_counts()
     return {
         "jobs": len(jobs),
-        **{
-            f"{kind}_jobs": int(states.get(kind, 0))
-            for kind in ("completed", "killed", "failed")
-        },
+        **{f"{kind}_jobs": int(states.get(kind, 0)) for kind in ("completed", "killed", "failed")},
         **_spread(wait, "wait_time"),
         **_spread(response, "response_time"),
         **_spread(response[timed] / reference[timed], "slowdown"),

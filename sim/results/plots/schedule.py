@@ -37,7 +37,7 @@ def _rows(names: IntArray, wanted: IntArray) -> IntArray:
     """Return in which row each job stands."""
     if (names[1:] > names[:-1]).all():
         return np.searchsorted(names, wanted)
-    return pd.Index(names).get_indexer(wanted).astype(np.int64)
+    return pd.Index(names).get_indexer(pd.Index(wanted)).astype(np.int64)
 
 
 def busiest(timeline: pd.DataFrame | Columns, at: Clock) -> tuple[float, float]:
