@@ -137,8 +137,8 @@ def recorded_columns(trace: Trace) -> dict[str, Column]:
     wait: FloatArray = jobs["recorded_wait_time"].to_numpy()
 
     def start(rows: Rows) -> FloatArray:
-        known = wait[rows] >= 0
-        return np.asarray(np.where(known, submit[rows] + wait[rows], np.nan), np.float64)
+        found: FloatArray = np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan)
+        return found
 
     return {"recorded_start_time": start}
 
@@ -161,7 +161,7 @@ def _words(values: Sequence[str]) -> Column:
 def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
     jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
-    reference = jobs["reference_runtime"]
+    reference: FloatArray = jobs["reference_runtime"]
     submit, start, end = records.submit_time, records.start_time, records.end_time
     area = held_area(records)
     efficiency = _efficiency(truth, records, area)

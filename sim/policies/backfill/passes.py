@@ -223,10 +223,11 @@ def _row(block: int) -> int:
 
 @njit(cache=True)
 def forget(summarised: NDArray[np.bool_], first: int, last: int) -> None:
-    """Forget the summaries of all jobs from one place in the queue to another."""
-    begin = first // BLOCK
-    summarised[_row(begin) : _row(last // BLOCK) + 1] = False
-    summarised[begin // GROUP * (GROUP + 1)] = False
+    """Forget the summaries of blocks to which jobs were added, from one place to another.
+
+    Their group has none: only groups that are full get one.
+    """
+    summarised[_row(first // BLOCK) : _row(last // BLOCK) + 1] = False
 
 
 @njit(cache=True)
