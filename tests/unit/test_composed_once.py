@@ -64,7 +64,7 @@ def test_all_groups_come_out_as_hydra_composes_them(number, cache):
 @pytest.mark.parametrize(
     "overrides",
     [
-        [*VALUES, "++workload.jobs=8", "~metrics.warmup", "workload.jobs=9"],
+        [*VALUES, "++workload.jobs=8", "~workload.types", "workload.jobs=9"],
         ["policy/order=sjf", "policy/allocation=knee", "seed=2"],
         ["experiment=[as_before,herd]", "replications=2"],
         ["policy={order: null}", "hydra/launcher=basic", "hydra.job.env_copy=[HOME]"],
