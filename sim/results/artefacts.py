@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sim.results.columns import Columns
 from sim.results.durable import (
     CHECKSUMS,
     MANIFEST,
@@ -24,7 +23,7 @@ from sim.results.durable import (
     real_folder,
     write_whole,
 )
-from sim.results.frames import RECOVERY_PARTS, TABLES, Tables
+from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.columns import Columns
-from sim.results.frames import BOUND_SECONDS, completed
+from sim.results.frames import BOUND_SECONDS, Columns, completed
 from sim.state.records import SHOWN_SHARE, Records
 from workloads.base import GroundTruth
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.columns import Columns
-from sim.results.frames import BOUND_SECONDS, completed, held_area
+from sim.results.frames import BOUND_SECONDS, Columns, completed, held_area
 from sim.results.job_metrics import (
     Figures,
     belief_figures,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from sim.results.columns import Columns
+from sim.results.frames import Columns
 from sim.results.plots.style import COLOURS, Clock, resample, tidy
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges

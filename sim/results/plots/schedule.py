@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import IntArray
-from sim.results.columns import Columns
-from sim.results.frames import Tables
+from sim.results.frames import Columns, Tables
 from sim.results.plots.panels import (
     Panel,
     column,
