@@ -11,9 +11,9 @@ from sim.engine.clock import Clock, Occurrence
 from sim.engine.instants import INSTANTS, advance, breakpoints
 from sim.engine.logbook import explained
 from sim.engine.resizing import Resizer
-from sim.engine.watcher import Watcher
+from sim.engine.watcher import Watcher, tell_progress
 from sim.engine.work import Work
-from sim.machine.base import Machine
+from sim.machine.base import Dedicated, Machine
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
 from sim.policies.backfill.easy import EasyScheduler
@@ -26,7 +26,7 @@ from sim.policies.backfill.passes import (
     is_refuted,
     summaries,
 )
-from sim.policies.base import QueueKeeper
+from sim.policies.base import QueueKeeper, Scheduler
 from sim.state.machine_state import MachineState
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
@@ -66,11 +66,14 @@ from sim.state.run_tables import (
 )
 from sim.state.run_tables import END as END_TIME
 from sim.state.view import View
+from workloads.base import Trace
 
 
 class Begun(Protocol):
     """What a compiled run needs of an engine."""
 
+    trace: Trace
+    scheduler: Scheduler
     submit: list[float]
     kills: bool
     clock: Clock
@@ -95,6 +98,26 @@ class Begun(Protocol):
     ) -> None:
         """Tell the predictor what a job's run took on a count."""
         ...
+
+
+def compiled_run(engine: Begun) -> "CompiledRun | None":
+    """Return the compiled run of an engine that is about to begin.
+
+    None if its scheduler's passes are not compiled, or something in the run needs Python.
+    """
+    scheduler = engine.scheduler
+    if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+        return None
+    needs_python = (
+        type(engine.machine) is not Dedicated
+        or engine.trace.feedback
+        or engine.view.preferences.past_errors is not None
+        or not engine.view.curve_is_belief
+        or any(watcher.checks for watcher in engine.watchers)
+    )
+    if needs_python or (engine.kills and type(scheduler.allocation) is not Request):
+        return None
+    return CompiledRun(engine, scheduler)
 
 
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
@@ -342,6 +365,5 @@ class CompiledRun:
         counters = self.tables.counters
         if counters[PASSES] % INSTANTS == 0:
             ended, running = int(counters[ENDED]), int(counters[RUNNING])
-            queued = int(counters[ARRIVED]) - ended - running
-            for watcher in self._engine.watchers:
-                watcher.progressed(float(self.tables.instant[NOW]), ended, queued)
+            instant, arrived = float(self.tables.instant[NOW]), int(counters[ARRIVED])
+            tell_progress(self._engine.watchers, instant, ended, arrived - ended - running)
