@@ -19,7 +19,7 @@ from simpy.events import Event
 
 from benchmarks.floor import best_of, show
 from predictors.in_loop.oracle import Oracle
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.engine.engine import simulate as simulate
+    from sim.engine.run import simulate as simulate
     from sim.engine.setup import Setup as Setup
     from sim.errors import ConfigError as ConfigError
     from sim.errors import PolicyError as PolicyError
@@ -61,7 +61,7 @@ _MODULES = {
     "View": "sim.state.view",
     "outcome": "sim.results.outcome",
     "run": "sim.library.simulations",
-    "simulate": "sim.engine.engine",
+    "simulate": "sim.engine.run",
     "summarise": "sim.results.metrics",
     "sweep": "sim.library.simulations",
 }

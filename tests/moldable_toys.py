@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available

@@ -17,10 +17,7 @@ from sim.engine.clock import (
     WAKE,
     Clock,
     Occurrence,
-    collect_after,
-    collection_deferred,
 )
-from sim.engine.compiled import compiled_run
 from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
@@ -36,38 +33,6 @@ from sim.state.processors import FreeProcessors, count_processors
 from sim.state.records import Ranges, Records
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
-
-
-def simulate(setup: Setup) -> Records:
-    """Replay a trace and return what happened.
-
-    Raises
-    ------
-    SimError
-        If a job can never run on the machine.
-    PolicyError
-        If the policy decides what cannot be done, or leaves jobs waiting for ever.
-
-    Examples
-    --------
-    >>> import sim, workloads
-    >>> from predictors.in_loop.user_estimate import UserEstimate
-    >>> from workloads.shapes.family import NoMoldability
-    >>> streams = workloads.Streams(seed=1, replication=0)
-    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
-    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
-    >>> records = sim.simulate(setup)
-    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
-    True
-    """
-    with collection_deferred():
-        engine = Engine(setup)
-        records = (compiled_run(engine) or engine).run()
-        del engine
-    collect_after(len(setup.trace.jobs))
-    return records
 
 
 class Engine:

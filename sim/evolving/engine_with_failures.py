@@ -64,7 +64,7 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
     Raises
     ------
     SimError, PolicyError
-        As `sim.engine.engine.simulate`.
+        As `sim.engine.run.simulate`.
     """
     with collection_deferred():
         return RecoveringEngine(setup, evolving).run()

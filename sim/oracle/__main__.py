@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.machine.base import Dedicated

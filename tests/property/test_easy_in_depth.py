@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from toys import ToyEstimate, rigid
 
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.simulation.calibration import charge, observations, plan_calibration

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import Explore
