@@ -307,6 +307,8 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
+        self.view.leave(job)
+        self.work.drop(job)
 
     def _give_back(self, run: Run) -> None:
         """Take back the processors of a run that is over."""
