@@ -397,8 +397,3 @@ class View:
         """Ask the predictor again about these jobs when next needed."""
         for job in jobs:
             self._believed.pop(job, None)
-
-    def leave(self, job: int) -> None:
-        """Keep nothing of a job that has ended."""
-        self._believed.pop(job, None)
-        self._feasible.leave(job)
