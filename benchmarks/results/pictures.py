@@ -45,7 +45,7 @@ def responses_over_load() -> Figure:
     """Draw mean responses over load."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    rows, loads = data("load")["rows"], ("0.3", "0.5", "0.7", "0.9")
+    rows, loads = data("load")["rows"], ("0.3", "0.6", "0.9")
     shown = (
         ("easy", "user_estimate", "0.3"),
         ("sa_easy", "adept", COLOURS[0]),

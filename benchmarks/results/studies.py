@@ -74,16 +74,16 @@ PLACES = {"Lublin's model": "workload=lublin"} | {
 
 
 def impact(place: str) -> tuple[Sweep, ...]:
-    """Return the sweeps of predictor impact on a model or log."""
-    swept = []
+    """Return the sweeps of predictor impact on a model, or the fewer ones on a log."""
+    swept, whole = [], place not in LOGS
     for shape, curves in SHAPES.items():
         for size, sizes in SIZES.items():
             base = f"predictor_impact {PLACES[place]} {curves} {sizes} workload.applications=50"
             labels = {"place": place, "curves": shape, "sizes": size}
+            believed = "user_estimate,oracle" if size == "known" or whole else "user_estimate"
             swept.append(
                 Sweep(
-                    f"{base} given=online policy=easy predictor=user_estimate,oracle",
-                    labels | {"given": "–"},
+                    f"{base} given=online policy=easy predictor={believed}", labels | {"given": "–"}
                 )
             )
             swept.append(
@@ -94,8 +94,11 @@ def impact(place: str) -> tuple[Sweep, ...]:
             for given in ("free", "charged", "online"):
                 mine = labels | {"given": given}
                 learned = LEARNED if size == "known" else "adept,consensus"
-                asked = f"{base} given={given} policy=sa_easy predictor={learned}"
-                swept.append(Sweep(asked, mine))
+                if not whole and given != "charged":
+                    learned = "adept"
+                if whole or given == "charged" or size != "hidden":
+                    asked = f"{base} given={given} policy=sa_easy predictor={learned}"
+                    swept.append(Sweep(asked, mine))
             if size == "known":
                 noisy = "noisy_oracle_10,noisy_oracle,noisy_oracle_50,noisy_oracle_100"
                 swept.append(
@@ -111,7 +114,7 @@ def impact(place: str) -> tuple[Sweep, ...]:
                         labels | {"given": "charged"},
                     )
                 )
-        if place != "Lublin's model":
+        if not whole:
             base = f"predictor_impact {PLACES[place]} {curves} given=recorded"
             mine = {"place": place, "curves": shape, "sizes": "hidden", "given": "recorded"}
             swept.append(Sweep(f"{base} policy=easy predictor=user_estimate", mine))
@@ -123,7 +126,7 @@ def impact_study(place: str) -> Study:
     log = LOGS.get(place)
     return Study(
         impact(place),
-        600 if place in ("Lublin's model", "SDSC-SP2") else 400,
+        400 if log else 600,
         8,
         "experiment=predictor_impact policy=sa_easy predictor=adept given=charged",
         (*PREDICTED, "share_fitted_starts", "given_work_share"),
@@ -165,7 +168,7 @@ STUDIES = {
             Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
             Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate"),
         ),
-        800,
+        600,
         8,
         "experiment=policy_comparison menu=powers_of_two policy=iterative",
         PREDICTED,
@@ -180,13 +183,13 @@ STUDIES = {
     ),
     "load": Study(
         (
-            Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.3,0.5,0.7,0.9"),
+            Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.3,0.6,0.9"),
             Sweep(
                 "load_sweep policy=sa_easy,iterative predictor=oracle,adept "
-                "workload.load=0.3,0.5,0.7,0.9"
+                "workload.load=0.3,0.6,0.9"
             ),
         ),
-        800,
+        600,
         8,
         "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
         (*FIGURES, "saturated"),
@@ -205,7 +208,7 @@ STUDIES = {
             )
             for policy, predictor in (
                 ("easy", "user_estimate"),
-                ("sa_easy", "oracle,adept,consensus"),
+                ("sa_easy", "oracle,adept"),
             )
         ),
         600,
@@ -254,7 +257,7 @@ STUDIES = {
                 {"preset": "curves"},
             ),
         ),
-        400,
+        300,
         8,
         "experiment=malleable_rules policy=hell",
         (*FIGURES, "makespan", "system_efficiency", "reallocations", "reallocation_time"),
@@ -277,7 +280,7 @@ STUDIES = {
                 ("sa_easy,load_aware", "oracle,forecast,last"),
             )
         ),
-        80,
+        60,
         8,
         "experiment=shared_load policy=easy_fastest cluster.belief=forecast cluster.processors=16",
         PREDICTED,
@@ -290,7 +293,7 @@ STUDIES = {
             Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
             Sweep("more_processors", {"preset": "more_processors"}),
         ),
-        200,
+        150,
         8,
         "experiment=walltime evolving.stop_in_time=false",
         (*FIGURES, "restarts", "lost_work", "makespan"),

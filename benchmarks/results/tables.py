@@ -197,7 +197,7 @@ def policies_menu() -> list[str]:
 
 @table("load/curves")
 def load_curves() -> list[str]:
-    rows, loads = data("load")["rows"], ("0.3", "0.5", "0.7", "0.9")
+    rows, loads = data("load")["rows"], ("0.3", "0.6", "0.9")
     shown = []
     for policy, predictor in (
         ("easy", "user_estimate"),
@@ -220,7 +220,7 @@ def load_curves() -> list[str]:
 
 @table("load/changes")
 def load_changes() -> list[str]:
-    rows, loads = data("load")["rows"], ("0.3", "0.5", "0.7", "0.9")
+    rows, loads = data("load")["rows"], ("0.3", "0.6", "0.9")
     base = {load: one(rows, policy="easy", workload__load=load) for load in loads}
     shown = []
     for policy in ("sa_easy", "iterative"):
@@ -255,17 +255,13 @@ def repetition_varied() -> list[str]:
         mine = {"varied": varied, **key}
         base = one(rows, policy="easy", **mine)
         best = one(rows, predictor="oracle", **mine)
-        cells = []
-        for predictor in ("adept", "consensus"):
-            own = one(rows, predictor=predictor, **mine)
-            cells += [kept(own, best, base), median_error(own)]
+        own = one(rows, predictor="adept", **mine)
+        cells = [kept(own, best, base), median_error(own)]
         shown.append([name, change(best, base), *cells])
     head = [
         "what repeats",
         "oracle against EASY",
         "ADEPT keeps",
-        "median error",
-        "consensus keeps",
         "median error",
     ]
     return lines(head, shown)
