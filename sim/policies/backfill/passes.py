@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
+from sim.policies.molding.open_passes import Offered, OpenPlan, open_pass
 from sim.state.availability import (
     advance,
     compress,
@@ -52,7 +53,7 @@ from sim.state.run_tables import (
     start,
 )
 
-STRICT, EASY, CONSERVATIVE = range(3)
+STRICT, EASY, CONSERVATIVE, OPEN = range(4)
 """Rules whose passes these are."""
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
@@ -79,6 +80,8 @@ class Plan(NamedTuple):
         Of `sim.policies.allocation.sa.least_turnaround`.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
+    open : OpenPlan
+        Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     """
 
     shortest: FloatArray
@@ -91,6 +94,7 @@ class Plan(NamedTuple):
     choices: FloatArray
     margin: float
     anew: float
+    open: OpenPlan
 
 
 class Revision(NamedTuple):
@@ -494,6 +498,23 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
         start(tables, job)
 
 
+# Open counts
+
+
+@njit(cache=True)
+def _open_pass(tables: Tables, plan: Plan) -> None:
+    """Let arrivals wait, and choose who starts on how many if processors are free."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    for job in range(counters[NEW], counters[ARRIVED]):
+        waiting[job] = tables.numbers[PROCESSORS, job]
+    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] == 0:
+        counters[HEAD] += 1
+    if counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED]:
+        _lay_running(tables, plan)
+        offered = Offered(plan.offers, plan.counts, plan.choices)
+        open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
+
+
 @njit(cache=True)
 def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
     """Make the scheduling pass of an instant.
@@ -503,13 +524,16 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY` and `CONSERVATIVE`.
+        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
+        return
+    if rule == OPEN:
+        _open_pass(tables, plan)
         return
     counters = tables.counters
     _believe(tables, plan, revision)
