@@ -8,7 +8,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
-from sim.policies.molding.open_passes import Offered, OpenPlan, open_pass
+from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.state.availability import (
     advance,
     compress,
@@ -290,16 +290,9 @@ def _repair(tables: Tables, plan: Plan) -> None:
     now = tables.instant[NOW]
     _lay_running(tables, plan)
     repair(
-        plan.times,
-        plan.free,
-        plan.span,
-        now,
-        tables.numbers[WAITING],
-        seconds[BELIEF],
-        seconds[RESERVED],
-        counters[HEAD],
-        counters[NEW],
-    )
+        plan.times, plan.free, plan.span, now, tables.numbers[WAITING], seconds[BELIEF],
+        seconds[RESERVED], counters[HEAD], counters[NEW],
+    )  # fmt: skip
     tables.instant[NEXT_START] = now
     _note_freed(tables, now, np.inf)
 
@@ -366,23 +359,6 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
         start(tables, job)
 
 
-# Open counts
-
-
-@njit(cache=True)
-def _open_pass(tables: Tables, plan: Plan) -> None:
-    """Let arrivals wait, and choose who starts on how many if processors are free."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    for job in range(counters[NEW], counters[ARRIVED]):
-        waiting[job] = tables.numbers[PROCESSORS, job]
-    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] == 0:
-        counters[HEAD] += 1
-    if counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED]:
-        _lay_running(tables, plan)
-        offered = Offered(plan.offers, plan.counts, plan.choices)
-        open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
-
-
 @njit(cache=True)
 def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
     """Make the scheduling pass of an instant.
@@ -401,7 +377,10 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
         conservative_pass(tables, plan, revision)
         return
     if rule == OPEN:
-        _open_pass(tables, plan)
+        if may_start(tables):
+            _lay_running(tables, plan)
+            offered = Offered(plan.offers, plan.counts, plan.choices)
+            open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
         return
     counters = tables.counters
     _believe(tables, plan, revision)

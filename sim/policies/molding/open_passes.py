@@ -23,7 +23,9 @@ from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     FOUND,
+    FREE,
     HEAD,
+    NEW,
     NOW,
     PROCESSORS,
     RESERVED,
@@ -115,6 +117,17 @@ def _narrow(
         return int(last)
     allow_all(spans, first, last)
     return _plan_first(tables, offered, plan, holes) if narrowing.kind == ITERATION else int(last)
+
+
+@njit(cache=True)
+def may_start(tables: Tables) -> bool:
+    """Let arrivals wait; say whether anybody waits while processors are free."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    for job in range(counters[NEW], counters[ARRIVED]):
+        waiting[job] = tables.numbers[PROCESSORS, job]
+    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] == 0:
+        counters[HEAD] += 1
+    return bool(counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED])
 
 
 @njit(cache=True)
