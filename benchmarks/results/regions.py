@@ -108,7 +108,15 @@ def filled(text: str) -> str:
     KeyError
         If no table has the name.
     """
-    return REGION.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[3], text)
+
+    def anew(found: re.Match[str]) -> str:
+        try:
+            made = TABLES[found[2]]()
+        except FileNotFoundError:  # a study that was never run
+            return found[0]
+        return "\n".join([found[1].rstrip("\n"), *made, found[3]])
+
+    return REGION.sub(anew, text)
 
 
 def differing(write: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from benchmarks.results.regions import (
+    RESULTS,
     Row,
     change,
     data,
@@ -17,7 +18,11 @@ from benchmarks.results.regions import (
 )
 from benchmarks.results.studies import STUDIES
 
-PLACES = ("impact_lublin", "impact_sdsc", "impact_nasa", "impact_atlas")
+PLACES = tuple(
+    name
+    for name in STUDIES
+    if name.startswith("impact_") and (RESULTS / name / "data.json").is_file()
+)
 LEARNED = {
     "adept": "ADEPT",
     "consensus": "consensus",
