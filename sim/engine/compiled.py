@@ -203,8 +203,9 @@ class CompiledRun:
     def _advance(self, occurrence: Any) -> None:
         """Go on from the instant of SimPy's event to the one that the next event is put at."""
         self._make_room(occurrence.time)
-        tables, counters = self.tables, self.tables.counters
+        counters = self.tables.counters
         following = self._go_on(NOTHING)
+        self._explain_started()  # at an instant that needed nothing else of Python
         while counters[TAKEN]:
             self._engine.state.now = following
             teaches = self._learns and counters[ENDED_NOW] > 0
@@ -212,11 +213,9 @@ class CompiledRun:
             choosing = self._choosing()
             if choosing:
                 self._offer(choosing)
-            before = counters.item(STARTED)
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
-            if self._learns:
-                self._explain(tables.numbers[IN_TURN, before : counters[STARTED]].tolist())
+            self._explain_started()
         if following < np.inf:
             Occurrence(self._engine.clock, following, END_EVENT, self._advance)
 
@@ -265,10 +264,13 @@ class CompiledRun:
         for job in jobs:
             believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
 
-    def _explain(self, started: Sequence[int]) -> None:
-        """Ask what the beliefs of those rest on who have just started."""
-        processors, explain = self.tables.numbers[PROCESSORS], self._engine.view.explain
-        for job in started:
+    def _explain_started(self) -> None:
+        """Ask a predictor that learns what the beliefs of those rest on who have just started."""
+        if not self._learns:
+            return
+        numbers, done = self.tables.numbers, len(self._explanations)
+        processors, explain = numbers[PROCESSORS], self._engine.view.explain
+        for job in numbers[IN_TURN, done : self.tables.counters[STARTED]].tolist():
             self._explanations.append(explain(job, processors.item(job)))
 
     def _make_room(self, instant: float) -> None:

@@ -165,6 +165,7 @@ class Engine:
         self.down: dict[int, Ranges] = {}
         self._completions: dict[int, Occurrence] = {}
         self.restarts: dict[int, int] = {}
+        self.interruptions = 0
         self._followers, self._independent = followers(trace)
         self._next_arrival = 0
         self._pass_due = False

@@ -83,7 +83,6 @@ class RecoveringEngine(Engine):
         self._outages: list[tuple[int, float, float]] = []
         self._failed_at: dict[int, float] = {}
         self._in_vain: dict[int, int] = {}
-        self.interruptions = 0
         self.shrunk = 0
         self._resubmits = evolving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()

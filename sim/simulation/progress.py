@@ -174,15 +174,26 @@ def longest_wait(trace: Trace, truth: GroundTruth) -> float:
     return TIMES_LONGEST * float(longest)
 
 
+INTERRUPTIONS_A_JOB, EVENTS_AN_INTERRUPTION = 100, 100
+"""How often jobs may be interrupted for each that ends; what any interruption beyond weighs."""
+CHANGE = (
+    "change what keeps it from ending (overrun, cluster.mtbf, cluster.max_restarts, "
+    "evolving.resubmit, the policy), or raise"
+)
+
+
 class ProgressGuard(Watcher):
     """Ends a run in which for too long no job has ended although some run or wait.
+
+    A run in which jobs end now and then, but are interrupted far more often, is ended too.
 
     Parameters
     ----------
     events : int
-        Events without the end of a job before the run is given up.
+        Events without the end of a job before the run is given up; or a hundredth as many
+        interruptions of jobs, beyond a hundred for each that has ended.
     seconds : float
-        Simulated time without one.
+        Simulated time without the end of a job.
     """
 
     checks = False
@@ -200,29 +211,37 @@ class ProgressGuard(Watcher):
             If that was too long ago.
         """
         now, ended = engine.state.now, engine.log.ended
-        many = engine.events - self._events > self._most
+        in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
+        vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
+        many = vain or engine.events - self._events > self._most
         if ended == self._ended and not many and now - self._since <= self._longest:
             return
         left: list[int] = []
-        if ended == self._ended:  # looking through all jobs at every end would be quadratic
+        if vain or ended == self._ended:  # all jobs at every end would be quadratic
             left = [job for job, then in enumerate(engine.submit) if then < now]
             left = [job for job in left if not engine.log.is_over(job)]
         if left:
             job = max(left, key=lambda one: engine.restarts.get(one, 0))
-            raise SimError(self._said(engine, job, many))
+            key, value = ("events", self._most) if many else ("time", self._longest)
+            known = self._vain(engine) if vain else self._silent(engine)
+            state = self._state(engine, job)
+            raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
         self._ended, self._events, self._since = ended, engine.events, now
 
-    def _said(self, engine: Engine, job: int, many: bool) -> str:
-        number = engine.trace.jobs["job_id"].iat[job]
+    def _silent(self, engine: Engine) -> str:
+        events, seconds = engine.events - self._events, engine.state.now - self._since
+        return f"no job has ended for {events:,} events and {seconds:.6g} simulated seconds"
+
+    def _vain(self, engine: Engine) -> str:
+        return (
+            f"jobs were interrupted {engine.interruptions:,} times and {engine.log.ended:,} ended"
+        )
+
+    def _state(self, engine: Engine, job: int) -> str:
+        """Say what a job does, and how often it began."""
         if job in engine.state.running:
             state = f"runs on {engine.state.running[job].processors} processors"
         else:
             state = f"waits for {engine.view.requested_processors[job]} processors"
-        key, value = ("events", self._most) if many else ("time", self._longest)
-        events, seconds = engine.events - self._events, engine.state.now - self._since
-        return (
-            f"no job has ended for {events:,} events and {seconds:.6g} simulated seconds: job "
-            f"{number} {state} and was started again {engine.restarts.get(job, 0):,} times; change "
-            "what keeps it from ending (overrun, cluster.mtbf, cluster.max_restarts, "
-            f"evolving.resubmit, the policy), or raise sim.stall_{key}={value:.15g}"
-        )
+        number, again = engine.trace.jobs["job_id"].iat[job], engine.restarts.get(job, 0)
+        return f"{number} {state} and was started again {again:,} times"

@@ -132,3 +132,14 @@ def test_predictors_that_learn_leave_the_same_records(policy, predictor):
         return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
     assert run() == run("sim.check=true")
+
+
+def test_a_start_at_an_instant_that_asks_nobody_is_explained_too():
+    """Of 400 jobs with seed 6 one starts where no run that teaches ends and nobody arrives."""
+
+    def run(*more):
+        asked = ("policy=easy", "predictor=adept", "workload.load=1.1", "workload.jobs=400")
+        config = composed(*asked, "seed=6", "baseline=null", *more)
+        return plain(play(config, config, set_scene(config, 0)).outcome.records)
+
+    assert run() == run("sim.check=true")

@@ -17,12 +17,12 @@ def played(*overrides):
 
 
 def test_a_run_that_gets_nowhere_is_given_up_by_its_events():
-    endless = ("cluster.mtbf=2", "cluster.repair=1", "cluster.max_restarts=1000000000")
+    endless = ("policy=fcfs", "cluster.mtbf=1", "cluster.repair_median=900")
     with pytest.raises(SimError) as refused:
-        played(*FAILING, *endless, "sim.stall_events=3000")
+        played(*FAILING, *endless, "cluster.max_restarts=0", "sim.stall_events=3000")
     said = str(refused.value)
     assert said.startswith("no job has ended for 3,0")
-    assert "started again" in said
+    assert "waits for 3 processors and was started again 0 times" in said
     assert "cluster.mtbf" in said
     assert said.endswith("or raise sim.stall_events=3000")
 
@@ -31,6 +31,18 @@ def test_and_by_simulated_time():
     endless = ("cluster.mtbf=50", "cluster.repair=1e5", "cluster.max_restarts=1000000000")
     with pytest.raises(SimError, match=r"raise sim\.stall_time=200000$"):
         played(*FAILING, *endless, "sim.stall_time=2e5")
+
+
+def test_and_where_runs_are_interrupted_far_more_often_than_any_ends():
+    every_second = ("cluster.mtbf=1", "cluster.repair=10", "sim.stall_events=30000")
+    with pytest.raises(SimError) as refused:
+        played(*FAILING, *every_second, "cluster.processors=4")
+    said = str(refused.value)
+    assert said.startswith("jobs were interrupted ")
+    interrupted, ended = (int(said.split()[at].replace(",", "")) for at in (3, 6))
+    assert interrupted - 100 * ended == 301
+    assert "started again" in said
+    assert said.endswith("sim.stall_events=30000")
 
 
 def test_time_in_which_nobody_runs_or_waits_does_not_count():
