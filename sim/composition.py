@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf._utils import get_omega_conf_dumper
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from sim import config as schema
 from sim.errors import ConfigError, SimError
@@ -21,6 +22,7 @@ from sim.help.misspellings import refusal
 from sim.help.pages import page
 from sim.sweeps.callback import HYDRA, folder_name
 from sim.sweeps.configurations import load_yaml
+from sim.sweeps.shapes import compose_once
 
 _one_at_a_time = threading.RLock()
 """Hydra composes for one caller at a time."""
@@ -31,8 +33,8 @@ def _page() -> str:
 
 
 def prepare() -> None:
-    """Register the schema and the resolvers, in this process and in every worker."""
-    schema.register()
+    """Make schema and resolvers known to Hydra, in this process and in every worker."""
+    compose_once(schema.register)
     OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
     OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
 
@@ -47,13 +49,16 @@ class Composed:
         As plain data, resolved and checked, the baseline's parts filled in.
     choices : mapping of str to str
         The chosen option of each group.
-    whole : DictConfig
-        As Hydra composed it, with Hydra's own part.
+    own : DictConfig
+        As Hydra composed it, without Hydra's own part.
+    overrides : sequence of str
+        What it was asked for.
     """
 
     settings: dict[str, Any]
     choices: Mapping[str, str]
-    whole: DictConfig
+    own: DictConfig
+    overrides: Sequence[str]
 
     def save(self, folder: Path, parts: Mapping[str, tuple[str, str]]) -> None:
         """Write what Hydra keeps beside the artefacts of a run, as far as anything reads it.
@@ -66,14 +71,23 @@ class Composed:
         """
         place = folder / HYDRA
         place.mkdir(parents=True, exist_ok=True)
-        own = OmegaConf.masked_copy(self.whole, [str(k) for k in self.whole if k != "hydra"])
-        plain: Any = OmegaConf.to_container(own)
+        plain: Any = OmegaConf.to_container(self.own, enum_to_str=True)
         plain |= {key: {"_target_": target} for key, (_, target) in parts.items()}
         chosen = {**self.choices, **{key: name for key, (name, _) in parts.items()}}
-        OmegaConf.save(OmegaConf.create(plain), place / "config.yaml")
-        OmegaConf.save(self.whole.hydra.overrides.task, place / "overrides.yaml")
-        choices = {"hydra": {"runtime": {"choices": chosen}}}
-        OmegaConf.save(OmegaConf.create(choices), place / "hydra.yaml")
+        written = {
+            "config": plain,
+            "overrides": [*self.overrides],
+            "hydra": {"hydra": {"runtime": {"choices": chosen}}},
+        }
+        for name, content in written.items():
+            (place / f"{name}.yaml").write_text(as_yaml(content), encoding="utf-8")
+
+
+def as_yaml(content: object) -> str:
+    """Return plain data as OmegaConf writes it, without making a configuration of it first."""
+    dumper = get_omega_conf_dumper()
+    text = yaml.dump(content, Dumper=dumper, allow_unicode=True, sort_keys=False)
+    return str(text)
 
 
 def preset(name: str, command: Any) -> dict[str, Any]:
@@ -146,6 +160,10 @@ def _alone(overrides: Sequence[str]) -> Iterator[None]:
                 yield
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError(refusal(error, overrides)) from None
+        except ValueError as error:
+            if isinstance(error, SimError):
+                raise
+            raise ConfigError(refusal(error, overrides)) from None
 
 
 def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
@@ -164,10 +182,13 @@ def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:
         If Hydra refuses an override, or a value is out of range.
     """
     with _alone(overrides):
-        whole = hydra.compose("config", list(overrides), return_hydra_config=True)
-        own = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
-        plain = settings(own, whole.hydra, multirun)
-        return Composed(plain, dict(whole.hydra.runtime.choices), whole)
+        own = hydra.compose("config", list(overrides), return_hydra_config=True)
+        command = own.hydra
+        with open_dict(own):
+            del own["hydra"]
+        plain = settings(own, command, multirun)
+        asked = [str(one) for one in command.overrides.task]
+        return Composed(plain, dict(command.runtime.choices), own, asked)
 
 
 def configuration(overrides: Sequence[str]) -> dict[str, Any]:
@@ -198,7 +219,7 @@ def options_below(prefix: str, usual: Any, given: Sequence[str]) -> Any:
     try:
         mine = OmegaConf.from_dotlist([one.removeprefix(prefix) for one in given])
         return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(usual), mine))
-    except (OmegaConfBaseException, ValueError, YAMLError) as error:
+    except (OmegaConfBaseException, ValueError, yaml.YAMLError) as error:
         keys = ", ".join(f"{prefix}{one.name}" for one in fields(usual))
         first = str(error).splitlines()[0]
         raise ConfigError(f"{' '.join(given)}: {first}; keys are {keys}") from error

@@ -18,13 +18,13 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.passes import (
-    BLOCK,
     CONSERVATIVE,
+    EASY,
     SIZE,
-    SIZES,
     Plan,
     Revision,
     is_refuted,
+    summaries,
 )
 from sim.policies.base import QueueKeeper
 from sim.state.machine_state import MachineState
@@ -143,11 +143,12 @@ class CompiledRun:
         self.tables.seconds[SUBMIT] = engine.submit
         self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
         self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
-        blocks, holes = jobs // BLOCK + 1, 256 if rule == CONSERVATIVE or chooses else 1
+        shortest, summarised = summaries(jobs if rule == EASY else 0)
+        holes = 256 if rule == CONSERVATIVE or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
-            shortest=np.zeros((blocks, SIZES)),
-            summarised=np.zeros(blocks, np.bool_),
+            shortest=shortest,
+            summarised=summarised,
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),

@@ -196,11 +196,12 @@ class Engine:
         """Return what the policy may see."""
         truth, draws = setup.truth, setup.adopter_draws
         largest = np.minimum(truth.max_processors, setup.machine.processors)
+        self._feasible = FeasibleCounts(truth.min_processors, largest, truth.feasible)
         return View(
             self.state,
             self._visible,
             setup.predictor,
-            FeasibleCounts(truth.min_processors, largest, truth.feasible),
+            self._feasible,
             np.zeros(len(self.submit)) if draws is None else draws,
             np.asarray(truth.malleable, bool).tolist(),
             getattr(setup.policy, "preferences", Preferences)(),
@@ -307,6 +308,9 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
+        self.view.forget([job])
+        self._feasible.leave(job)
+        self.work.drop(job)
 
     def _give_back(self, run: Run) -> None:
         """Take back the processors of a run that is over."""

@@ -301,7 +301,6 @@ class RecoveringEngine(Engine):
         self._forget(run)
 
     def _forget(self, run: Run) -> None:
-        self.work.drop(run.job)
         self._follow_no_longer(run)
         if self._asker is not None:
             self._asker.drop(run.job)

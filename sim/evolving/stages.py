@@ -262,6 +262,7 @@ class Stages(Work):
 
     def drop(self, job: int) -> None:
         """Forget a job that will not run again."""
+        super().drop(job)
         self._stages.pop(job, None)
 
     def bank(self, run: Run, now: float) -> float:

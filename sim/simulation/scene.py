@@ -195,7 +195,7 @@ class Played:
     @property
     def charged_area(self) -> float:
         """Processor-seconds that these held."""
-        jobs = self.outcome.tables.jobs
+        jobs = self.outcome.tables.columns("jobs")
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 

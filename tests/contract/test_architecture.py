@@ -9,7 +9,9 @@ pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("sim", "predictors", "workloads", "conf")
-HYDRA_DOORS = {"sim.app", "sim.composition", "sim.config", "sim.sweeps.callback"}
+HYDRA_DOORS = {
+    *("sim.app", "sim.composition", "sim.config", "sim.sweeps.callback", "sim.sweeps.shapes"),
+}
 SIMPY_DOORS = {"sim.engine.engine", "sim.engine.clock"}
 
 

@@ -65,7 +65,7 @@ class Plan(NamedTuple):
     ----------
     shortest : numpy.ndarray of float, shape (b, 32), seconds
     summarised : numpy.ndarray of bool, shape (b,)
-        Summaries of blocks of the queue; see `fill`.
+        Summaries of blocks of the queue and of groups of blocks; see `fill`.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
@@ -203,7 +203,31 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 
 
 BLOCK = 64
+"""Jobs of the queue that share a summary."""
+GROUP = 16
+"""Blocks that share another; its row lies before theirs."""
 SIZES = 32
+
+
+def summaries(jobs: int) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return room for the summaries of a queue of so many jobs: shortest runtimes, and whether."""
+    rows = _row(jobs // BLOCK) + 1
+    return np.zeros((rows, SIZES)), np.zeros(rows, np.bool_)
+
+
+@njit(cache=True)
+def _row(block: int) -> int:
+    """Return the row of a block's summary."""
+    return block + block // GROUP + 1
+
+
+@njit(cache=True)
+def forget(summarised: NDArray[np.bool_], first: int, last: int) -> None:
+    """Forget the summaries of blocks to which jobs were added, from one place to another.
+
+    Their group has none: only groups that are full get one.
+    """
+    summarised[_row(first // BLOCK) : _row(last // BLOCK) + 1] = False
 
 
 @njit(cache=True)
@@ -246,6 +270,19 @@ def _summarise(
 
 
 @njit(cache=True)
+def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
+    """Say whether a group has its summary, or can have it now from those of its blocks."""
+    if not summarised[group]:
+        for row in range(group + 1, group + 1 + GROUP):
+            if not summarised[row]:
+                return False
+        for size in range(SIZES):
+            shortest[group, size] = shortest[group + 1 : group + 1 + GROUP, size].min()
+        summarised[group] = True
+    return True
+
+
+@njit(cache=True)
 def fill(
     processors: IntArray,
     runtime: FloatArray,
@@ -262,16 +299,27 @@ def fill(
 ) -> int:
     """Find, in queue order, the jobs that may start ahead of the reservation.
 
-    Blocks of the queue are passed over whose summary shows that none of their
-    jobs may; a block that was searched to its end is summarised (if `whole`
-    says that the search began at its first job).
+    Blocks of the queue, and groups of blocks, are passed over whose summary shows that
+    none of their jobs may; a block that was searched to its end is summarised (if
+    `whole` says that the search began at its first job), and a group once all its
+    blocks are.
     """
     number = 0
     k = first
     while k < last and free > 0:
         block = k // BLOCK
+        row, group = _row(block), block // GROUP * (GROUP + 1)
+        beyond = (block // GROUP + 1) * GROUP * BLOCK
+        if (
+            (k == first or block % GROUP == 0)
+            and beyond <= last
+            and _is_summarised(shortest, summarised, group)
+            and not _promising(shortest[group], free, spare, now, shadow)
+        ):
+            k = beyond
+            continue
         end = min(last, (block + 1) * BLOCK)
-        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
+        if summarised[row] and not _promising(shortest[row], free, spare, now, shadow):
             k = end
             continue
         begin, before = k, number
@@ -285,8 +333,8 @@ def fill(
                 number += 1
             k += 1
         if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[block])
-            summarised[block] = True
+            _summarise(processors, runtime, begin, end, shortest[row])
+            summarised[row], summarised[group] = True, False
     return number
 
 
@@ -318,7 +366,7 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
         Whether anything but arrivals happened at this instant.
     """
     counters, now = tables.counters, tables.instant[NOW]
-    plan.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
+    forget(plan.summarised, counters[NEW], counters[ARRIVED])
     arrivals_only = counters[HEAD] < counters[NEW] and not changed
     first = counters[NEW]
     if not arrivals_only:
