@@ -20,7 +20,8 @@ from benchmarks.floor import best_of, replay_bare, show
 from predictors.base import RuntimePredictor
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.user_estimate import UserEstimate
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround

@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.floor import best_of, replay_bare, show
 from predictors.in_loop.oracle import Oracle
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare

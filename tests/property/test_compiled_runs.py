@@ -14,8 +14,9 @@ from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 
 from scripts.composing import composed
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
