@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, there_are
-from sim.help.figures import meanings
+from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
     CONFIG_FOLDER,
@@ -34,8 +34,8 @@ WHAT = {
 
 
 def topics() -> list[str]:
-    """Return what help there is: groups, keys and subcommands."""
-    return [*dict.fromkeys([*groups(), *known_keys(), *there_are(), "all"])]
+    """Return what help there is: groups, keys, subcommands and columns."""
+    return [*dict.fromkeys([*groups(), *known_keys(), *there_are(), "all", *column_names()])]
 
 
 def text_of(topic: str) -> str | None:

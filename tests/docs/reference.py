@@ -8,7 +8,7 @@ import predictors
 import sim
 import workloads
 from sim.command.main import there_are
-from sim.help.figures import COLUMNS, FIGURES
+from sim.help.meanings import COLUMNS, FIGURES
 from sim.help.misspellings import groups
 from sim.help.pages import CONFIG_FOLDER, key_lines, options, read_option
 from sim.results.artefacts import UNITS

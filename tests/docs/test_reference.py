@@ -10,7 +10,7 @@ import predictors
 import sim
 import workloads
 from scripts.composing import composed
-from sim.help.figures import COLUMNS, FIGURES
+from sim.help.meanings import COLUMNS, FIGURES
 from sim.help.misspellings import groups, known_keys
 from sim.help.pages import INTERNAL
 from sim.simulation.replay import artefacts
