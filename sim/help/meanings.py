@@ -220,6 +220,11 @@ FIGURES = (
 """Kinds of figures of a summary; ``*`` stands for any part of a name."""
 
 
+def column_names() -> list[str]:
+    """Return the names of all columns, each once."""
+    return list(dict.fromkeys(name for columns in COLUMNS.values() for name in columns))
+
+
 def meanings(name: str) -> Iterator[tuple[str, str]]:
     """Yield where a column or figure stands, and what it means.
 
