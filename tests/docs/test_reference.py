@@ -13,6 +13,7 @@ from scripts.composing import composed
 from sim.help.meanings import COLUMNS, FIGURES
 from sim.help.misspellings import groups, known_keys
 from sim.help.pages import INTERNAL
+from sim.results.artefacts import TABLES
 from sim.simulation.replay import artefacts
 from sim.simulation.scene import play, set_scene
 from tests.docs.reference import FOLDER, PAGES
@@ -63,7 +64,7 @@ def test_every_group_and_key_is_there():
 
 def test_every_column_has_a_meaning(written):
     made, scene = written
-    tables = {f"{name}.parquet": getattr(made.tables, name) for name in vars(made.tables)}
+    tables = {f"{name}.parquet": getattr(made.tables, name) for name in TABLES}
     if scene.sizes is not None:
         tables["sizes.parquet"] = scene.sizes
     for file, table in tables.items():
