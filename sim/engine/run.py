@@ -20,6 +20,7 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
+    OPEN,
     SIZE,
     Plan,
     Revision,
@@ -27,6 +28,8 @@ from sim.policies.backfill.passes import (
 )
 from sim.policies.backfill.queue_search import summaries_of
 from sim.policies.base import QueueKeeper
+from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
@@ -118,6 +121,13 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
     return CompiledRun(engine, scheduler)
 
 
+def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
+    """Return what compiled passes of open counts keep of a run of so many jobs."""
+    narrowing = scheduler.candidates.narrowing or NO_NARROWING
+    serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
+    return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
+
+
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -141,6 +151,8 @@ class CompiledRun:
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._learns = engine.predictor.learns
         self._explanations: list[Explanation] = []
+        if isinstance(scheduler, OpenScheduler):
+            self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
         jobs, view, processors = len(engine.submit), engine.view, engine.machine.processors
         rigid = isinstance(self._allocation, Request)
@@ -164,18 +176,19 @@ class CompiledRun:
         self.tables.seconds[SUBMIT] = engine.submit
         self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
         self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
-        holes = 256 if rule == CONSERVATIVE or chooses else 1
+        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule == EASY else 0),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
-            offers=np.zeros((3, jobs), np.int64),
+            offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
             counts=np.zeros(0, np.int64),
             choices=np.zeros((2, 0)),
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
+            open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
         )
         self._asks = self._learns or self.plan.anew < np.inf
         if not self._asks:
@@ -196,10 +209,14 @@ class CompiledRun:
         view, work, rows = self._engine.view, self._engine.work, self.plan.offers
         offered, end = [], 0
         for job in jobs:
-            counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            if self._rule != OPEN:
+                counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            else:
+                counts, believed, self.plan.open.serial[job] = self._candidates(job)
+                at_once = False
             if believed is None:
                 believed = np.array([view.belief(job, int(counts[0]))])
-            rows[:, job] = end, counts.size, at_once
+            rows[:3, job] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed))
         if self.plan.counts.size < end:

@@ -8,6 +8,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
+from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.state.availability import (
     advance,
     compress,
@@ -52,7 +53,7 @@ from sim.state.run_tables import (
     start,
 )
 
-STRICT, EASY, CONSERVATIVE = range(3)
+STRICT, EASY, CONSERVATIVE, OPEN = range(4)
 """Rules whose passes these are."""
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
@@ -78,6 +79,8 @@ class Plan(NamedTuple):
         Of `sim.policies.allocation.sa.least_turnaround`.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
+    open : OpenPlan
+        Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     """
 
     summaries: Summaries
@@ -89,6 +92,7 @@ class Plan(NamedTuple):
     choices: FloatArray
     margin: float
     anew: float
+    open: OpenPlan
 
 
 class Revision(NamedTuple):
@@ -286,16 +290,9 @@ def _repair(tables: Tables, plan: Plan) -> None:
     now = tables.instant[NOW]
     _lay_running(tables, plan)
     repair(
-        plan.times,
-        plan.free,
-        plan.span,
-        now,
-        tables.numbers[WAITING],
-        seconds[BELIEF],
-        seconds[RESERVED],
-        counters[HEAD],
-        counters[NEW],
-    )
+        plan.times, plan.free, plan.span, now, tables.numbers[WAITING], seconds[BELIEF],
+        seconds[RESERVED], counters[HEAD], counters[NEW],
+    )  # fmt: skip
     tables.instant[NEXT_START] = now
     _note_freed(tables, now, np.inf)
 
@@ -371,13 +368,19 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY` and `CONSERVATIVE`.
+        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
+        return
+    if rule == OPEN:
+        if may_start(tables):
+            _lay_running(tables, plan)
+            offered = Offered(plan.offers, plan.counts, plan.choices)
+            open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
         return
     counters = tables.counters
     _believe(tables, plan, revision)
