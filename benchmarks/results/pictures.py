@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,9 +84,8 @@ def drawn(name: str) -> bytes:
     return kept.getvalue()
 
 
-def draw_all() -> list[Path]:
-    """Draw all pictures anew and return them."""
-    paths = [RESULTS / name for name in PICTURES]
-    for name, path in zip(PICTURES, paths, strict=True):
-        path.write_bytes(drawn(name))
-    return paths
+def draw_all() -> None:
+    """Draw all pictures anew whose studies were run."""
+    for name in PICTURES:
+        if (RESULTS / name).with_name("data.json").is_file():
+            (RESULTS / name).write_bytes(drawn(name))

@@ -336,6 +336,8 @@ def studies_all() -> list[str]:
     """Return what each study took."""
     shown = []
     for name in STUDIES:
+        if not (RESULTS / name / "data.json").is_file():
+            continue
         found = data(name)
         size = (
             "–"
