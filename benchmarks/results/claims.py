@@ -180,7 +180,7 @@ def compared() -> list[list[str]]:
             own,
             rigid,
         )
-    for exponent in ("0.3", "0.5", "0.8", "0.9"):
+    for exponent in ("0.3", "0.5", "0.9"):
         best = one(moving, preset="batch", policy="hesrpt", moldability__exponent_min=exponent)
         for other in ("equi", "hell", "knee_first"):
             add(

@@ -39,7 +39,7 @@ def malleable_share() -> list[str]:
 
 @table("malleable/batch")
 def malleable_batch() -> list[str]:
-    rows, exponents = data("malleable")["rows"], ("0.3", "0.5", "0.8", "0.9")
+    rows, exponents = data("malleable")["rows"], ("0.3", "0.5", "0.9")
     base = {
         p: one(rows, preset="batch", policy="hesrpt", moldability__exponent_min=p)
         for p in exponents

@@ -99,7 +99,7 @@ def impact(place: str) -> tuple[Sweep, ...]:
                 if whole or given == "charged" or size != "hidden":
                     asked = f"{base} given={given} policy=sa_easy predictor={learned}"
                     swept.append(Sweep(asked, mine))
-            if size == "known":
+            if size == "known" and whole:
                 noisy = "noisy_oracle_10,noisy_oracle,noisy_oracle_50,noisy_oracle_100"
                 swept.append(
                     Sweep(
@@ -168,7 +168,7 @@ STUDIES = {
             Sweep("policy_comparison menu=powers_of_two predictor=oracle"),
             Sweep("policy_comparison menu=powers_of_two policy=easy predictor=user_estimate"),
         ),
-        600,
+        400,
         8,
         "experiment=policy_comparison menu=powers_of_two policy=iterative",
         PREDICTED,
@@ -189,7 +189,7 @@ STUDIES = {
                 "workload.load=0.3,0.6,0.9"
             ),
         ),
-        600,
+        500,
         8,
         "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
         (*FIGURES, "saturated"),
@@ -211,7 +211,7 @@ STUDIES = {
                 ("sa_easy", "oracle,adept"),
             )
         ),
-        600,
+        500,
         8,
         "experiment=repetition workload.applications=10 workload.size_noise=0.3",
         PREDICTED,
@@ -227,7 +227,7 @@ STUDIES = {
             Sweep("explore policy=sa,explore predictor.calibration=0,3 workload.load=0.5,0.8"),
             Sweep("explore policy=sa predictor=oracle workload.load=0.5,0.8 ~predictor.charge"),
         ),
-        600,
+        500,
         8,
         "experiment=calibration predictor.calibration=6",
         (*PREDICTED, "share_fitted_starts", "given_work_share", "makespan"),
@@ -245,7 +245,10 @@ STUDIES = {
                 "policy.reallocation.reclaim=false",
                 {"preset": "share, no reclaim"},
             ),
-            Sweep("malleable_batch", {"preset": "batch"}),
+            Sweep(
+                "malleable_batch replications=3 moldability.exponent_min=0.3,0.5,0.9",
+                {"preset": "batch"},
+            ),
             Sweep("malleable_rules", {"preset": "rules"}),
             Sweep(
                 "malleable_curves policy=marginal given=charged moldability=downey,general",
@@ -280,7 +283,7 @@ STUDIES = {
                 ("sa_easy,load_aware", "oracle,forecast,last"),
             )
         ),
-        60,
+        40,
         8,
         "experiment=shared_load policy=easy_fastest cluster.belief=forecast cluster.processors=16",
         PREDICTED,
@@ -293,7 +296,7 @@ STUDIES = {
             Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
             Sweep("more_processors", {"preset": "more_processors"}),
         ),
-        150,
+        100,
         8,
         "experiment=walltime evolving.stop_in_time=false",
         (*FIGURES, "restarts", "lost_work", "makespan"),

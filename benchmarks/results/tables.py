@@ -32,12 +32,15 @@ LEARNED = {
 NOISY = ("noisy_oracle_10", "noisy_oracle", "noisy_oracle_50", "noisy_oracle_100")
 
 
-def settings(logs_only: bool = False) -> Iterator[tuple[list[str], list[Row], dict[str, str]]]:
-    """Yield name and curves, rows and key of each setting of predictor impact."""
-    for study in PLACES[1 if logs_only else 0 :]:
-        rows = data(study)["rows"]
-        for curves in ("model", "measured"):
-            yield [rows[0]["place"], curves], rows, {"curves": curves}
+def settings(
+    models: bool | None = None,
+) -> Iterator[tuple[list[str], list[Row], dict[str, str]]]:
+    """Yield name and curves, rows and key of each setting: of all, of models or of logs alone."""
+    for study in PLACES:
+        if models in (None, study == "impact_lublin"):
+            rows = data(study)["rows"]
+            for curves in ("model", "measured"):
+                yield [rows[0]["place"], curves], rows, {"curves": curves}
 
 
 def rigid(rows: list[Row], **setting: str) -> Row:
@@ -72,7 +75,7 @@ def impact_known() -> list[str]:
 @table("impact/noise")
 def impact_noise() -> list[str]:
     rows = []
-    for names, found, key in settings():
+    for names, found, key in settings(models=True):
         key["sizes"] = "known"
         best, base = foresight(found, **key), rigid(found, **key)
         own = one(found, policy="easy", predictor="oracle", **key)
@@ -123,7 +126,7 @@ def impact_given() -> list[str]:
 @table("impact/recorded")
 def impact_recorded() -> list[str]:
     rows = []
-    for names, found, key in settings(logs_only=True):
+    for names, found, key in settings(models=False):
         mine = {"given": "recorded", **key}
         base = one(found, policy="easy", predictor="user_estimate", **mine)
         for name in ("oracle", *LEARNED):
@@ -146,7 +149,7 @@ def impact_recorded() -> list[str]:
 @table("impact/policies")
 def impact_policies() -> list[str]:
     rows = []
-    for names, found, key in settings():
+    for names, found, key in settings(models=True):
         key["sizes"] = "known"
         base, cells = rigid(found, **key), []
         for policy in ("iterative", "fair_share"):
