@@ -13,6 +13,11 @@ CANDIDATES = ("fcfs", "easy", "conservative", "sjf", "wfp3")
 CHANGES = ("capacity", "estimates", "order", "holds", "partitions")
 
 
+def name_of(log: dict[str, Any]) -> str:
+    """Return the name of a log's machine."""
+    return "-".join(log["log"].split("-")[:2])
+
+
 def told(found: dict[str, Any]) -> str:
     """Return how far a mean wait is from the recorded one, and the rank correlation of waits."""
     return f"{relative(found['mean_wait_difference'])}, {ranks(found['spearman_wait'])}"
@@ -67,7 +72,7 @@ def advice_walltimes() -> list[str]:
                 f"{judged['total_walltime_over_request']:.2f}",
                 f"{100 * judged['share_shorter']:.0f} %",
             ]
-        shown.append([log["log"].partition(".")[0], *cells])
+        shown.append([name_of(log), *cells])
     head = ["log", "later jobs with a walltime", "held", "held by the users' limits",
             "median walltime / limit", "sum / sum of limits", "shorter for"]  # fmt: skip
     return lines(head, shown)
@@ -75,7 +80,7 @@ def advice_walltimes() -> list[str]:
 
 @table("advice/scaling")
 def advice_scaling() -> list[str]:
-    shown = [[log["log"].partition(".")[0], f"{log['repeating']:,}", log["with_scaling"]]
+    shown = [[name_of(log), f"{log['repeating']:,}", log["with_scaling"]]
              for log in data("advice")["walltimes"]]  # fmt: skip
     return lines(["log", "applications that came three times", "say how they scale"], shown)
 

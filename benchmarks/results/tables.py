@@ -347,6 +347,6 @@ def studies_all() -> list[str]:
             if found["jobs"] is None
             else f"{found['jobs']} jobs, {found['replications']} replications"
         )
-        took = f"{found['seconds'] / 60:.1f} min"
+        took = "–" if found["seconds"] is None else f"{found['seconds'] / 60:.1f} min"
         shown.append([f"`{name}`", size, found["date"], f"`{found['commit'][:7]}`", took])
     return lines(["study", "each run", "date", "commit", "its simulations took"], shown, 4)
