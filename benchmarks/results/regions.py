@@ -54,10 +54,18 @@ def lines(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1)
     return [f"| {' | '.join(map(str, row))} |" for row in (head, sides, *rows)]
 
 
+def _same(held: str | None, asked: str) -> bool:
+    """Say whether two values are the same text or the same number."""
+    try:
+        return held == asked or (held is not None and float(held) == float(asked))
+    except ValueError:
+        return False
+
+
 def one(rows: Iterable[Row], **setting: str) -> Row:
     """Return the only row of a setting; keys have a double underscore for a dot."""
     wanted = {key.replace("__", "."): value for key, value in setting.items()}
-    found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+    found = [row for row in rows if all(_same(row.get(k), v) for k, v in wanted.items())]
     if len(found) != 1:
         raise LookupError(f"{len(found)} rows have {wanted}")
     return found[0]

@@ -186,3 +186,15 @@ table("papers/figure_4")(lambda: papers("figure_4", 3))
 table("papers/alphaserver")(lambda: papers("alphaserver", 7))
 table("papers/itanium2")(lambda: papers("itanium2", 7))
 table("papers/rational")(lambda: papers("rational", 2))
+
+
+def performance(name: str) -> list[str]:
+    """Return a table of measured times as it was written down."""
+    found = data("performance")["tables"][name]
+    head, *rows = found["rows"]
+    return [f"| {' | '.join(row)} |" for row in (head, found["align"], *rows)]
+
+
+table("performance/engine")(lambda: performance("engine"))
+table("performance/around")(lambda: performance("around"))
+table("performance/start")(lambda: performance("start"))
