@@ -45,7 +45,9 @@ def test_every_table_stands_on_a_page_and_a_changed_figure_is_seen():
     assert filled(one.replace(region, region.replace(figure, "77.7", 1))) == one
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize(
+    "name", [name for name in PICTURES if (RESULTS / name).with_name(NAME).is_file()]
+)
 def test_pictures_are_those_of_their_data(name):
     kept, anew = imread(RESULTS / name), imread(io.BytesIO(drawn(name)))
     assert kept.shape == anew.shape
