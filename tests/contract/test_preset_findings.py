@@ -5,7 +5,8 @@ import pytest
 
 from predictors.in_loop.user_estimate import UserEstimate
 from scripts.composing import composed
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.policies.allocation.queue_time import predicted_end
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import StrictScheduler

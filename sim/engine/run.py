@@ -1,33 +1,35 @@
-"""Runs of which Python sees no more than predictors need: compiled steps under SimPy's clock."""
+"""A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from predictors.base import Explanation, IntArray, RuntimePredictor
+from predictors.base import Explanation, IntArray
 from sim.engine.clock import END as END_EVENT
-from sim.engine.clock import Clock, Occurrence
+from sim.engine.clock import Occurrence, collect_after, collection_deferred
+from sim.engine.engine import Engine
 from sim.engine.instants import INSTANTS, advance, breakpoints
 from sim.engine.logbook import explained
-from sim.engine.resizing import Resizer
-from sim.engine.watcher import Watcher
-from sim.engine.work import Work
-from sim.machine.base import Machine
+from sim.engine.setup import Setup
+from sim.engine.watcher import tell_progress
+from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
+    OPEN,
     SIZE,
     Plan,
     Revision,
     is_refuted,
-    summaries,
 )
+from sim.policies.backfill.queue_search import summaries_of
 from sim.policies.base import QueueKeeper
-from sim.state.machine_state import MachineState
+from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
@@ -65,36 +67,65 @@ from sim.state.run_tables import (
     next_instant,
 )
 from sim.state.run_tables import END as END_TIME
-from sim.state.view import View
 
 
-class Begun(Protocol):
-    """What a compiled run needs of an engine."""
+def simulate(setup: Setup) -> Records:
+    """Replay a trace and return what happened.
 
-    submit: list[float]
-    kills: bool
-    clock: Clock
-    machine: Machine
-    predictor: RuntimePredictor
-    resizer: Resizer
-    state: MachineState
-    view: View
-    work: Work
+    Raises
+    ------
+    SimError
+        If a job can never run on the machine.
+    PolicyError
+        If the policy decides what cannot be done, or leaves jobs waiting for ever.
 
-    @property
-    def watchers(self) -> Sequence[Watcher]: ...  # noqa: D102
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> records = sim.simulate(setup)
+    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
+    True
+    """
+    with collection_deferred():
+        engine = Engine(setup)
+        records = (compiled_run(engine) or engine).run()
+        del engine
+    collect_after(len(setup.trace.jobs))
+    return records
 
-    def learn(
-        self,
-        job: int,
-        processors: int,
-        runtime: float,
-        now: float,
-        more: Mapping[str, Any],
-        measured: Mapping[str, float],
-    ) -> None:
-        """Tell the predictor what a job's run took on a count."""
-        ...
+
+def compiled_run(engine: Engine) -> "CompiledRun | None":
+    """Return the compiled run of an engine that is about to begin.
+
+    None if its scheduler's passes are not compiled, or something in the run needs Python.
+    """
+    scheduler = engine.scheduler
+    if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+        return None
+    needs_python = (
+        type(engine.machine) is not Dedicated
+        or engine.trace.feedback
+        or engine.view.preferences.past_errors is not None
+        or not engine.view.curve_is_belief
+        or any(watcher.checks for watcher in engine.watchers)
+    )
+    if needs_python or (engine.kills and type(scheduler.allocation) is not Request):
+        return None
+    return CompiledRun(engine, scheduler)
+
+
+def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
+    """Return what compiled passes of open counts keep of a run of so many jobs."""
+    narrowing = scheduler.candidates.narrowing or NO_NARROWING
+    serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
+    return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
 
 
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
@@ -108,18 +139,20 @@ class CompiledRun:
 
     Parameters
     ----------
-    engine : Begun
+    engine : Engine
         About to begin; its jobs are taken.
     scheduler : QueueKeeper
         The engine's, of compiled passes.
     """
 
-    def __init__(self, engine: Begun, scheduler: QueueKeeper) -> None:
+    def __init__(self, engine: Engine, scheduler: QueueKeeper) -> None:
         rule = scheduler.compiled
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._learns = engine.predictor.learns
         self._explanations: list[Explanation] = []
+        if isinstance(scheduler, OpenScheduler):
+            self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
         jobs, view, processors = len(engine.submit), engine.view, engine.machine.processors
         rigid = isinstance(self._allocation, Request)
@@ -143,20 +176,19 @@ class CompiledRun:
         self.tables.seconds[SUBMIT] = engine.submit
         self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
         self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
-        shortest, summarised = summaries(jobs if rule == EASY else 0)
-        holes = 256 if rule == CONSERVATIVE or chooses else 1
+        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
-            shortest=shortest,
-            summarised=summarised,
+            summaries=summaries_of(jobs if rule == EASY else 0),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
-            offers=np.zeros((3, jobs), np.int64),
+            offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
             counts=np.zeros(0, np.int64),
             choices=np.zeros((2, 0)),
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
+            open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
         )
         self._asks = self._learns or self.plan.anew < np.inf
         if not self._asks:
@@ -177,10 +209,14 @@ class CompiledRun:
         view, work, rows = self._engine.view, self._engine.work, self.plan.offers
         offered, end = [], 0
         for job in jobs:
-            counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            if self._rule != OPEN:
+                counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            else:
+                counts, believed, self.plan.open.serial[job] = self._candidates(job)
+                at_once = False
             if believed is None:
                 believed = np.array([view.belief(job, int(counts[0]))])
-            rows[:, job] = end, counts.size, at_once
+            rows[:3, job] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed))
         if self.plan.counts.size < end:
@@ -342,6 +378,5 @@ class CompiledRun:
         counters = self.tables.counters
         if counters[PASSES] % INSTANTS == 0:
             ended, running = int(counters[ENDED]), int(counters[RUNNING])
-            queued = int(counters[ARRIVED]) - ended - running
-            for watcher in self._engine.watchers:
-                watcher.progressed(float(self.tables.instant[NOW]), ended, queued)
+            instant, arrived = float(self.tables.instant[NOW]), int(counters[ARRIVED])
+            tell_progress(self._engine.watchers, instant, ended, arrived - ended - running)
