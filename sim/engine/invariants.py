@@ -31,8 +31,9 @@ class Checker(Watcher):
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown (with
     open counts: their ends; under reallocation: or when a change is paid for, a run is
-    believed slower on more than it keeps, or the rule lets nobody start); no job with an open count moves a reservation. At
-    the end: held areas balance and every job is accounted for.
+    believed slower on more than it keeps, or the rule lets nobody start); no job with
+    an open count moves a reservation. At the end: held areas balance and every job is
+    accounted for.
 
     Raises
     ------
