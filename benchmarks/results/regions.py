@@ -15,7 +15,7 @@ from sim.statistics.paired import relative_change, share_of_gain
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-REGION = re.compile(r"(<!-- table: ([\w/-]+) -->\n).*?(<!-- end -->)", re.S)
+REGION = re.compile(r"^( *)<!-- table: ([\w/-]+) -->$.*?^ *<!-- end -->$", re.M | re.S)
 RESPONSE = "mean_response_time"
 
 Row = Mapping[str, Any]
@@ -122,7 +122,9 @@ def filled(text: str) -> str:
             made = TABLES[found[2]]()
         except FileNotFoundError:  # a study that was never run
             return found[0]
-        return "\n".join([found[1].rstrip("\n"), *made, found[3]])
+        room = [""] if found[1] else []  # within a list a table needs empty lines around it
+        body = [f"<!-- table: {found[2]} -->", *room, *made, *room, "<!-- end -->"]
+        return "\n".join(f"{found[1]}{line}".rstrip() for line in body)
 
     return REGION.sub(anew, text)
 
