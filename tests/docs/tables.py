@@ -56,7 +56,7 @@ def molding(name: str) -> Iterator[str]:
 
 def accuracy(*methods: str) -> Iterator[str]:
     """Yield errors on measured curves of some methods, from three and four counts."""
-    rows = json.loads((RESULTS / "accuracy.json").read_text(encoding="utf-8"))["rows"]
+    rows = json.loads((RESULTS / "accuracy" / "data.json").read_text(encoding="utf-8"))["rows"]
     cells: dict[str, list[str]] = {method: [] for method in methods}
     for row in rows:
         if row["method"] in cells and row["counts"] == "3 and 4":
