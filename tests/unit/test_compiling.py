@@ -17,7 +17,7 @@ pytestmark = pytest.mark.fast
 @pytest.fixture
 def forgetful():
     """Find folders and files anew, before and after."""
-    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
+    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp):
         one.cache_clear()
     yield
     for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
@@ -44,6 +44,7 @@ def test_a_constant_of_another_file_changes_the_stamp(tmp_path, monkeypatch, for
     assert before == locator.get_source_stamp()
     far.write_text("SLACK = 2\n", encoding="utf-8")
     compiling._digest.cache_clear()
+    compiling._stamp.cache_clear()
     assert locator.get_source_stamp() != before
 
 
