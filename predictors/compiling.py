@@ -17,7 +17,7 @@ from typing import Any, Self
 from numba import config
 from numba import njit as njit
 from numba.core.caching import Cache, CacheImpl, _CacheLocator
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 PACKAGES = ("predictors", "sim", "workloads")
 HOLDS_COMPILED = re.compile(r"import njit|^@compiled", re.MULTILINE)
@@ -127,10 +127,10 @@ class KernelLocator(_CacheLocator):
         return str(self._line)
 
 
-_load_overload = Cache.load_overload
+_load_overload: Any = Cache.load_overload
 
 
-def _load_kernel(self: Cache, signature: Any, context: Any) -> Any:
+def _load_kernel(self: Any, signature: Any, context: Any) -> Any:
     """Return compiled code that is kept, None if there is none.
 
     Numba makes its compiler ready first, a quarter of a second, although what is compiled
@@ -144,4 +144,4 @@ def _load_kernel(self: Cache, signature: Any, context: Any) -> Any:
 
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
-    Cache.load_overload = _load_kernel
+    setattr(Cache, "load_overload", _load_kernel)  # noqa: B010 (typed as a method)
