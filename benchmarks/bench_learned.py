@@ -15,7 +15,8 @@ from typing import Any
 
 from benchmarks.floor import best_of, show
 from scripts.composing import composed
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.simulation.build import build, with_menu
 from sim.simulation.scene import Scene, prepare, set_scene
 

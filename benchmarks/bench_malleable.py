@@ -19,7 +19,8 @@ from simpy.events import Event
 
 from benchmarks.floor import best_of, show
 from predictors.in_loop.oracle import Oracle
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy

@@ -13,7 +13,8 @@ from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.user_estimate import UserEstimate
 from scripts.composing import composed
 from sim.background.models import RoundLoad
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated, Machine
 from sim.machine.shared import Shared
 from sim.policies.allocation.rigid import Request

@@ -20,7 +20,8 @@ from rich.table import Table
 import sim
 from benchmarks.floor import OVER, best_of, replay_bare, show
 from benchmarks.processes import command_environment
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.simulation import scene
 from sim.state.records import Records
 from workloads.models.lublin import Lublin

@@ -21,7 +21,8 @@ from pathlib import Path
 from scripts.composing import axes, composed
 from sim.config import CONFIG_FOLDER
 from sim.errors import SimError
-from sim.results.artefacts import TABLES, write_table
+from sim.results.artefacts import write_table
+from sim.results.frames import TABLES
 from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
 
@@ -81,7 +82,7 @@ def digests(overrides: tuple[str, ...]) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         for name in TABLES:
             path = Path(folder) / f"{name}.parquet"
-            write_table(getattr(outcome.tables, name), path)
+            write_table(outcome.tables.columns(name), path)
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 

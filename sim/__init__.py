@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sim.engine.engine import Setup as Setup
-    from sim.engine.engine import simulate as simulate
+    from sim.engine.run import simulate as simulate
+    from sim.engine.setup import Setup as Setup
     from sim.errors import ConfigError as ConfigError
     from sim.errors import PolicyError as PolicyError
     from sim.errors import SimError as SimError
@@ -52,7 +52,7 @@ _MODULES = {
     "PolicyError": "sim.errors",
     "Request": "sim.policies.allocation.rigid",
     "Result": "sim.library.result",
-    "Setup": "sim.engine.engine",
+    "Setup": "sim.engine.setup",
     "ShortestFirst": "sim.policies.order",
     "SimError": "sim.errors",
     "SmallestFirst": "sim.policies.order",
@@ -61,7 +61,7 @@ _MODULES = {
     "View": "sim.state.view",
     "outcome": "sim.results.outcome",
     "run": "sim.library.simulations",
-    "simulate": "sim.engine.engine",
+    "simulate": "sim.engine.run",
     "summarise": "sim.results.metrics",
     "sweep": "sim.library.simulations",
 }

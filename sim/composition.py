@@ -160,6 +160,10 @@ def _alone(overrides: Sequence[str]) -> Iterator[None]:
                 yield
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError(refusal(error, overrides)) from None
+        except ValueError as error:
+            if isinstance(error, SimError):
+                raise
+            raise ConfigError(refusal(error, overrides)) from None
 
 
 def compose(overrides: Sequence[str], multirun: bool = False) -> Composed:

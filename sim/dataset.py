@@ -18,8 +18,8 @@ import pandas as pd
 from sim.errors import SimError
 from sim.report.gathering import Summaries, gather
 from sim.report.samples import Group, Sample, groups_of
-from sim.results.artefacts import TABLES
 from sim.results.durable import new_partial, write_csv
+from sim.results.frames import TABLES
 
 FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""

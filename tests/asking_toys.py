@@ -6,8 +6,8 @@ import numpy as np
 from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 
 from predictors.cycles.checkpointing import NoCheckpoints
-from sim.engine.engine import Setup
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.evolving.engine_with_failures import RecoveringEngine
 from sim.evolving.settings import Asks, Evolving
 from sim.machine.failing import Failing

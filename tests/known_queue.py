@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.none import NoBackfill

@@ -6,7 +6,8 @@ import numpy as np
 from toys import ToyOracle, ToyTruth, trace_of
 
 from predictors.base import VisibleJobs
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy

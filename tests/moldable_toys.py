@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare

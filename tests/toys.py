@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import Explanation, Observation, VisibleJobs
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.conservative import Conservative

@@ -99,7 +99,11 @@ def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:
         column = column - pd.Timestamp(0)
     if column.dtype.kind == "m":
         column = column.dt.total_seconds()
-    numbers = pd.to_numeric(column if column.dtype.kind != "c" else column.abs(), errors="coerce")
+    read = column if column.dtype.kind != "c" else column.abs()
+    try:
+        numbers = pd.to_numeric(read, errors="coerce")
+    except OverflowError:  # a whole number that no float can hold
+        numbers = pd.to_numeric(read.map(str), errors="coerce")
     values = np.asarray(numbers.astype(np.float64).to_numpy(float, na_value=np.nan), np.float64)
     most = EXACT if name in ("job_id", "requested_processors") else LONGEST_TIME
     wrong = (np.isnan(values) & column.notna().to_numpy()) | (np.abs(values) > most)

@@ -19,7 +19,6 @@ from sim.background.kernels import (
     PackedChunk,
     add_integrals,
     advance_packed,
-    loaded_at,
     own_links,
     pack,
     read_cpu,
@@ -27,6 +26,7 @@ from sim.background.kernels import (
 )
 from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
+from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
 from sim.errors import ConfigError
 from workloads.streams import Streams
@@ -270,9 +270,8 @@ class BackgroundLoad:
                 chunk = self._chunk(time)
             numbers, borders = chunk.packed
             stop = until if until < chunk.end else chunk.end
-            time, work = advance_packed(
-                numbers, borders, own, self._size, time, stop, work, computation, communication
-            )
+            task = work, computation, communication
+            time, work = advance_packed(numbers, borders, own, self._size, (time, stop), task)
         return time, work
 
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:

@@ -107,8 +107,9 @@ def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _turn(times, time_at, values, value_at, counts, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
+def _turn(cpu, processors, time, trees):  # type: ignore[no-untyped-def]
     """Move every processor that changes by `time` to its segment at `time`."""
+    changes, speeds, at = trees
     width = len(changes) // 2
     while changes[1] <= time:
         leaf = 1
@@ -118,10 +119,10 @@ def _turn(times, time_at, values, value_at, counts, processors, time, changes, s
         p = processors[i]
         at[i] += 1
         later = np.inf
-        if at[i] + 1 < counts[p]:
-            later = times[time_at[p] + at[i] + 1]
+        if at[i] + 1 < cpu.counts[p]:
+            later = cpu.times[cpu.time_at[p] + at[i] + 1]
         _raise(changes, leaf, later)
-        _raise(speeds, leaf, values[value_at[p] + at[i]])
+        _raise(speeds, leaf, cpu.values[cpu.value_at[p] + at[i]])
 
 
 @njit(cache=True)
@@ -134,48 +135,43 @@ def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def advance(cpu, links, processors, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
+def advance(cpu, links, processors, nodes, span, task):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
     Work falls at the rate 1 / (computation / slowest CPU + communication /
-    most loaded own link), from `time` until `until` or until none is left.
-    `nodes` holds how many processors a node has and how many nodes there are.
+    most loaded own link), over `span`, from a time until another, or until none is left.
+    `nodes` holds how many processors a node has and how many nodes there are; `task`
+    work, computation and communication.
     """
-    together = _shared(cpu)
     width = 1
-    while width < len(processors) and not together:
+    while width < len(processors) and not _shared(cpu):
         width *= 2
-    size = 0 if together else 2 * width
-    changes, speeds = np.full(size, np.inf), np.ones(size)
-    at = np.zeros(0 if together else len(processors), np.int64)
-    if not together:
-        _seat(cpu, processors, time, changes, speeds, at)
+    size = 0 if _shared(cpu) else 2 * width
+    at = np.zeros(0 if _shared(cpu) else len(processors), np.int64)
+    trees = np.full(size, np.inf), np.ones(size), at
+    if not _shared(cpu):
+        _seat(cpu, processors, span[0], *trees)
     following, inside = len(links.start), np.zeros(0, np.bool_)
-    if communication > 0.0 and following > 0:
-        following = np.searchsorted(links.start, time - links.longest[0])
+    if task[2] > 0.0 and following > 0:
+        following = np.searchsorted(links.start, span[0] - links.longest[0])
         inside = _on_nodes(processors, nodes[0], nodes[1])
-    room = 2 * int(links.most[0])  # those that have just ended are still in
-    # Fields of tuples are counted references, which cost more than a step: plain arrays below.
-    return _steps(
-        cpu.times, cpu.time_at, cpu.values, cpu.value_at, cpu.counts, together,
-        links.start, links.end, links.source, links.destination, links.available,
-        processors, changes, speeds, at, inside, following, np.empty(room), np.empty(room),
-        time, until, work, computation, communication,
-    )  # fmt: skip
+    return _steps(cpu, links, processors, trees, inside, following, span, task)
 
 
 @njit(cache=True)
-def _steps(  # type: ignore[no-untyped-def]
-    times, time_at, values, value_at, counts, together,
-    starts, stops, sources, destinations, available,
-    processors, changes, speeds, at, inside, following, ends, frees,
-    time, until, work, computation, communication,
-):  # fmt: skip
+def _steps(cpu, links, processors, trees, inside, following, span, task):  # type: ignore[no-untyped-def]
     """Go from change to change of the job's own processors and links, as `advance` says."""
+    # Fields of tuples are counted references, which cost more than a step: plain arrays here.
+    times, values, together, row = cpu.times, cpu.values, _shared(cpu), len(cpu.value_at)
+    starts, stops, sources, destinations, available, _, most = links
+    changes, speeds, _ = trees
+    (time, until), (work, computation, communication) = span, task
+    room = 2 * int(most[0])  # those that have just ended are still in
+    ends, frees = np.empty(room), np.empty(room)
     segment, own = 0, 0
     if together:
         segment = _place(times, 0, len(times), time)
-        speed = _slowest(values, segment * len(value_at), processors)
+        speed = _slowest(values, segment * row, processors)
         turn = times[segment + 1] if segment + 1 < len(times) else np.inf
     else:
         speed, turn = speeds[1], changes[1]
@@ -209,11 +205,11 @@ def _steps(  # type: ignore[no-untyped-def]
         if time >= until:
             return until, max(work, 0.0)
         if not together:
-            _turn(times, time_at, values, value_at, counts, processors, time, changes, speeds, at)
+            _turn(cpu, processors, time, trees)
             speed, turn = speeds[1], changes[1]
         while together and turn <= time:
             segment += 1
-            speed = _slowest(values, segment * len(value_at), processors)
+            speed = _slowest(values, segment * row, processors)
             turn = times[segment + 1] if segment + 1 < len(times) else np.inf
 
 
@@ -267,10 +263,10 @@ def unpack(numbers, borders):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def advance_packed(numbers, borders, own, nodes, time, until, work, computation, communication):  # type: ignore[no-untyped-def]
+def advance_packed(numbers, borders, own, nodes, span, task):  # type: ignore[no-untyped-def]
     """Run a job within one packed chunk, as `advance` does."""
     cpu, links = unpack(numbers, borders)
-    return advance(cpu, links, own, nodes, time, until, work, computation, communication)
+    return advance(cpu, links, own, nodes, span, task)
 
 
 @njit(cache=True)
@@ -316,112 +312,3 @@ def own_links(links, inside, start, end):  # type: ignore[no-untyped-def]
             picked[count] = k
             count += 1
     return picked[:count]
-
-
-@njit(cache=True)
-def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
-    """Return how many intervals, sorted by start, hold each time, and which, time after time."""
-    counts = np.zeros(len(times), np.int64)
-    picked = np.empty(64, np.int64)
-    number = 0
-    for j in range(len(times)):
-        first = np.searchsorted(starts, times[j] - longest)
-        while first < len(starts) and starts[first] <= times[j]:
-            if stops[first] > times[j]:
-                if number == len(picked):
-                    picked = np.append(picked, np.empty_like(picked))
-                picked[number] = first
-                number += 1
-                counts[j] += 1
-            first += 1
-    return counts, picked[:number]
-
-
-@njit(cache=True)
-def least_in_rows(values, places):  # type: ignore[no-untyped-def]
-    """Return the least value of some places in every row."""
-    found = np.empty(values.shape[0])
-    for row in range(values.shape[0]):
-        low = np.inf
-        for place in places:
-            low = min(low, values[row, place])
-        found[row] = low
-    return found
-
-
-@njit(cache=True)
-def lowest_own_link(counts, source, destination, available, inside):  # type: ignore[no-untyped-def]
-    """Return the least bandwidth among own links at every sample."""
-    least, k = np.ones(len(counts)), 0
-    for sample in range(len(counts)):
-        for _ in range(counts[sample]):
-            if inside[source[k]] and inside[destination[k]]:
-                least[sample] = min(least[sample], available[k])
-            k += 1
-    return least
-
-
-@njit(cache=True)
-def add_rows(sums, rows):  # type: ignore[no-untyped-def]
-    """Add rows to sums, one after the other."""
-    for row in range(rows.shape[0]):
-        for place in range(rows.shape[1]):
-            sums[place] += rows[row, place]
-
-
-@njit(cache=True)
-def add_lost(counts, available, lost):  # type: ignore[no-untyped-def]
-    """Add what the links of each sample lack to sums, from the link that lacks most on."""
-    last = 0
-    for count in counts:
-        lacking = np.sort(1.0 - available[last : last + count])
-        last += count
-        for k in range(count):
-            lost[k] += lacking[count - 1 - k]
-
-
-@njit(cache=True)
-def _sum(values):  # type: ignore[no-untyped-def]
-    """Return the sum of values, added up in pairs as NumPy does."""
-    number, total = len(values), 0.0
-    if number < 8:
-        for value in values:
-            total += value
-        return total
-    if number > 128:
-        half = number // 2
-        half -= half % 8
-        return _sum(values[:half]) + _sum(values[half:])
-    sums, done = values[:8].copy(), 8
-    while done + 8 <= number:
-        for k in range(8):
-            sums[k] += values[done + k]
-        done += 8
-    total = (sums[0] + sums[1]) + (sums[2] + sums[3])
-    total += (sums[4] + sums[5]) + (sums[6] + sums[7])
-    for k in range(done, number):
-        total += values[k]
-    return total
-
-
-@njit(cache=True)
-def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def]
-    """Return what links lacked in samples, in all, and how many the sample before had too.
-
-    `before` holds those of the sample before the first.
-    """
-    lost, kept, last = np.zeros(len(counts)), 0, 0
-    for s in range(len(counts)):
-        own = keys[last : last + counts[s]]
-        lost[s] = _sum(1.0 - available[last : last + counts[s]])
-        last += counts[s]
-        if len(before):
-            place = 0
-            for key in own:
-                for _ in range(len(before)):
-                    place = (place + 1) % len(before)
-                    if before[place] == key:
-                        kept += 1
-                        break
-        before = own
-    return lost, kept

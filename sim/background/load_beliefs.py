@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.under_load.forecast import NwsMixture, Selection
-from sim.background.kernels import FloatArray, IntArray, tally_links
+from sim.background.kernels import FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
+from sim.background.sample_kernels import tally_links
 from sim.errors import ConfigError
 
 LEAST_MEMORY = 1e-3

@@ -7,16 +7,9 @@ from numpy.typing import ArrayLike
 
 from predictors.compiling import njit
 from sim.background.background import BackgroundLoad
-from sim.background.kernels import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    add_lost,
-    add_rows,
-    least_in_rows,
-    lowest_own_link,
-)
+from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LoadedLinks
+from sim.background.sample_kernels import add_lost, add_rows, least_in_rows, lowest_own_link
 from sim.errors import ConfigError
 from workloads.streams import Streams
 

@@ -1,18 +1,13 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from predictors.base import (
-    FloatArray,
-    Observation,
-    RuntimePredictor,
-)
+from predictors.base import Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import (
@@ -22,115 +17,22 @@ from sim.engine.clock import (
     WAKE,
     Clock,
     Occurrence,
-    collect_after,
-    collection_deferred,
 )
-from sim.engine.compiled import CompiledRun
 from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
-from sim.engine.runs_under_load import RunsUnderLoad
-from sim.engine.watcher import Watcher
+from sim.engine.runs_under_load import RunsUnderLoad, watch_load
+from sim.engine.setup import Setup
+from sim.engine.watcher import tell_progress
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
-from sim.machine.base import Dedicated, Machine
-from sim.policies.allocation.rigid import Request
-from sim.policies.base import Policy, QueueKeeper
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import FreeProcessors, count_processors
 from sim.state.records import Ranges, Records
-from sim.state.sensors import USUAL_NOISE, EfficiencySensor, SensorNoise
+from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
-from workloads.base import GroundTruth, Trace
-
-if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
-
-Overrun = Literal["extend", "kill"]
-
-
-@dataclass(frozen=True)
-class Setup:
-    """All that one simulation is made of.
-
-    Attributes
-    ----------
-    trace : Trace
-        Jobs that fit the machine, in submit order.
-    truth : GroundTruth
-        How long they really run; seen by the engine alone.
-    policy : Policy
-    predictor : RuntimePredictor
-    machine : Machine
-    overrun : {"extend", "kill"}
-        What happens to a job that runs past its requested time.
-    adopter_draws : numpy.ndarray of float, shape (n,), or None
-        One uniform draw a job, for shares such as that of adopters; None: all 0.
-    known : sequence of Observation
-        Runs that the predictor learns from before the start.
-    watchers : tuple of Watcher
-    sensor_noise : SensorNoise
-        Errors of what is measured of running jobs.
-
-    Examples
-    --------
-    >>> import sim, workloads
-    >>> from predictors.in_loop.user_estimate import UserEstimate
-    >>> from workloads.shapes.family import NoMoldability
-    >>> streams = workloads.Streams(seed=1, replication=0)
-    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
-    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
-    >>> len(setup.trace.jobs), setup.machine.processors
-    (20, 64)
-    """
-
-    trace: Trace
-    truth: GroundTruth
-    policy: Policy
-    predictor: RuntimePredictor
-    machine: Machine
-    overrun: Overrun = "extend"
-    adopter_draws: FloatArray | None = None
-    known: Sequence[Observation] = ()
-    watchers: tuple[Watcher, ...] = ()
-    sensor_noise: SensorNoise = USUAL_NOISE
-
-
-def simulate(setup: Setup) -> Records:
-    """Replay a trace and return what happened.
-
-    Raises
-    ------
-    SimError
-        If a job can never run on the machine.
-    PolicyError
-        If the policy decides what cannot be done, or leaves jobs waiting for ever.
-
-    Examples
-    --------
-    >>> import sim, workloads
-    >>> from predictors.in_loop.user_estimate import UserEstimate
-    >>> from workloads.shapes.family import NoMoldability
-    >>> streams = workloads.Streams(seed=1, replication=0)
-    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
-    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
-    >>> records = sim.simulate(setup)
-    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
-    True
-    """
-    with collection_deferred():
-        engine = Engine(setup)
-        scheduler = engine.compiled_scheduler()
-        records = engine.run() if scheduler is None else CompiledRun(engine, scheduler).run()
-        del engine, scheduler
-    collect_after(len(setup.trace.jobs))
-    return records
 
 
 class Engine:
@@ -154,11 +56,11 @@ class Engine:
         for observation in setup.known:
             self.predictor.observe(observation)
             self.view.note(observation.application, observation.nprocs)
-        self.load = self._watch_load()
+        self.load = watch_load(machine, self.free, self.view, self.predictor, self.submit[0])
+        self.state.load = self.load
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
-        self.passes = 0
-        self.events = 0
+        self.passes = self.events = 0
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
@@ -196,44 +98,16 @@ class Engine:
         """Return what the policy may see."""
         truth, draws = setup.truth, setup.adopter_draws
         largest = np.minimum(truth.max_processors, setup.machine.processors)
+        self._feasible = FeasibleCounts(truth.min_processors, largest, truth.feasible)
         return View(
             self.state,
             self._visible,
             setup.predictor,
-            FeasibleCounts(truth.min_processors, largest, truth.feasible),
+            self._feasible,
             np.zeros(len(self.submit)) if draws is None else draws,
             np.asarray(truth.malleable, bool).tolist(),
             getattr(setup.policy, "preferences", Preferences)(),
         )
-
-    def _watch_load(self) -> "LoadOutlook | None":
-        """Let policy and predictor see what is believed of the load, if there is any."""
-        load = self.machine.outlook()
-        if load is not None:
-            load.free_processors = self.free.numbers
-            load.now = self.submit[0]
-            self.state.load = load
-            load.picks_fastest = self.view.preferences.picks_fastest
-            asking = provider(self.predictor, NeedsLoad)
-            if asking is not None:
-                asking.bind_load(load)
-        return load
-
-    def compiled_scheduler(self) -> QueueKeeper | None:
-        """Return the scheduler if its passes are compiled and nothing in the run needs Python."""
-        scheduler = self.scheduler
-        if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
-            return None
-        needs_python = (
-            type(self.machine) is not Dedicated
-            or self.trace.feedback
-            or self.view.preferences.past_errors is not None
-            or not self.view.curve_is_belief
-            or any(watcher.checks for watcher in self.watchers)
-        )
-        if needs_python or (self.kills and type(scheduler.allocation) is not Request):
-            return None
-        return scheduler
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -307,6 +181,9 @@ class Engine:
             self._observe(run, now)
         if job in self._followers:
             self._release_followers(job, now)
+        self.view.forget([job])
+        self._feasible.leave(job)
+        self.work.drop(job)
 
     def _give_back(self, run: Run) -> None:
         """Take back the processors of a run that is over."""
@@ -434,14 +311,9 @@ class Engine:
         if self._under_load is not None:
             self._under_load.settle()
         if self.watchers and self.passes % INSTANTS == 0:
-            self._tell_progress(now)
-
-    def _tell_progress(self, now: float) -> None:
-        """Tell whoever watches how far the run is."""
-        ended = self.log.ended
-        queued = bisect_right(self.submit, now) - ended - len(self.state.running)
-        for watcher in self.watchers:
-            watcher.progressed(now, ended, max(queued, 0))
+            arrived, running = bisect_right(self.submit, now), len(self.state.running)
+            ended = self.log.ended
+            tell_progress(self.watchers, now, ended, arrived - running - ended)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")

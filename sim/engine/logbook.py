@@ -1,20 +1,46 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
+from array import array
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.machine_state import Run
 from sim.state.processors import NodeSets
-from sim.state.records import Consultations, Ranges, Records, Stretches
+from sim.state.records import Consultations, Records, Stretches
+
+
+class Columns:
+    """A table that grows by rows and keeps numbers alone.
+
+    Parameters
+    ----------
+    kinds : str
+        The type code of each column, as `array.array` has them.
+    """
+
+    def __init__(self, kinds: str) -> None:
+        self.columns: list[array[Any]] = [array(kind) for kind in kinds]
+        self._appends = [column.append for column in self.columns]
+
+    def add(self, *row: float) -> None:
+        """Add a row."""
+        for append, value in zip(self._appends, row, strict=True):
+            append(value)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the columns, which may not grow any more."""
+        return [np.frombuffer(column, column.typecode) for column in self.columns]
 
 
 class Logbook:
-    """Collects what happens in plain lists.
+    """Collects what happens, in columns of numbers.
 
     Parameters
     ----------
@@ -24,15 +50,17 @@ class Logbook:
 
     def __init__(self, jobs: int) -> None:
         self.ended = 0
-        self._first_start: list[float | None] = [None] * jobs
-        self._last_run = [-1] * jobs
-        self._end = [0.0] * jobs
+        self._first_start = array("d", [np.nan]) * jobs
+        self._last_run = array("q", [-1]) * jobs
+        self._end = array("d", [0.0]) * jobs
         self._status = ["waiting"] * jobs
-        self._runs: list[tuple[int, int, float, int, float]] = []
-        self._explanations: list[Explanation] = []
-        self._decided: list[bool] = []
-        self._stretches: list[tuple[int, float, int, Ranges]] = []
-        self._stretch_end: list[float] = []
+        self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
+        self._methods: list[str] = []
+        self._grades: list[str] = []
+        self._known = Columns("qqd")  # observations, runs at the count, their mean
+        self._stretches = Columns("qdqq")  # run, start, processors, where its nodes begin
+        self._nodes = Columns("qq")
+        self._stretch_end = array("d")
         self._held: dict[int, int] = {}
 
     def is_started(self, job: int) -> bool:
@@ -54,40 +82,42 @@ class Logbook:
 
         `decided` is false where a rule left the request standing whatever the curve says.
         """
-        job, now, processors = run.job, run.start, run.processors
-        if self._first_start[job] is None:
+        job, now = run.job, run.start
+        if self._last_run[job] < 0:
             self._first_start[job] = now
         self._status[job] = "running"
-        self._held[job] = processors
-        place = self._last_run[job] = len(self._runs)
-        self._runs.append((job, run.number, now, processors, belief))
-        self._decided.append(decided)
+        self._last_run[job] = len(self._runs)
+        self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
-            self._explanations.append(explanation)
+            self._methods.append(explanation.method)
+            self._grades.append(explanation.reliability)
+            self._known.add(
+                explanation.observations, explanation.runs_at_count, explanation.mean_at_count
+            )
+        self._stretch(run, now)
+
+    def _stretch(self, run: Run, now: float) -> None:
+        """Note what a run holds from now on."""
+        self._held[run.job] = run.processors
         run.stretch = len(self._stretches)
-        self._stretches.append((place, now, processors, run.nodes))
+        self._stretches.add(self._last_run[run.job], now, run.processors, len(self._nodes))
         self._stretch_end.append(now)
+        for low, high in run.nodes:
+            self._nodes.add(low, high)
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
-        return self._runs[self._last_run[run.job]][4]
+        return float(self._runs.columns[4][self._last_run[run.job]])
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
         self._stretch_end[run.stretch] = now
-        run.stretch = len(self._stretches)
-        self._held[run.job] = run.processors
-        self._stretches.append((self._last_run[run.job], now, run.processors, run.nodes))
-        self._stretch_end.append(now)
+        self._stretch(run, now)
 
     def held_area(self) -> float:
         """Return the processor-seconds of all stretches so far."""
-        held = (
-            (end - start) * processors
-            for end, (_, start, processors, _) in zip(
-                self._stretch_end, self._stretches, strict=True
-            )
-        )
+        _, start, processors, _ = self._stretches.columns
+        held = map(lambda end, begin, n: (end - begin) * n, self._stretch_end, start, processors)
         return float(sum(held))
 
     def end(self, run: Run, now: float, status: str) -> None:
@@ -111,18 +141,14 @@ class Logbook:
         counters: Mapping[str, float],
         predictor: RuntimePredictor,
     ) -> Records:
-        """Return the records of a run in which every job has ended, and keep nothing."""
-        last = np.array(self._last_run, np.int64)
-        run_job, run_number = _column(self._runs, 0, np.int64), _column(self._runs, 1, np.int64)
-        run_start, run_belief = (_column(self._runs, k, np.float64) for k in (2, 4))
-        run_processors = _column(self._runs, 3, np.int64)
-        explanations = self._explanations or [
-            predictor.explain(run_job.item(0), run_processors.item(0))
-        ]
-        records = Records(
+        """Return the records of a run in which every job has ended; nothing is noted any more."""
+        last = np.frombuffer(self._last_run, np.int64)
+        run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
+        rests_on = self._rests_on(predictor, run_job, run_processors)
+        return Records(
             submit_time=submit_time,
-            start_time=np.array(self._first_start, np.float64),
-            end_time=np.array(self._end),
+            start_time=np.frombuffer(self._first_start),
+            end_time=np.frombuffer(self._end),
             run_start=run_start[last],
             allocated=run_processors[last],
             believed_runtime=run_belief[last],
@@ -134,26 +160,39 @@ class Logbook:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **explained(explanations, run_job.size),
-                decided=np.array(self._decided, np.bool_),
+                **rests_on,
+                decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size), **counters},
             processors=processors,
         )
-        for diary in (self._runs, self._stretches, self._stretch_end, self._first_start):
-            diary.clear()
-        return records
+
+    def _rests_on(
+        self, predictor: RuntimePredictor, job: IntArray, processors: IntArray
+    ) -> dict[str, Any]:
+        """Return what the belief of each run rested on at its start, as columns."""
+        if not self._methods:
+            return explained([predictor.explain(job.item(0), processors.item(0))], job.size)
+        observations, runs, mean = self._known.arrays()
+        return {
+            "method": self._methods,
+            "reliability": self._grades,
+            "observations": observations,
+            "runs_at_count": runs,
+            "mean_at_count": mean,
+        }
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
-        run = _column(self._stretches, 0, np.int64)
+        run, start, processors, first = self._stretches.arrays()
+        low, high = self._nodes.arrays()
         return Stretches(
             job=run_job[run],
             run=run_number[run],
-            start_time=_column(self._stretches, 1, np.float64),
-            end_time=np.array(self._stretch_end),
-            processors=_column(self._stretches, 2, np.int64),
-            nodes=NodeSets.of([nodes for _, _, _, nodes in self._stretches]),
+            start_time=start,
+            end_time=np.frombuffer(self._stretch_end),
+            processors=processors,
+            nodes=NodeSets(low, high, np.append(first, low.size)),
         )
 
 
@@ -174,8 +213,3 @@ def explained(explanations: Sequence[Explanation], runs: int) -> dict[str, Any]:
         "runs_at_count": np.tile([e.runs_at_count for e in explanations], times),
         "mean_at_count": np.tile([float(e.mean_at_count) for e in explanations], times),
     }
-
-
-def _column(rows: Sequence[tuple[Any, ...]], place: int, kind: DTypeLike) -> NDArray[Any]:
-    """Return one column of a list of tuples, without a copy of the others."""
-    return np.fromiter(map(itemgetter(place), rows), kind, len(rows))

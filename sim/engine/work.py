@@ -151,6 +151,11 @@ class Work:
         share = self.communication(job, run.processors)
         return self._machine.completion(now, runtime, run.nodes, share)
 
+    def drop(self, job: int) -> None:
+        """Forget a job that will not run again."""
+        for known in (self._since, self._done, self._whole, self._segments):
+            known.pop(job, None)
+
 
 def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], Sequence[int]]:
     """Return who follows whom after what think time, and who follows nobody."""

@@ -363,3 +363,12 @@ class Checkpointing:
         between = self.rule.interval(cost[:1] if same else cost, self.node_mtbf / nodes)
         # Free checkpoints would come at no distance at all: then one each cycle.
         return np.broadcast_to(np.maximum(between, np.finfo(float).tiny), cost.shape)
+
+
+@dataclass(slots=True)
+class Costs:
+    """What one job paid for failures, limits and checkpoints, processor-seconds."""
+
+    lost: float = 0.0
+    overhead: float = 0.0
+    restarting: float = 0.0

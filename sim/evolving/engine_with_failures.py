@@ -4,9 +4,8 @@ Rigid jobs on a machine that does not fail need none of this; they are replayed
 by `sim.engine.engine` alone.
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -15,15 +14,17 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.in_loop.wrapper import provider
-from sim.engine.clock import END, EXPIRY, FAILURE, REPAIR, Occurrence, collection_deferred
-from sim.engine.engine import Engine, Setup
+from sim.engine.clock import END, FAILURE, Occurrence, collection_deferred
+from sim.engine.engine import Engine
+from sim.engine.setup import Setup
 from sim.errors import PolicyError
 from sim.evolving.asking import Asker
+from sim.evolving.attempts import Costs
+from sim.evolving.node_outages import NodeOutages
 from sim.evolving.running import Granting, Renewal, Renews
 from sim.evolving.settings import EvolvingScene
-from sim.evolving.stages import Costs, Stages
+from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
-from sim.machine.failures import NodeEvent
 from sim.state.decisions import Decision, Grant, Refuse, Requeue
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import count_processors
@@ -33,6 +34,7 @@ GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
 RESUBMITTED = "resubmitted more often than evolving.max_resubmits"
+NO_OUTAGES = Outages(np.empty(0), np.empty(0), np.empty(0, np.int64))
 PATIENCE = 10
 """Runs in a row that may end at their limit without a cycle gained, where load slows them."""
 UNFIT = "its restart does not fit its limit"
@@ -62,7 +64,7 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
     Raises
     ------
     SimError, PolicyError
-        As `sim.engine.engine.simulate`.
+        As `sim.engine.run.simulate`.
     """
     with collection_deferred():
         return RecoveringEngine(setup, evolving).run()
@@ -79,18 +81,13 @@ class RecoveringEngine(Engine):
         self.work = Stages(setup.trace, setup.truth, machine, evolving)
         self._evolving = evolving
         self.reasons: dict[int, str] = {}
-        self.node_failures = 0
-        self._outages: list[tuple[int, float, float]] = []
-        self._failed_at: dict[int, float] = {}
         self._in_vain: dict[int, int] = {}
         self.shrunk = 0
         self._resubmits = evolving.most_resubmits if evolving is not None else 0
         self._resubmitted: Counter[int] = Counter()
         self._failing = machine if isinstance(machine, FailingMachine) else None
         self._most = machine.max_restarts if isinstance(machine, FailingMachine) else inf
-        self._node_events: Iterator[NodeEvent] = iter(())
-        if self._failing is not None and self._failing.failures is not None:
-            self._node_events = self._failing.failures.events()
+        self._outages = None if self._failing is None else NodeOutages(self, self._failing)
         self._renewal: Renewal | None = None
         renewing = provider(setup.predictor, Renews)
         if evolving is not None and renewing is not None:
@@ -115,10 +112,11 @@ class RecoveringEngine(Engine):
 
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
-        self._expect_node_event()
+        if self._outages is not None:
+            self._outages.expect()
         records = super().run()
         counters = {
-            "node_failures": float(self.node_failures),
+            "node_failures": 0.0 if self._outages is None else float(self._outages.failures),
             "interrupted_runs": float(self.interruptions),
         }
         if self._failing is not None and self._failing.shrink_off_failed:
@@ -149,61 +147,21 @@ class RecoveringEngine(Engine):
             checkpoint_overhead=np.array([cost.overhead for cost in costs]),
             restart_overhead=np.array([cost.restarting for cost in costs]),
             reason=[self.reasons.get(job, "") for job in range(number)],
-            outages=self._ended_outages(float(records.end_time.max(initial=0.0))),
+            outages=NO_OUTAGES
+            if self._outages is None
+            else self._outages.until(float(records.end_time.max(initial=0.0))),
         )
 
-    def _ended_outages(self, end: float) -> Outages:
-        """Return all outages, those that still last up to the last job's end."""
-        lasting = [(node, begin, end) for node, begin in self._failed_at.items() if begin < end]
-        rows = [*self._outages, *lasting]
-        machine = self._failing
-        width = [count_processors((machine.processors_of(row[0]),)) for row in rows if machine]
-        start, stop = (np.array([row[at] for row in rows], np.float64) for at in (1, 2))
-        return Outages(start, np.minimum(stop, end), np.array(width, np.int64))
-
-    # Nodes
-
-    def _expect_node_event(self) -> None:
-        event = next(self._node_events, None)
-        if event is not None:
-            priority = FAILURE if event.kind == "failure" else REPAIR
-            Occurrence(self.clock, event.time, priority, self._take_in_node_event, event)
-
-    def _take_in_node_event(self, occurrence: Any) -> None:
-        """Let a node fail or come back; stop when no job is left, or none can start."""
-        all_ended = self.log.ended == len(self.submit)
-        nothing_else = not self.clock._queue and not self.down
-        if all_ended or nothing_else:
-            return
-        event: NodeEvent = occurrence.subject
-        self.events += 1
-        if event.kind == "failure":
-            self._fail(event.node)
-        else:
-            self._repair(event.node)
-        self.state.disturbed = self.state.outages_changed = True
-        self._pass_due = True
-        self._expect_node_event()
-
-    def _fail(self, node: int) -> None:
-        """End what runs on a node, and take its processors out of service."""
-        assert self._failing is not None
-        self.node_failures += 1
-        state, now = self.state, self.clock._now
-        first, last = self._failing.processors_of(node)
+    def lose(self, first: int, last: int) -> None:
+        """End what runs on processors from first to last, or let it go on without them."""
         hit = [
             run
-            for run in state.running.values()
+            for run in self.state.running.values()
             if any(low <= last and high >= first for low, high in run.nodes)
         ]
         for run in sorted(hit, key=lambda run: run.job):
             if not self._shrinks_off(run, first, last):
                 self._interrupt(run)
-        self.down[node] = ((first, last),)
-        self._failed_at[node] = now
-        self.free.take_named(self.down[node])
-        state.free -= last - first + 1
-        self._believe_outage(node, now, max(self._failing.believed_repair, 1.0))
 
     def _shrinks_off(self, run: Run, first: int, last: int) -> bool:
         """Let a run go on without the processors from first to last, if it may and can."""
@@ -222,37 +180,6 @@ class RecoveringEngine(Engine):
         self.state.free += count_processors(lost)
         self.shrunk += 1
         return True
-
-    def _repair(self, node: int) -> None:
-        ranges = self.down.pop(node)
-        self._outages.append((node, self._failed_at.pop(node), self.clock._now))
-        end, width = self.state.outages.pop(node)
-        ends = self.state.believed_ends
-        del ends[bisect_left(ends, (end, -1 - node))]
-        self.free.give(ranges)
-        self.state.free += width
-
-    def _believe_outage(self, node: int, began: float, seconds: float) -> None:
-        """Believe that a node is back after so many seconds."""
-        # Once every job has ended nobody asks any more, and time may stop.
-        is_over = self.log.ended == len(self.submit)
-        state, end = self.state, inf if is_over else began + seconds
-        width = count_processors(self.down[node])
-        state.outages[node] = (end, width)
-        insort(state.believed_ends, (end, -1 - node, width))
-        if not is_over:
-            Occurrence(self.clock, end, EXPIRY, self._prolong_outage, (node, began, end))
-
-    def _prolong_outage(self, occurrence: Any) -> None:
-        """Double the believed length of an outage that has outlived it."""
-        node, began, believed = occurrence.subject
-        state = self.state
-        if node not in state.outages or state.outages[node][0] != believed:
-            return
-        ends = state.believed_ends
-        del ends[bisect_left(ends, (believed, -1 - node))]
-        self._believe_outage(node, began, 2.0 * (believed - began))
-        state.disturbed = state.outages_changed = self._pass_due = True
 
     # Interruptions
 
@@ -301,7 +228,6 @@ class RecoveringEngine(Engine):
         self._forget(run)
 
     def _forget(self, run: Run) -> None:
-        self.work.drop(run.job)
         self._follow_no_longer(run)
         if self._asker is not None:
             self._asker.drop(run.job)

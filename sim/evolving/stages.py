@@ -12,7 +12,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.engine.work import Work
-from sim.evolving.attempts import Account, Attempt, Clock
+from sim.evolving.attempts import Account, Attempt, Clock, Costs
 from sim.evolving.settings import EvolvingScene
 from sim.machine.base import Machine
 from sim.machine.disturbed import Disturbed
@@ -57,15 +57,6 @@ class Stage:
     unsaved: float = 0.0
     reading: bool = False
     attempt: Attempt | None = None
-
-
-@dataclass(slots=True)
-class Costs:
-    """What one job paid for failures, limits and checkpoints, processor-seconds."""
-
-    lost: float = 0.0
-    overhead: float = 0.0
-    restarting: float = 0.0
 
 
 class Stages(Work):
@@ -262,6 +253,7 @@ class Stages(Work):
 
     def drop(self, job: int) -> None:
         """Forget a job that will not run again."""
+        super().drop(job)
         self._stages.pop(job, None)
 
     def bank(self, run: Run, now: float) -> float:

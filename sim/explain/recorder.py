@@ -8,7 +8,8 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.in_loop.wrapper import Wrapper
-from sim.engine.engine import Engine, Setup
+from sim.engine.engine import Engine
+from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import SimError
 from sim.policies.backfill.none import StrictScheduler

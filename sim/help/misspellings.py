@@ -25,6 +25,8 @@ def known_keys() -> list[str]:
     return list(dict.fromkeys(names))
 
 
+NAME = re.compile(r"=(?!(?:null|true|false)$)[A-Za-z_][^=]*$", re.IGNORECASE)
+"""The end of an override that names an option, not a value of YAML."""
 LEAST, NEAR, MOST = 0.65, 0.06, 3
 """Likeness below which nothing is offered, how much less than the best is, and how many are."""
 
@@ -110,8 +112,8 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         cause = str(error.__cause__ or "it has another type").splitlines()[0]
         return f"{merged[1]}: {cause}"
     if first.startswith("Config group override must be a string"):
-        empty = (one for one in given if one.partition("=")[2] in ("null", ""))
-        mine = (one for one in empty if one.partition("=")[0] in groups())
+        chosen = (one.partition("=") for one in given if not NAME.search(one))
+        mine = (f"{group}={name}" for group, _, name in chosen if group in groups())
         return f"{next(mine, 'a group')}: must be the name of an option"
     return first or kind
 

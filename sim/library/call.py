@@ -172,7 +172,8 @@ def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | No
     if isinstance(jobs, pd.DataFrame):
         return [f"workload={FILES}"], Part({"_target_": FRAME, "frame": jobs}, SOURCE)
     if not fits_as(jobs, "workload"):
-        raise ConfigError(f"jobs={jobs!r:.60}: must be a DataFrame, a path or a workload")
+        shown = " ".join(repr(jobs).split())
+        raise ConfigError(f"jobs={shown:.60}: must be a DataFrame, a path or a workload")
     made = part("workload", jobs)
     assert isinstance(made, Part)
     return [f"workload={FILES if isinstance(jobs, LogWorkload) else MODELS}"], made

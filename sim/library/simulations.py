@@ -93,7 +93,7 @@ def run(
     if folder is None:
         means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
         return _result(means, kept, names, config["baseline"], None)
-    place = Path(fspath(folder))
+    place = _made(folder)
     with _kept_whole(place, composed, call):
         means = run_in(place, config, show, kept.append, anew=True).results
     return _result(means, kept, names, config["baseline"], place)
@@ -106,6 +106,23 @@ def _show(config: Mapping[str, Any], names: Names) -> Show:
     if asked is None:
         asked = show.messages.is_terminal or show.messages.is_jupyter
     return Show(asked, names.policy, names.predictor, names.workload, show.messages)
+
+
+def _made(folder: str | PathLike[str]) -> Path:
+    """Return the path of a folder that is there now.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be made.
+    """
+    try:
+        place = Path(fspath(folder))
+        place.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"folder={folder!r:.200}: cannot be made: {said}") from None
+    return place
 
 
 @contextlib.contextmanager
@@ -200,13 +217,13 @@ def sweep(
     """
     axes = [axis(k, v) for k, v in keys.items() if _is_axis(k, v)]
     rest = {key: value for key, value in keys.items() if not _is_axis(key, value)}
-    place = None if folder is None else Path(fspath(folder))
     planned = [
         planned
         for own, other in product(_several("policy", policy), _several("predictor", predictor))
         for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
     ]
     differing = _differing([one.values for one in planned])
+    place = None if folder is None else _made(folder)
     return pd.DataFrame([_row(one, place, differing) for one in planned])
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.machine.base import Dedicated
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule

@@ -147,10 +147,8 @@ class GrantingScheduler(AroundScheduler):
         if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
             return []
         promises: Reserved = []
-        if isinstance(inner, OpenScheduler):
+        if isinstance(inner, OpenScheduler | ReservationKeeper):
             promises = list(inner.reserved_starts().values())
-        elif isinstance(inner, ReservationKeeper):
-            promises = [self._waiting(inner, place) for place in inner.queue.places().tolist()]
         if promises:
             return promises
         _, wanted, runtime = self._waiting(inner, inner.queue.head())

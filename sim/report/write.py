@@ -21,7 +21,7 @@ from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
-from sim.results.frames import Tables
+from sim.results.frames import TABLES, Tables
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.sentences import backtest_sentences
 from sim.sweeps.configurations import Configuration
@@ -34,7 +34,6 @@ PAGE, PARQUET, PLOTS = "comparison.html", "comparison.parquet", "plots"
 EXPLORER = "explorer.html"
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
-TABLES = ("jobs", "allocations", "timeline", "predictions")
 DIFFERENCES = "differences.csv"
 ALL = "All have the {} {}."
 UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}

@@ -1,5 +1,6 @@
 """Artefacts of a run: written whole or not at all, the summary last."""
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +23,14 @@ from sim.results.durable import (
     real_folder,
     write_whole,
 )
-from sim.results.frames import RECOVERY_PARTS, Tables
+from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
 FAILURE = "failure.json"
-TABLES = ("jobs", "allocations", "timeline", "predictions")
 SIZES = "sizes.parquet"
 REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
@@ -105,29 +106,38 @@ def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
+def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
     """Write a table as Parquet: NaN as null, units of columns in the schema.
 
-    The same table gives the same bytes; neither index nor time is stored.
+    The same table gives the same bytes; neither index nor time is stored. It is written
+    piece by piece, each a row group.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    fields = [
-        pa.field(
-            name,
-            pa.string() if pa.types.is_large_string(field.type) else field.type,
-            metadata={"unit": UNITS[name]} if name in UNITS else None,
-        )
-        for name, field in zip(table.schema.names, table.schema, strict=True)
-    ]
-    pq.write_table(table.cast(pa.schema(fields)), path, compression="zstd")
+    columns = table if isinstance(table, Columns) else Columns.of(table)
+    with contextlib.ExitStack() as stack:
+        writer = None
+        for piece in columns.pieces():
+            part = pa.Table.from_pandas(piece, preserve_index=False)
+            if writer is None:
+                schema = pa.schema([_described(field) for field in part.schema])
+                writer = stack.enter_context(pq.ParquetWriter(path, schema, compression="zstd"))
+            writer.write_table(part.cast(schema))
+
+
+def _described(field: "pa.Field") -> "pa.Field":
+    """Return a field of a schema with its unit; words are such although a piece has none."""
+    import pyarrow as pa
+
+    worded = pa.types.is_large_string(field.type) or pa.types.is_null(field.type)
+    unit = {"unit": UNITS[field.name]} if field.name in UNITS else None
+    return pa.field(field.name, pa.string() if worded else field.type, metadata=unit)
 
 
 def _write_parts(folder: Path, run: Artefacts, below: Sequence[Path]) -> None:
     for name in TABLES:
-        write_table(getattr(run.tables, name), folder / f"{name}.parquet")
+        write_table(run.tables.columns(name), folder / f"{name}.parquet")
     drawn = {} if run.figure is None else {"schedule.png": run.figure}
     for name, figure in {**drawn, **run.more_figures}.items():
         figure.savefig(folder / name, metadata={"Software": None})

@@ -1,17 +1,101 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from sim.results.steps import Steps
 from sim.state.processors import NodeSets
 from sim.state.records import Records
-from workloads.base import GroundTruth, Trace
+from workloads.base import COLUMNS, GroundTruth, Trace
+
+Rows = slice | IntArray
+"""Which rows of a table: a slice, or their numbers."""
+Column = Callable[[Rows], Any]
+"""Returns the values of a column on some rows."""
+EVERY = slice(None)
+GROUP_ROWS = 65_536
+"""Rows of a row group of Parquet."""
+
+
+class Columns:
+    """A table by column, each worked out when it is looked at, and not kept.
+
+    It is looked at as a data frame is: by a column's name, or by which rows are to
+    stay.
+
+    Parameters
+    ----------
+    rows : int
+    columns : mapping of str to callable
+        Returns the values of a column on the rows that it is handed.
+    order : numpy.ndarray of int, optional
+        Row numbers, where not all rows or not in their own order.
+
+    Examples
+    --------
+    >>> numbers = np.arange(4)
+    >>> table = Columns(4, {"number": lambda rows: numbers[rows]})
+    >>> table[np.array([True, False, False, True])]["number"].tolist()
+    [0, 3]
+    >>> [len(piece) for piece in table.pieces(3)]
+    [3, 1]
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        columns: Mapping[str, Column],
+        order: IntArray | None = None,
+    ) -> None:
+        self._rows, self._columns, self._order = rows, columns, order
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> "Columns":
+        """Return a data frame as such a table."""
+        values = {str(name): frame[name].array for name in frame.columns}
+        return cls(len(frame), {name: array.__getitem__ for name, array in values.items()})
+
+    def __len__(self) -> int:
+        return self._rows if self._order is None else len(self._order)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    @overload
+    def __getitem__(self, key: str) -> "pd.Series[Any]": ...
+    @overload
+    def __getitem__(self, key: "NDArray[np.bool_] | pd.Series[bool]") -> "Columns": ...
+    def __getitem__(
+        self, key: "str | NDArray[np.bool_] | pd.Series[bool]"
+    ) -> "pd.Series[Any] | Columns":
+        if isinstance(key, str):
+            rows = EVERY if self._order is None else self._order
+            return pd.Series(self._columns[key](rows), copy=False)
+        kept = np.flatnonzero(np.asarray(key))
+        if kept.size == len(self):
+            return self
+        order = kept if self._order is None else self._order[kept]
+        return Columns(self._rows, self._columns, order)
+
+    def frame(self) -> pd.DataFrame:
+        """Return all of it as a data frame."""
+        return self._part(EVERY if self._order is None else self._order)
+
+    def pieces(self, rows: int = GROUP_ROWS) -> Iterator[pd.DataFrame]:
+        """Return it piece by piece, `rows` rows each and in the last what is left; at least one."""
+        for first in range(0, max(len(self), 1), rows):
+            here = slice(first, min(first + rows, len(self)))
+            yield self._part(here if self._order is None else self._order[here])
+
+    def _part(self, rows: Rows) -> pd.DataFrame:
+        return pd.DataFrame({name: column(rows) for name, column in self._columns.items()})
+
 
 BOUND_SECONDS = 10.0
 """Runtimes below this count as this in bounded slowdowns (policies: tau)."""
@@ -21,33 +105,73 @@ RECOVERY_PARTS = ("lost_work", "checkpoint_overhead", "restart_overhead")
 """Areas, processor-seconds, that failures, limits and checkpoints cost."""
 
 
-@dataclass(frozen=True)
+TABLES = ("jobs", "allocations", "timeline", "predictions")
+"""The tables of a run."""
+
+
 class Tables:
     """The four tables of a run; times in seconds, areas in processor-seconds.
 
-    Attributes
+    Parameters
     ----------
-    jobs : pandas.DataFrame
+    jobs : pandas.DataFrame or Columns
         A row a job, in submit order.
-    allocations : pandas.DataFrame
+    allocations : pandas.DataFrame or Columns
         A row for each stretch of constant allocation, in order of its start.
-    timeline : pandas.DataFrame
+    timeline : pandas.DataFrame or Columns
         A row a change of machine or queue.
-    predictions : pandas.DataFrame
+    predictions : pandas.DataFrame or Columns
         A row for each started run that a predictor was asked about.
+
+    Notes
+    -----
+    A data frame is made when it is first asked for by its attribute, and kept.
     """
 
-    jobs: pd.DataFrame
-    allocations: pd.DataFrame
-    timeline: pd.DataFrame
-    predictions: pd.DataFrame
+    def __init__(
+        self,
+        jobs: pd.DataFrame | Columns,
+        allocations: pd.DataFrame | Columns,
+        timeline: pd.DataFrame | Columns,
+        predictions: pd.DataFrame | Columns,
+    ) -> None:
+        self._tables = dict(zip(TABLES, (jobs, allocations, timeline, predictions), strict=True))
+
+    def columns(self, name: str) -> Columns:
+        """Return one of `TABLES` without making a data frame of it."""
+        table = self._tables[name]
+        return table if isinstance(table, Columns) else Columns.of(table)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        table = self._tables[name]
+        if isinstance(table, Columns):
+            table = self._tables[name] = table.frame()
+        return table
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job."""
+        return self._frame("jobs")
+
+    @property
+    def allocations(self) -> pd.DataFrame:
+        """A row a stretch of constant allocation."""
+        return self._frame("allocations")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """A row a change of machine or queue."""
+        return self._frame("timeline")
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """A row a started run that a predictor was asked about."""
+        return self._frame("predictions")
 
 
 def completed(records: Records) -> NDArray[np.bool_]:
     """Return which jobs ended by themselves, shape (n,)."""
-    return np.fromiter(
-        (s == "completed" for s in records.status), dtype=np.bool_, count=len(records.status)
-    )
+    return np.fromiter(map("completed".__eq__, records.status), np.bool_, len(records.status))
 
 
 def held_area(records: Records) -> FloatArray:
@@ -64,107 +188,138 @@ def _efficiency(truth: GroundTruth, records: Records, area: FloatArray) -> Float
     return efficiency
 
 
-def recovery_columns(records: Records) -> pd.DataFrame:
+def recovery_columns(records: Records) -> dict[str, Column]:
     """Return what failures and limits cost each job; no column where nothing could.
 
     Returns
     -------
-    pandas.DataFrame
+    dict
         ``evolving``, ``lost_work``, ``checkpoint_overhead``, ``restart_overhead``
         (processor-seconds) and ``reason``, by job index.
     """
     paid = records.recoveries
     if paid is None:
-        return pd.DataFrame(index=pd.RangeIndex(len(records.submit_time)))
-    columns: dict[str, object] = {"evolving": paid.evolving}
-    columns |= {name: getattr(paid, name) for name in RECOVERY_PARTS}
-    return pd.DataFrame(columns | {"reason": pd.Series(paid.reason, dtype="str")})
+        return {}
+    found = {"evolving": _part_of(paid.evolving)}
+    found |= {name: _part_of(getattr(paid, name)) for name in RECOVERY_PARTS}
+    return found | {"reason": _words(paid.reason)}
 
 
-def recorded_columns(trace: Trace) -> pd.DataFrame:
+def recorded_columns(trace: Trace) -> dict[str, Column]:
     """Return when the log says that each job started; no column where it says it of none.
 
     Where submit times are scaled, a job's recorded wait follows its scaled submit.
     """
     jobs = trace.jobs
     if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
-        return pd.DataFrame(index=jobs.index)
-    start = jobs["submit_time"] + jobs["recorded_wait_time"]
-    return pd.DataFrame({"recorded_start_time": start.where(jobs["recorded_wait_time"] >= 0)})
+        return {}
+    submit: FloatArray = jobs["submit_time"].to_numpy()
+    wait: FloatArray = jobs["recorded_wait_time"].to_numpy()
+
+    def start(rows: Rows) -> FloatArray:
+        found: FloatArray = np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan)
+        return found
+
+    return {"recorded_start_time": start}
 
 
-def jobs_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
+def _part_of(values: NDArray[Any]) -> Column:
+    """Return the column of values that are there already."""
+    return values.__getitem__
+
+
+def _words(values: Sequence[str]) -> Column:
+    """Return the column of words."""
+
+    def part(rows: Rows) -> "pd.Series[Any]":
+        found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
+        return pd.Series(found, dtype="str")
+
+    return part
+
+
+def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``jobs.parquet``: a row a job, in submit order."""
-    jobs = trace.jobs
-    reference = jobs["reference_runtime"].to_numpy()
-    response = records.end_time - records.submit_time
+    jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
+    reference: FloatArray = jobs["reference_runtime"]
+    submit, start, end = records.submit_time, records.start_time, records.end_time
     area = held_area(records)
-    frame = pd.DataFrame(
-        {
-            "job_id": jobs["job_id"].to_numpy(),
-            "user": jobs["user"].to_numpy(),
-            "application": truth.application,
-            "size": truth.size,
-            "submit_time": records.submit_time,
-            "start_time": records.start_time,
-            "end_time": records.end_time,
-            "wait_time": records.start_time - records.submit_time,
-            "response_time": response,
-            "bounded_slowdown": np.maximum(1.0, response / np.maximum(reference, BOUND_SECONDS)),
-            "requested_processors": jobs["requested_processors"].to_numpy(),
-            "requested_time": jobs["requested_time"].to_numpy(),
-            "reference_runtime": reference,
-            "allocated_processors": records.allocated,
-            "runtime": records.end_time - records.run_start,
-            "held_area": area,
-            "efficiency": _efficiency(truth, records, area),
-            "believed_runtime": records.believed_runtime,
-            "status": pd.Series(records.status, dtype="str"),
-            "restarts": records.restarts,
-        }
-    )
-    frame = pd.concat([frame, recovery_columns(records), recorded_columns(trace)], axis=1)
-    if (np.diff(records.submit_time) < 0).any():  # feedback can change the order
-        return frame.sort_values("submit_time", kind="stable", ignore_index=True)
-    return frame
+    efficiency = _efficiency(truth, records, area)
+
+    def slowdown(rows: Rows) -> FloatArray:
+        seconds = np.maximum(reference[rows], BOUND_SECONDS)
+        return np.maximum(1.0, (end[rows] - submit[rows]) / seconds)
+
+    columns: dict[str, Column] = {
+        "job_id": _part_of(jobs["job_id"]),
+        "user": _part_of(jobs["user"]),
+        "application": _part_of(truth.application),
+        "size": _part_of(truth.size),
+        "submit_time": _part_of(submit),
+        "start_time": _part_of(start),
+        "end_time": _part_of(end),
+        "wait_time": lambda rows: start[rows] - submit[rows],
+        "response_time": lambda rows: end[rows] - submit[rows],
+        "bounded_slowdown": slowdown,
+        "requested_processors": _part_of(jobs["requested_processors"]),
+        "requested_time": _part_of(jobs["requested_time"]),
+        "reference_runtime": _part_of(reference),
+        "allocated_processors": _part_of(records.allocated),
+        "runtime": lambda rows: end[rows] - records.run_start[rows],
+        "held_area": _part_of(area),
+        "efficiency": _part_of(efficiency),
+        "believed_runtime": _part_of(records.believed_runtime),
+        "status": _words(records.status),
+        "restarts": _part_of(records.restarts),
+        **recovery_columns(records),
+        **recorded_columns(trace),
+    }
+    # Feedback can change the order.
+    order = np.argsort(submit, kind="stable") if (np.diff(submit) < 0).any() else None
+    return Columns(len(submit), columns, order)
 
 
-def allocations_frame(trace: Trace, records: Records) -> pd.DataFrame:
+def allocations_table(trace: Trace, records: Records) -> Columns:
     """Return the table of ``allocations.parquet``: a row a stretch of constant allocation.
 
     ``nodes`` is null where nobody says which processors a job held.
     """
-    held = records.stretches
-    return pd.DataFrame(
-        {
-            "job_id": trace.jobs["job_id"].to_numpy()[held.job],
-            "run": held.run,
-            "start_time": held.start_time,
-            "end_time": held.end_time,
-            "processors": held.processors,
-            "nodes": pd.Series(NodeSets.of(held.nodes).texts(), dtype="str").replace("", None),
-        }
-    )
+    held, names = records.stretches, trace.jobs["job_id"].to_numpy()
+    nodes = NodeSets.of(held.nodes)
+
+    def texts(rows: Rows) -> "pd.Series[Any]":
+        found = nodes.part(rows)
+        return pd.Series(found.texts().to_pandas(), dtype="str").mask(np.diff(found.first) == 0)
+
+    columns: dict[str, Column] = {
+        "job_id": lambda rows: names[held.job[rows]],
+        "run": _part_of(held.run),
+        "start_time": _part_of(held.start_time),
+        "end_time": _part_of(held.end_time),
+        "processors": _part_of(held.processors),
+        "nodes": texts,
+    }
+    return Columns(len(held.job), columns)
 
 
-def timeline_frame(state: Steps) -> pd.DataFrame:
+def timeline_table(state: Steps) -> Columns:
     """Return the table of ``timeline.parquet``: a row a change of machine or queue."""
-    columns = (state.busy, state.queued_jobs, state.queued_processors)
+    named = {
+        "time": state.times,
+        "busy_processors": state.busy,
+        "queued_jobs": state.queued_jobs,
+        "queued_processors": state.queued_processors,
+    }
     changed = np.zeros(len(state.times), np.bool_)
     changed[:1] = True
-    for column in columns:
-        changed[1:] |= column[1:] != column[:-1]
-    return pd.DataFrame(
-        {
-            "time": state.times[changed],
-            "busy_processors": state.busy[changed],
-            "queued_jobs": state.queued_jobs[changed],
-            "queued_processors": state.queued_processors[changed],
-        }
-    )
+    for name, values in named.items():
+        if name != "time":
+            changed[1:] |= values[1:] != values[:-1]
+    order = None if changed.all() else np.flatnonzero(changed)
+    return Columns(len(changed), {name: _part_of(v) for name, v in named.items()}, order)
 
 
-def _actual(truth: GroundTruth, records: Records) -> FloatArray:
+def _actual(truth: GroundTruth, records: Records) -> Column:
     """Return what each consulted run took at the count it started on, NaN if that is nothing.
 
     Runs that did not end and those of zero seconds say nothing of a prediction.
@@ -175,39 +330,48 @@ def _actual(truth: GroundTruth, records: Records) -> FloatArray:
     asked, held = records.consultations, records.stretches
     pieces = np.bincount(held.job, minlength=len(records.submit_time))
     resized = pieces > records.restarts + 1
-    exact = truth.runtimes_at(asked.job, asked.nprocs)
-    end = records.end_time[asked.job]
-    clock = end - records.run_start[asked.job]
-    agrees = np.abs(clock - exact) <= 4 * np.spacing(np.abs(end) + clock)
-    actual = np.where(agrees | resized[asked.job], exact, clock)
-    ended = asked.final & completed(records)[asked.job]
-    return np.where(ended & (actual > 0), actual, np.nan)
+    done = completed(records)
+
+    def part(rows: Rows) -> FloatArray:
+        job = asked.job[rows]
+        exact = truth.runtimes_at(job, asked.nprocs[rows])
+        end = records.end_time[job]
+        clock = end - records.run_start[job]
+        agrees = np.abs(clock - exact) <= 4 * np.spacing(np.abs(end) + clock)
+        actual = np.where(agrees | resized[job], exact, clock)
+        ended = asked.final[rows] & done[job]
+        return np.where(ended & (actual > 0), actual, np.nan)
+
+    return part
 
 
-def predictions_frame(trace: Trace, truth: GroundTruth, records: Records) -> pd.DataFrame:
+def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     """Return the table of ``predictions.parquet``: a row for each started run asked about."""
-    asked = records.consultations
-    measured = asked.runs_at_count > 0
-    return pd.DataFrame(
-        {
-            "job_id": trace.jobs["job_id"].to_numpy()[asked.job],
-            "time": asked.time,
-            "application": truth.application[asked.job],
-            "nprocs": asked.nprocs,
-            "size": truth.size[asked.job],
-            "predicted": asked.predicted,
-            "actual": _actual(truth, records),
-            "method": pd.Series(asked.method, dtype="str"),
-            "observations": asked.observations,
-            "reliability": pd.Series(asked.reliability, dtype="str"),
-            "runs_at_count": pd.Series(asked.runs_at_count, dtype="Int64").where(measured),
-            "mean_at_count": np.where(measured, asked.mean_at_count, np.nan),
-        }
-    )
+    asked, names = records.consultations, trace.jobs["job_id"].to_numpy()
+    runs = asked.runs_at_count
+
+    def known_runs(rows: Rows) -> "pd.Series[Any]":
+        return pd.Series(runs[rows], dtype="Int64").where(runs[rows] > 0)
+
+    columns: dict[str, Column] = {
+        "job_id": lambda rows: names[asked.job[rows]],
+        "time": _part_of(asked.time),
+        "application": lambda rows: truth.application[asked.job[rows]],
+        "nprocs": _part_of(asked.nprocs),
+        "size": lambda rows: truth.size[asked.job[rows]],
+        "predicted": _part_of(asked.predicted),
+        "actual": _actual(truth, records),
+        "method": _words(asked.method),
+        "observations": _part_of(asked.observations),
+        "reliability": _words(asked.reliability),
+        "runs_at_count": known_runs,
+        "mean_at_count": lambda rows: np.where(runs[rows] > 0, asked.mean_at_count[rows], np.nan),
+    }
+    return Columns(len(asked.job), columns)
 
 
 def _files(folder: Path) -> list[Path]:
-    return [folder / f"{field.name}.parquet" for field in fields(Tables)]
+    return [folder / f"{name}.parquet" for name in TABLES]
 
 
 def has_tables(folder: Path) -> bool:
@@ -223,8 +387,8 @@ def read_tables(folder: Path) -> Tables:
 def tables(trace: Trace, truth: GroundTruth, records: Records, state: Steps) -> Tables:
     """Return the four tables of a run, `state` being that of all its jobs."""
     return Tables(
-        jobs_frame(trace, truth, records),
-        allocations_frame(trace, records),
-        timeline_frame(state),
-        predictions_frame(trace, truth, records),
+        jobs_table(trace, truth, records),
+        allocations_table(trace, records),
+        timeline_table(state),
+        predictions_table(trace, truth, records),
     )

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, completed
+from sim.results.frames import BOUND_SECONDS, Columns, completed
 from sim.state.records import SHOWN_SHARE, Records
 from workloads.base import GroundTruth
 
@@ -108,7 +108,7 @@ def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     }
 
 
-def _classes(jobs: pd.DataFrame, slowdown: FloatArray) -> Figures:
+def _classes(jobs: pd.DataFrame | Columns, slowdown: FloatArray) -> Figures:
     narrow = jobs["requested_processors"].to_numpy() <= NARROW_PROCESSORS
     short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
     columns = {
@@ -129,7 +129,7 @@ def _classes(jobs: pd.DataFrame, slowdown: FloatArray) -> Figures:
     return figures
 
 
-def job_figures(jobs: pd.DataFrame) -> Figures:
+def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     """Return the figures over the rows of a job table (columns of ``jobs.parquet``).
 
     Slowdowns divide by the recorded runtime at the reference count, so a policy
@@ -147,13 +147,10 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
     area = requested * reference
     floor = np.maximum(reference, BOUND_SECONDS)
     timed = reference > 0
-    status = jobs["status"].to_numpy()
+    states = jobs["status"].value_counts()
     return {
         "jobs": len(jobs),
-        **{
-            f"{kind}_jobs": int((status == kind).sum())
-            for kind in ("completed", "killed", "failed")
-        },
+        **{f"{kind}_jobs": int(states.get(kind, 0)) for kind in ("completed", "killed", "failed")},
         **_spread(wait, "wait_time"),
         **_spread(response, "response_time"),
         **_spread(response[timed] / reference[timed], "slowdown"),
@@ -171,13 +168,13 @@ def job_figures(jobs: pd.DataFrame) -> Figures:
     }
 
 
-def error_figures(predictions: pd.DataFrame) -> Figures:
+def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     """Return the errors of the beliefs of completed last runs.
 
     Parameters
     ----------
-    predictions : pandas.DataFrame
-        Columns of ``predictions.parquet``; rows whose ``actual`` is null do not count.
+    predictions : pandas.DataFrame or Columns
+        Those of ``predictions.parquet``; rows whose ``actual`` is null do not count.
 
     Notes
     -----
@@ -204,13 +201,13 @@ def error_figures(predictions: pd.DataFrame) -> Figures:
     }
 
 
-def belief_figures(predictions: pd.DataFrame) -> Figures:
+def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     """Return how far beliefs were from runs at the very count they are about.
 
     Parameters
     ----------
-    predictions : pandas.DataFrame
-        Columns of ``predictions.parquet``.
+    predictions : pandas.DataFrame or Columns
+        Those of ``predictions.parquet``.
 
     Notes
     -----
@@ -245,6 +242,8 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
     held = records.stretches
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
+    if len(held.job) == len(records.submit_time) and not records.restarts.any():
+        return held.job[last], held.processors[last]  # each on one count from start to end
     spent = pd.DataFrame(
         {
             "job": held.job[last],

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, completed, held_area
+from sim.results.frames import BOUND_SECONDS, Columns, completed, held_area
 from sim.results.job_metrics import (
     Figures,
     belief_figures,
@@ -137,28 +137,30 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     """Return the ``steady_*`` twins: the rule is in `Trim`; nothing if nothing is trimmed."""
     if not trim.trims:
         return {}
-    jobs = run.tables.jobs
+    jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     jobs = jobs[jobs["job_id"] >= 0]
-    kept = jobs.iloc[trim.window(len(jobs))]
+    inside = np.zeros(len(jobs), np.bool_)
+    inside[trim.window(len(jobs))] = True
+    kept = jobs[inside]
     begin, end = (float(kept["submit_time"].iloc[row]) for row in (0, -1))
-    inside = run.tables.predictions["job_id"].isin(kept["job_id"])
+    predictions = predictions[predictions["job_id"].isin(kept["job_id"])]
     figures = {
         **job_figures(kept),
         **machine_figures(run.state, run.records.processors, begin, end),
-        **error_figures(run.tables.predictions[inside]),
-        **belief_figures(run.tables.predictions[inside]),
+        **error_figures(predictions),
+        **belief_figures(predictions),
         **batch_figures(kept),
     }
     return {f"steady_{key}": value for key, value in figures.items()}
 
 
-def batch_figures(jobs: pd.DataFrame) -> Figures:
+def batch_figures(jobs: pd.DataFrame | Columns) -> Figures:
     """Return how sure the means of one run are, by means of batches of jobs in submit order.
 
     Parameters
     ----------
-    jobs : pandas.DataFrame
-        Columns of ``jobs.parquet``, the warm-up left out.
+    jobs : pandas.DataFrame or Columns
+        Those of ``jobs.parquet``, the warm-up left out.
 
     Returns
     -------
@@ -237,7 +239,8 @@ def summarise(
     >>> summary["jobs"], summary["dropped_jobs"]
     (20, 0)
     """
-    jobs, predictions = run.tables.jobs, run.tables.predictions
+    jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
+    predictions = predictions[predictions["job_id"] >= 0]
     charged = jobs["job_id"] < 0
     counted = np.flatnonzero(run.counted)
     arrivals = run.records.submit_time[counted]
@@ -248,8 +251,8 @@ def summarise(
             *own,
             over_bounds(_merge(own)),
             stability(run.state, run.records.processors, begin, end),
-            error_figures(predictions[predictions["job_id"] >= 0]),
-            belief_figures(predictions[predictions["job_id"] >= 0]),
+            error_figures(predictions),
+            belief_figures(predictions),
             learning_figures(run.truth, run.records, calibration, counted),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),

@@ -159,7 +159,9 @@ def steps(records: Records, demand: Demand) -> Steps:
         np.maximum(_level(join, leave, work, size), 0.0),
         least_over(join, leave, demand.least[job], size),
         least_over(join, leave, requested, size),
-        _level(fail, repair, out_width, size).astype(np.int64),
+        _level(fail, repair, out_width, size).astype(np.int64)
+        if fail.size
+        else np.broadcast_to(np.int64(0), size),
     )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from predictors.base import FloatArray, IntArray
 from sim.composition import recorded, recorded_command
 from sim.config import digest
-from sim.engine.engine import Setup
+from sim.engine.setup import Setup
 from sim.errors import ConfigError, SimError
 from sim.machine.shared import Shared
 from sim.results.artefacts import BASELINE, STEP, is_finished

@@ -157,7 +157,7 @@ class Show:
         predictor = self.predictor if own else BASELINE_PREDICTOR
         by = f" by {predictor}" if predictor and not is_recorded(parts["policy"]) else ""
         of = f", {self.workload}" if self.workload else ""
-        jobs = int((played.outcome.tables.jobs["job_id"] >= 0).sum())
+        jobs = int(played.outcome.counted.sum())
         processors = played.outcome.records.processors
         return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
 

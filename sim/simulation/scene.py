@@ -10,7 +10,8 @@ import pandas as pd
 from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
@@ -195,7 +196,7 @@ class Played:
     @property
     def charged_area(self) -> float:
         """Processor-seconds that these held."""
-        jobs = self.outcome.tables.jobs
+        jobs = self.outcome.tables.columns("jobs")
         return float(jobs["held_area"][jobs["job_id"] < 0].sum())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sim.composition import configuration
-from sim.errors import SimError
+from sim.errors import ConfigError, SimError
 from sim.simulation.build import build
 from sim.simulation.scene import source_of
 from sim.site.log_schedule import NO_WAITS
@@ -30,7 +30,17 @@ def of_log(given: Sequence[str]) -> list[str]:
     """Return the overrides of a command line whose first word may be a log.
 
     Its format is known by content unless ``workload=`` says it.
+
+    Raises
+    ------
+    ConfigError
+        If one of them has no effect on what is done with a log.
     """
+    for one in given:
+        if one.partition("=")[0].lstrip("+~").partition(".")[0] in ("policy", "baseline"):
+            raise ConfigError(
+                f"{one}: has no effect here; workload.*, cluster.processors, seed have"
+            )
     if not given or "=" in given[0]:
         return list(given)
     log, rest = given[0], list(given[1:])

@@ -280,6 +280,48 @@ def replan(
 
 
 @njit(cache=True)
+def replan_soonest(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    counts: IntArray,
+    runtimes: FloatArray,
+    starts: FloatArray,
+    first: int,
+    last: int,
+) -> int:
+    """Do of `replan` what tells who starts now, and when the next reservation begins.
+
+    A job that finds no hole before the next reservation known, not even if those passed over
+    ahead of it held nothing, can neither start now nor be that next one: it is passed over
+    until a later job may be. Returns up to where jobs hold what `replan` gives them; the
+    starts of those from there on are infinite.
+    """
+    soonest, most, reserved = np.inf, 0, first
+    for k in range(first, last):
+        starts[k] = np.inf
+    for k in range(first, last):
+        if counts[k] == 0:
+            continue
+        while reserved <= k:
+            if soonest < np.inf:
+                if counts[k] > most:
+                    break
+                start = earliest(times, free, span, counts[k], runtimes[k], now, soonest, np.inf)
+                if start >= soonest:
+                    break
+            if counts[reserved] > 0:
+                start = place(times, free, span, now, counts[reserved], runtimes[reserved])
+                starts[reserved] = start
+                if start > now:
+                    soonest = min(soonest, start)
+                    most = most_free(times, free, span, now, soonest)
+            reserved += 1
+    return int(reserved)
+
+
+@njit(cache=True)
 def repair(
     times: FloatArray,
     free: IntArray,

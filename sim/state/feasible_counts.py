@@ -75,3 +75,8 @@ class FeasibleCounts:
                 known = int(counts[0]), int(counts[-1])
             self._known_extremes[job] = known
         return known
+
+    def leave(self, job: int) -> None:
+        """Keep nothing of a job that has ended."""
+        self._known_special.pop(job, None)
+        self._known_extremes.pop(job, None)

@@ -2,14 +2,17 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import chain, pairwise
-from typing import overload
+from itertools import chain
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from predictors.base import IntArray
 from sim.errors import PolicyError
 from sim.state.records import Ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def format_ranges(ranges: Ranges) -> str:
@@ -180,16 +183,25 @@ class NodeSets(Sequence[Ranges]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def texts(self) -> list[str]:
+    def part(self, rows: slice | IntArray) -> "NodeSets":
+        """Return some of the sets."""
+        if not isinstance(rows, slice):
+            return NodeSets.of([self[row] for row in rows.tolist()])
+        begin, end, _ = rows.indices(len(self))
+        first = self.first[begin : end + 1]
+        here = slice(first.item(0), first.item(-1))
+        return NodeSets(self.low[here], self.high[here], first - first.item(0))
+
+    def texts(self) -> "pa.StringArray":
         """Return `format_ranges` of each set."""
-        pieces = [
-            f"{low}-{high}" if low < high else str(low)
-            for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
-        ]
-        if len(pieces) == len(self) and (np.diff(self.first) == 1).all():
-            return pieces
-        ends = self.first.tolist()
-        return [",".join(pieces[a:b]) for a, b in pairwise(ends)]
+        import pyarrow as pa
+        from pyarrow import compute
+
+        low, high = (pa.array(edge).cast(pa.string()) for edge in (self.low, self.high))
+        several = compute.binary_join_element_wise(low, high, "-")
+        pieces = compute.if_else(pa.array(self.low < self.high), several, low)
+        first = pa.array(self.first.astype(np.int32))
+        return compute.binary_join(pa.ListArray.from_arrays(first, pieces), ",")
 
 
 class FreeProcessors:

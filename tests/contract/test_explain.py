@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from toys import BACKFILLS, ToyEstimate, rigid, rigid_truth, trace_of
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import SimError
 from sim.explain.__main__ import main
 from sim.explain.account import explained

@@ -181,6 +181,16 @@ def test_a_sweep_without_values_and_a_comparison_with_nothing_are_refused():
         sim.run(*SMALL, policy="easy", baseline=None).compare(3)
 
 
+def test_a_sweep_into_a_folder_that_cannot_be_made_is_refused():
+    with pytest.raises(sim.ConfigError, match="folder='/dev/null/runs': cannot be made: Not a dir"):
+        sim.sweep("workload.jobs=5", seed=[1, 2], folder="/dev/null/runs")
+
+
+def test_a_path_that_no_file_has_is_refused():
+    with pytest.raises(ValueError, match=r"^a\0b: cannot be read: embedded null byte$"):
+        sim.run(jobs="a\0b")
+
+
 def test_a_workload_object_is_replayed():
     given = workloads.Lublin(jobs=25, load=0.7)
     result = sim.run(jobs=given, policy="easy", baseline=None)
@@ -264,6 +274,11 @@ def test_a_result_shows_itself_and_draws_itself():
         ([3], {}, "3: must be an override such as 'policy=easy'"),
         (["hydra.run.dir=x"], {}, "hydra.run.dir=x: is for the command; folder= says where"),
         (["policy.error_quantile=0.5"], {"policy": own_policy()}, "has no effect, as policy is"),
+        (["policy=null"], {}, "policy=null: must be the name of an option"),
+        ([], {"given": 3}, "given=3: must be the name of an option"),
+        ([], {"jobs": [frame(), frame()]}, "must be a DataFrame, a path or a workload"),
+        ([], {"folder": "/dev/null/run"}, "folder='/dev/null/run': cannot be made: Not a dir"),
+        ([], {"folder": 5}, "folder=5: cannot be made"),
         (["workload=swf"], {"jobs": frame()}, "jobs= says already where jobs come from"),
     ],
 )
@@ -280,6 +295,7 @@ def test_what_is_wrong_is_refused_in_the_words_of_the_command(asked, settings, m
         ({"runtime": None}, "the DataFrame has no column runtime"),
         ({"runtime": 1j}, "jobs: row 0, column runtime"),
         ({"runtime": "long"}, "jobs: row 0, column runtime: 'long' is not a number"),
+        ({"runtime": 10**400}, "jobs: row 0, column runtime: '1000000"),
         ({"submit_time": np.inf}, "jobs: row 0, column submit_time: 'inf' is not a number"),
         ({"requested_processors": 0}, "none of 40 jobs can run"),
         ({"user": [[1]] * 40}, "jobs: column user: its values must be names or numbers"),

@@ -118,11 +118,6 @@ def test_packages_hide_no_import():
 
 
 UNTIL_THE_CORE_OF_SPEED = {
-    "sim.background.kernels",
-    "sim.engine.engine",
-    "sim.evolving.engine_with_failures",
-    "sim.evolving.stages",
-    "sim.policies.backfill.passes",
     "sim.policies.molding.choice",
     "sim.state.availability",
 }

@@ -1,6 +1,5 @@
 """A small part of ``make soak``: every kind of trial, none of which finds anything."""
 
-import json
 import sys
 from unittest.mock import patch
 
@@ -10,7 +9,6 @@ from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
 from sim.warm import configuration
 from tests.soak.__main__ import KINDS, main
-from tests.soak.page import RESULTS, ROOT, tables
 from tests.soak.trials import dice_of, series
 
 FEW = {
@@ -27,8 +25,10 @@ MENDED = (
     "policy/backfill=patient predictor=noisy_oracle_50 moldability=downey cluster=shared "
     "cluster/cpu=constant cluster/network=idle cluster.belief=oracle "
     "cluster.processors_per_node=2 overrun=kill baseline=null",
+    "sim.check=true seed=2 workload.jobs=25 cluster.processors=16 policy=conservative "
+    "policy/reallocation=pools predictor=noisy_oracle moldability=stepwise baseline=null",
 )
-"""Configurations that ended in a traceback once."""
+"""Configurations that ended in a traceback once, though legal."""
 
 
 @pytest.mark.parametrize("kind", FEW)
@@ -47,12 +47,6 @@ def test_all_kinds_but_the_long_ones_are_tried():
 def test_what_broke_once_is_played(overrides):
     config = configuration(overrides.split())
     assert summarise(play(config, config, set_scene(config, 0)).outcome)["jobs"] == 25
-
-
-def test_the_page_shows_what_was_tried():
-    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    report = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert [table for table in tables(report) if table not in page] == []
 
 
 def dies(dice):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy

@@ -10,7 +10,8 @@ import pytest
 from moldable_toys import mold, policy, truth_of
 from toys import ToyOracle
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveEqual, AdaptiveStatic, Available
 from sim.policies.allocation.fair_share import FairShare

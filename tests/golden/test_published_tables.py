@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.order import FirstComeFirstServed, Learned, Order, ShortestFirst, Unicep, Wfp3
 from sim.state.decisions import Start

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, ToyOracle, ToyTruth, replay, rigid, rigid_truth, trace_of
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
 from sim.policies.allocation.rigid import Fixed, Request

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from moldable_toys import policy, truth_of
 from toys import ToyOracle
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.machine.base import Dedicated
 from sim.policies.allocation.equal_share import AdaptiveStatic

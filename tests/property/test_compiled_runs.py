@@ -14,15 +14,20 @@ from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 
 from scripts.composing import composed
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
+from sim.policies.allocation.fair_share import FairShare
+from sim.policies.allocation.iterative import Iterative
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
+from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Policy
+from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.simulation.scene import play, set_scene
 
@@ -71,11 +76,8 @@ def test_long_queues_leave_the_same_records(rule, seed):
     assert compiled == python
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.6])
-@pytest.mark.parametrize("backfill", RULES)
-@settings(max_examples=150, deadline=None)
-@given(rows=traces())
-def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows):
+def both_molded(rows, policy, factor):
+    """Return what moldable jobs leave in a run that may be compiled, and in one in Python."""
     trace = trace_of(rows)
     reference = trace.jobs["requested_processors"].to_numpy()
     runtime = trace.jobs["reference_runtime"].to_numpy()
@@ -85,7 +87,6 @@ def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, ro
         reference,
         np.maximum(largest, reference),
     )
-    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
     draws = np.random.default_rng(3).random(len(rows))
 
     def run(watchers):
@@ -99,7 +100,52 @@ def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, ro
             )
         )
 
-    assert run(()) == run((Checker(),))
+    return run(()), run((Checker(),))
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.6])
+@pytest.mark.parametrize("backfill", RULES)
+@settings(max_examples=150, deadline=None)
+@given(rows=traces())
+def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows):
+    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
+    compiled, python = both_molded(rows, policy, factor)
+    assert compiled == python
+
+
+OPEN_RULES = {
+    "fair_share": ("replan", FairShare()),
+    "iterative": ("replan", Iterative(depth=3)),
+    "iterative by time": ("replan", Iterative(step="time", counts="all")),
+    "aggressive": ("easy", BestTurnaround(counts="all")),
+    "strict": ("none", BestTurnaround()),
+    "skip": ("skip", FairShare(efficiency=0.5)),
+}
+
+
+@pytest.mark.parametrize("rule", OPEN_RULES)
+@settings(max_examples=60, deadline=None)
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]))
+def test_open_counts_leave_the_same_records(rule, rows, factor):
+    backfill, allocation = OPEN_RULES[rule]
+    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], allocation)
+    compiled, python = both_molded(rows, policy, factor)
+    assert compiled == python
+
+
+@pytest.mark.parametrize(
+    ("allocation", "is_compiled"),
+    [
+        (FairShare(), True),
+        (FairShare(when="submit"), False),
+        (FairShare(sum="queued_and_running"), False),
+        (BestTurnaround(lazy=True), False),
+    ],
+)
+def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
+    view = SimpleNamespace(fitted=False, processors=4, submit_time=[0.0])
+    scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)
+    assert (scheduler.compiled is not None) == is_compiled
 
 
 @pytest.mark.parametrize("kind", [StrictScheduler, EasyScheduler, ConservativeScheduler])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy, ManyReservations

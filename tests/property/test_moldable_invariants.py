@@ -9,8 +9,9 @@ from naive import NaiveScheduler
 from test_against_naive import traces
 from toys import ToyEstimate, ToyOracle, replay
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
 from sim.policies.allocation.rigid import Fixed, Request

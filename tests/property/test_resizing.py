@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import Engine, Setup, simulate
+from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import PolicyError
 from sim.machine.base import Dedicated
 from sim.state.decisions import Decision, Resize, Start, WakeAt

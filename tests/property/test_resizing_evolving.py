@@ -10,8 +10,8 @@ from test_resizing import Script, truth_of
 from toys import ToyOracle, trace_of
 
 from predictors.cycles.checkpointing import FixedRule, NoCheckpoints
-from sim.engine.engine import Setup
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.evolving.engine_with_failures import RecoveringEngine
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing

@@ -10,8 +10,9 @@ from moldable_toys import ALL_BACKFILLS, POLICIES, policy, truth_of
 from test_moldable_invariants import MACHINE, moldable_traces
 from toys import ToyOracle
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, efficient, knee

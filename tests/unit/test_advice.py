@@ -8,7 +8,8 @@ from moldable_toys import truth_of
 from toys import rigid
 
 from predictors.base import Explanation
-from sim.engine.engine import Engine, Setup
+from sim.engine.engine import Engine
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation

@@ -291,6 +291,8 @@ def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
         (["log.csv", "backtest.candidates=[easy,eezy]"], "there is no scheduler eezy"),
         (["log.csv", "backtest.candidates=[]"], "each once"),
         (["log.csv", "workload.load=0.8"], "its times are not the log's"),
+        (["log.csv", "policy=sa"], "policy=sa: has no effect here"),
+        (["log.csv", "workload=null"], "workload=null: must be the name of an option"),
         (["log.csv", "workload.job=3"], "there is no such key"),
         (["bare.csv"], "it records no wait of any job"),
         (["log.csv", "cluster.processors=0"], "cluster.processors=0"),

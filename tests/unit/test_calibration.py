@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from toys import ToyEstimate, rigid
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.simulation.calibration import charge, observations, plan_calibration
 from workloads.models.lublin import Lublin

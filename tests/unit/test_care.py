@@ -5,8 +5,8 @@ import pytest
 from toys import ToyEstimate, rigid_truth, trace_of
 
 from predictors.cycles.checkpointing import NoCheckpoints
-from sim.engine.engine import Setup
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.evolving.engine_with_failures import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.base import Dedicated

@@ -8,8 +8,9 @@ from moldable_toys import truth_of
 from test_advice import view_of
 from toys import ToyOracle
 
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.easy import Easy

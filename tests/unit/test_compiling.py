@@ -14,13 +14,18 @@ from sim.warm import main, toys
 pytestmark = pytest.mark.fast
 
 
+FORGOTTEN = compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp
+
+
 @pytest.fixture
 def forgetful():
-    """Find folders and files anew, before and after."""
-    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp):
+    """Find folders and files anew, before and after, wherever this process keeps its code."""
+    given, compiling.config.CACHE_DIR = compiling.config.CACHE_DIR, ""
+    for one in FORGOTTEN:
         one.cache_clear()
     yield
-    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
+    compiling.config.CACHE_DIR = given
+    for one in FORGOTTEN:
         one.cache_clear()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toys import ToyEstimate, rigid, rigid_truth
 
-from sim.engine.engine import Setup
+from sim.engine.setup import Setup
 from sim.evolving.cycle_plots import chosen_jobs, cycle_series, evolving_figures
 from sim.evolving.engine_with_failures import simulate_recovering
 from sim.evolving.settings import Evolving

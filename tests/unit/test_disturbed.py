@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import ToyEstimate, rigid, rigid_truth, trace_of
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from toys import ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.sa import Explore
 from sim.policies.backfill.conservative import Conservative

@@ -19,7 +19,8 @@ from predictors.in_loop.sized_kernels import FOCI, Fit, as_runs_correct, asked_o
 from predictors.regression.barnes import LogLogRegression
 from predictors.regression.garren import FocusedRegression
 from predictors.remarks import worst_grade
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from workloads.shapes.analytic import General
 from workloads.streams import Streams

@@ -13,8 +13,9 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors
 from sim.background.models import RoundLoad
 from sim.background.recorded import RecordedLoad
-from sim.engine.engine import Engine, Setup
+from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.errors import ConfigError
 from sim.machine.shared import OracleUnderLoad, Shared
 from sim.simulation.scene import play, set_scene

@@ -3,7 +3,8 @@ import pytest
 from moldable_toys import POLICIES, policy, truth_of
 from toys import ToyEstimate, ToyOracle, replay, rigid, rigid_truth, trace_of
 
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request

@@ -5,8 +5,9 @@ import pytest
 
 from predictors.in_loop.oracle import Oracle
 from sim.background.recorded import RecordedLoad
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.shared import OracleUnderLoad, Shared
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy

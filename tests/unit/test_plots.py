@@ -1,14 +1,17 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from random_schedules import random_run
 
+from sim.results.frames import TABLES, Tables
 from sim.results.outcome import outcome
 from sim.results.plots.panels import Rectangles, coverage, rectangles
 from sim.results.plots.schedule import schedule_figure
 from sim.results.plots.style import clock, resample
+
+
+def changed(tables, **frames):
+    return Tables(*(frames.get(name, getattr(tables, name)) for name in TABLES))
 
 
 def drawn(jobs, processors=8, title=""):
@@ -99,7 +102,7 @@ def test_the_busiest_week_stands_beside_the_whole_by_processors_given():
             "queued_jobs": [0, 3, 0, 0],
         }
     )
-    figure = schedule_figure(replace(tables, timeline=line), 8, "")
+    figure = schedule_figure(changed(tables, timeline=line), 8, "")
     whole, part = figure.axes[0], figure.axes[4]
     assert whole.get_xlim()[1] > 28
     low, high = part.get_xlim()
@@ -113,7 +116,7 @@ def test_a_rigid_run_says_that_nobody_was_molded_and_is_drawn_from_its_artefacts
     tables = outcome(trace, truth, records).tables
     asked = tables.jobs.set_index("job_id")["requested_processors"]
     held = tables.allocations
-    rigid = replace(tables, allocations=held.assign(processors=asked[held["job_id"]].to_numpy()))
+    rigid = changed(tables, allocations=held.assign(processors=asked[held["job_id"]].to_numpy()))
     figure = schedule_figure(rigid, 8)
     assert figure.axes[4].get_title(loc="left").endswith(", no job was molded")
     again = schedule_figure(rigid, 8, nodes=records.stretches.nodes)

@@ -17,8 +17,8 @@ from predictors.cycles.checkpointing import (
 )
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.in_loop.dynamic import Dynamic
-from sim.engine.engine import Setup
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import ConfigError, PolicyError
 from sim.evolving.engine_with_failures import simulate_recovering

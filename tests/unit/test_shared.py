@@ -6,8 +6,10 @@ import pytest
 from predictors.base import Explanation, Observation, VisibleJobs
 from predictors.in_loop.learned_rational import RationalPerApplication
 from sim.background.models import BurstyLoad, ConstantLoad, PeriodicLoad, RoundLoad
-from sim.engine.engine import Engine, Setup, simulate
+from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.shared import Shared

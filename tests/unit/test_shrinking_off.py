@@ -9,8 +9,8 @@ from test_reallocation import RULES, mixed_truth
 from test_recoveries import assert_failed_nodes_are_left_alone, outages
 from toys import BACKFILLS, ToyOracle, ToyTruth, trace_of
 
-from sim.engine.engine import Setup
 from sim.engine.invariants import Checker
+from sim.engine.setup import Setup
 from sim.evolving.engine_with_failures import simulate_recovering
 from sim.evolving.settings import Evolving
 from sim.machine.failing import Failing

@@ -12,7 +12,8 @@ from predictors.adept.search import Problem, search
 from predictors.adept.selection import distance_weights
 from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
 from predictors.under_load.judgement import simplest_good
-from sim.engine.engine import Setup, simulate
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request

@@ -9,8 +9,9 @@ from moldable_toys import POLICIES, policy, truth_of
 from toys import ToyOracle, ToyTruth
 
 from predictors.in_loop.oracle import normal_draw
-from sim.engine.engine import Setup, simulate
 from sim.engine.invariants import Checker
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.curve import AverageParallelism, EfficiencyAtLeast, Knee, Maximum
 from sim.policies.allocation.iterative import iterate

@@ -78,8 +78,9 @@ def unpack(
         raise WorkloadError(
             f"{file}: is a folder; give the path of one {wanted.split(maxsplit=1)[1]}"
         ) from None
-    except OSError as error:
-        raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a name with a zero byte
+        said = getattr(error, "strerror", error)
+        raise WorkloadError(f"{file}: cannot be read: {said}") from None
     packed = stored[:2] == b"\x1f\x8b"
     text = _decompress(stored, file, limits.size) if packed else stored
     if len(stored) > limits.size or len(text) > limits.size:

@@ -48,7 +48,7 @@ def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
         share[i] = communication / (computation + communication)
 
 
-_LARGEST_TABLE = 1 << 22
+_LARGEST_TABLE = 1 << 23
 """Entries of a table of g by application and count, beyond which none is kept."""
 
 _BLOCK = 1 << 16

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
+from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SHARES, SIZE, Narrowing, OpenQueue
 from sim.policies.ties import TIE
 from sim.state.view import View
 
@@ -120,6 +120,13 @@ class ShareLimit(Candidates):
         self._keeps = rule.when == "submit"
         self._scale = float(rule.factor * view.processors)
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
+
+    @property
+    def narrowing(self) -> Narrowing | None:
+        """How it narrows, for compiled passes; None if it remembers, or sums up who runs."""
+        if self._keeps or self._rule.sum != "queued":
+            return None
+        return Narrowing(SHARES, scale=self._scale, shares=self._shares)
 
     def of(self, job: int) -> Reading:
         """Return the job's candidates, and remember what its share is reckoned by."""

@@ -9,7 +9,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import HELD, HIGH, LOW, OpenQueue
+from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
 from sim.policies.molding.replan import fill_idle
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile
@@ -337,6 +337,11 @@ class IterativePlanner(QueuePlanner):
     def __init__(self, view: View, rule: Iterative) -> None:
         super().__init__(view, rule)
         self._by_time = rule.step == "time"
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """How it narrows, for compiled passes."""
+        return Narrowing(ITERATION, depth=self._depth, by_time=self._by_time)
 
     def plan(self, queue: OpenQueue, places: IntArray) -> tuple[IntArray, int]:
         """Return the candidate of each place, and how many schedules that took."""

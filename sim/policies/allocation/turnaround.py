@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sim.policies.molding.base import Candidates, OpenCounts
-from sim.policies.molding.candidates import OpenQueue
+from sim.policies.molding.candidates import EVERYTHING, Narrowing, OpenQueue
 from sim.state.view import View
 
 
@@ -45,6 +45,11 @@ class BestTurnaround(OpenCounts):
 
 class AllCandidates(Candidates):
     """Allows everything."""
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """How it narrows, for compiled passes."""
+        return Narrowing(EVERYTHING)
 
     def narrow(self, queue: OpenQueue) -> None:
         """Allow every job all its candidates."""

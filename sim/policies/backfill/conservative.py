@@ -5,6 +5,7 @@ from bisect import bisect_left
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
@@ -12,7 +13,7 @@ from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile, compress, due, repair, replan
+from sim.state.availability import Profile, compress, due, repair, replan, replan_soonest
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
 
@@ -124,26 +125,70 @@ class ReservationKeeper(QueueKeeper):
 
 
 class ReplanningScheduler(ReservationKeeper):
-    """Rebuilds all reservations, in queue order, in every scheduling pass."""
+    """Rebuilds the reservations, in queue order, in every scheduling pass.
+
+    A pass makes those that tell who starts now and when the next one begins; whoever asks for
+    more gets the others then.
+    """
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self._reserved = 0  # the place up to which reservations are made
 
     def decide(self) -> list[Decision]:
-        """Reserve for all, then start those whose hole begins now."""
+        """Reserve as far as it matters now, then start those whose hole begins now."""
         view, queue = self.view, self.queue
         self.refresh()
         self.rank()
-        self._replan()
-        if view.arrived:
-            for job in view.arrived:
-                self.place(job)
-            if not self._keyless:
-                self.rank()
-                self._replan()
+        queue.tidy()
+        self.lay_running()
+        self._reserved = queue.first
+        for job in view.arrived:
+            if self._keyless:
+                self.admit(job, self.outlook)
+            else:
+                self._place_last(job)
+        if view.arrived and not self._keyless:
+            self.rank()
+            self.lay_running()
+            self._reserved = queue.first
+        profile = self.profile
+        self._reserved = replan_soonest(
+            profile.times,
+            profile.free,
+            profile.span,
+            view.now,
+            queue.processors,
+            queue.runtime,
+            queue.start,
+            self._reserved,
+            queue.last,
+        )
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
 
-    def _replan(self) -> None:
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) among all reservations."""
+        self._reserve_all()
+        return super().outlook(counts, runtimes)
+
+    def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
+        """Return start, processors and believed runtime of every reservation of this pass."""
+        self._reserve_all()
+        return super().reserved_starts()
+
+    def _place_last(self, job: int) -> None:
+        """Admit a job wherever its key puts it; if it is to foresee starts, behind all others."""
+        if isinstance(self.allocation, Request):
+            self.admit(job, self.outlook)
+            return
+        self._reserve_all()
+        self.place(job)
+        self._reserved = self.queue.last
+
+    def _reserve_all(self) -> None:
+        """Make the reservations that are not made yet."""
         queue, profile = self.queue, self.profile
-        self.lay_running()
         replan(
             profile.times,
             profile.free,
@@ -152,9 +197,10 @@ class ReplanningScheduler(ReservationKeeper):
             queue.processors,
             queue.runtime,
             queue.start,
-            queue.first,
+            self._reserved,
             queue.last,
         )
+        self._reserved = queue.last
 
 
 class ConservativeScheduler(ReservationKeeper):

@@ -7,7 +7,8 @@ import numpy as np
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
-from sim.policies.backfill.passes import BLOCK, EASY, SIZES, fill
+from sim.policies.backfill.passes import EASY
+from sim.policies.backfill.queue_search import BLOCK, Opening, fill, forget, summaries_of
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
@@ -101,8 +102,7 @@ class EasyScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook: Outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
-        self._shortest = np.zeros((2, SIZES))
-        self._summarised = np.zeros(2, np.bool_)
+        self._summaries = summaries_of(64)
         self._layout = -1
         self._searched = 0
         self._shadow = -1.0
@@ -237,13 +237,9 @@ class EasyScheduler(QueueKeeper):
             queue.runtime,
             first,
             queue.last,
-            free,
-            self._spare,
-            now,
-            shadow,
+            Opening(free, self._spare, now, shadow),
             whole,
-            self._shortest,
-            self._summarised,
+            self._summaries,
             self._found,
         )
         for place in self._found[:number].tolist():
@@ -260,11 +256,10 @@ class EasyScheduler(QueueKeeper):
             self._layout = queue.layout
             if self._found.size < queue.job.size:
                 self._found = np.zeros(queue.job.size, np.int64)
-                self._shortest = np.zeros((queue.job.size // BLOCK + 1, SIZES))
-                self._summarised = np.zeros(queue.job.size // BLOCK + 1, np.bool_)
-            self._summarised[:] = False
+                self._summaries = summaries_of(queue.job.size)
+            self._summaries.summarised[:] = False
         elif self._searched < queue.last:
-            self._summarised[self._searched // BLOCK : (queue.last - 1) // BLOCK + 1] = False
+            forget(self._summaries, self._searched, queue.last - 1)
         self._searched = queue.last
 
 

@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
+from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
+from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.state.availability import (
     advance,
     compress,
@@ -52,7 +53,7 @@ from sim.state.run_tables import (
     start,
 )
 
-STRICT, EASY, CONSERVATIVE = range(3)
+STRICT, EASY, CONSERVATIVE, OPEN = range(4)
 """Rules whose passes these are."""
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
@@ -63,9 +64,8 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    shortest : numpy.ndarray of float, shape (b, 32), seconds
-    summarised : numpy.ndarray of bool, shape (b,)
-        Summaries of blocks of the queue; see `fill`.
+    summaries : Summaries
+        Of the queue.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
@@ -79,10 +79,11 @@ class Plan(NamedTuple):
         Of `sim.policies.allocation.sa.least_turnaround`.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
+    open : OpenPlan
+        Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     """
 
-    shortest: FloatArray
-    summarised: NDArray[np.bool_]
+    summaries: Summaries
     times: FloatArray
     free: IntArray
     span: IntArray
@@ -91,6 +92,7 @@ class Plan(NamedTuple):
     choices: FloatArray
     margin: float
     anew: float
+    open: OpenPlan
 
 
 class Revision(NamedTuple):
@@ -176,7 +178,7 @@ def _choose_anew(tables: Tables, plan: Plan) -> None:
             waiting[job] = tables.numbers[PROCESSORS, job]
             belief = tables.seconds[BELIEF, job]
             place(plan.times, plan.free, plan.span, tables.instant[NOW], waiting[job], belief)
-    plan.summarised[:] = False
+    plan.summaries.summarised[:] = False
 
 
 @njit(cache=True)
@@ -188,7 +190,7 @@ def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
         is_shorter |= revision.beliefs[k] < beliefs[job]
         beliefs[job] = revision.beliefs[k]
     if revision.jobs.size > 0:
-        plan.summarised[:] = False
+        plan.summaries.summarised[:] = False
     return is_shorter
 
 
@@ -202,10 +204,6 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 # Strict, and EASY with one reservation
 
 
-BLOCK = 64
-SIZES = 32
-
-
 @njit(cache=True)
 def start_heads(tables: Tables) -> None:
     """Start the first waiting jobs while they fit."""
@@ -214,80 +212,6 @@ def start_heads(tables: Tables) -> None:
         if waiting[counters[HEAD]] > 0:
             start(tables, counters[HEAD])
         counters[HEAD] += 1
-
-
-@njit(cache=True)
-def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a block may hold a job that may start, going by its shortest jobs."""
-    size = 0
-    least = 1
-    while least <= free and size < SIZES:
-        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
-            return True
-        size += 1
-        least *= 2
-    return False
-
-
-@njit(cache=True)
-def _summarise(
-    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
-) -> None:
-    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
-    shortest[:] = np.inf
-    for k in range(first, last):
-        wanted = processors[k]
-        if wanted > 0:
-            size = 0
-            while wanted > 1:
-                wanted >>= 1
-                size += 1
-            shortest[size] = min(shortest[size], runtime[k])
-
-
-@njit(cache=True)
-def fill(
-    processors: IntArray,
-    runtime: FloatArray,
-    first: int,
-    last: int,
-    free: int,
-    spare: int,
-    now: float,
-    shadow: float,
-    whole: bool,
-    shortest: FloatArray,
-    summarised: NDArray[np.bool_],
-    found: IntArray,
-) -> int:
-    """Find, in queue order, the jobs that may start ahead of the reservation.
-
-    Blocks of the queue are passed over whose summary shows that none of their
-    jobs may; a block that was searched to its end is summarised (if `whole`
-    says that the search began at its first job).
-    """
-    number = 0
-    k = first
-    while k < last and free > 0:
-        block = k // BLOCK
-        end = min(last, (block + 1) * BLOCK)
-        if summarised[block] and not _promising(shortest[block], free, spare, now, shadow):
-            k = end
-            continue
-        begin, before = k, number
-        while k < end and free > 0:
-            wanted = processors[k]
-            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
-                if now + runtime[k] > shadow:
-                    spare -= wanted
-                free -= wanted
-                found[number] = k
-                number += 1
-            k += 1
-        if whole and k == end and number == before and last - first > BLOCK:
-            _summarise(processors, runtime, begin, end, shortest[block])
-            summarised[block] = True
-    return number
 
 
 @njit(cache=True)
@@ -318,7 +242,7 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
         Whether anything but arrivals happened at this instant.
     """
     counters, now = tables.counters, tables.instant[NOW]
-    plan.summarised[counters[NEW] // BLOCK : counters[ARRIVED] // BLOCK + 1] = False
+    forget(plan.summaries, counters[NEW], counters[ARRIVED])
     arrivals_only = counters[HEAD] < counters[NEW] and not changed
     first = counters[NEW]
     if not arrivals_only:
@@ -339,13 +263,9 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
         belief,
         first,
         counters[ARRIVED],
-        counters[FREE],
-        counters[SPARE],
-        now,
-        shadow,
+        Opening(counters[FREE], counters[SPARE], now, shadow),
         not arrivals_only,
-        plan.shortest,
-        plan.summarised,
+        plan.summaries,
         tables.running[FOUND],
     )
     for job in tables.running[FOUND, :number]:
@@ -370,16 +290,9 @@ def _repair(tables: Tables, plan: Plan) -> None:
     now = tables.instant[NOW]
     _lay_running(tables, plan)
     repair(
-        plan.times,
-        plan.free,
-        plan.span,
-        now,
-        tables.numbers[WAITING],
-        seconds[BELIEF],
-        seconds[RESERVED],
-        counters[HEAD],
-        counters[NEW],
-    )
+        plan.times, plan.free, plan.span, now, tables.numbers[WAITING], seconds[BELIEF],
+        seconds[RESERVED], counters[HEAD], counters[NEW],
+    )  # fmt: skip
     tables.instant[NEXT_START] = now
     _note_freed(tables, now, np.inf)
 
@@ -455,13 +368,19 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY` and `CONSERVATIVE`.
+        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
+        return
+    if rule == OPEN:
+        if may_start(tables):
+            _lay_running(tables, plan)
+            offered = Offered(plan.offers, plan.counts, plan.choices)
+            open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
         return
     counters = tables.counters
     _believe(tables, plan, revision)

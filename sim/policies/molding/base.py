@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.policies.advice import Advice, Counts, Reading, check_counts, tried
-from sim.policies.molding.candidates import OpenQueue
+from sim.policies.molding.candidates import Narrowing, OpenQueue
 from sim.state.view import View
 
 
@@ -56,6 +56,11 @@ class Candidates:
 
     def watch(self) -> None:
         """Take in what happened since the last pass; called once a pass, before anything else."""
+
+    @property
+    def narrowing(self) -> Narrowing | None:
+        """How it narrows, where compiled passes can do that without it; None where not."""
+        return None
 
     def narrow(self, queue: OpenQueue) -> None:
         """Say which candidates are allowed in this pass; everything by default."""

@@ -1,5 +1,7 @@
 """Waiting jobs whose count is still open: each has candidate counts and believed runtimes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
@@ -10,6 +12,31 @@ from sim.state.waiting_queue import WaitingQueue
 
 BEGIN, SIZE, LOW, HIGH, HELD = range(5)
 """Rows of `OpenQueue.spans`."""
+EVERYTHING, SHARES, ITERATION = range(3)
+"""How a rule narrows candidates whose passes are compiled; see `Narrowing`."""
+
+
+class Narrowing(NamedTuple):
+    """How a rule narrows the candidates of waiting jobs, for compiled passes.
+
+    Attributes
+    ----------
+    kind : int
+        `EVERYTHING` allows all; `SHARES` what `sim.policies.allocation.fair_share` does,
+        `ITERATION` what `sim.policies.allocation.iterative` does.
+    depth : int
+    by_time : bool
+        Of an iteration.
+    scale : float
+    shares : numpy.ndarray of float, shape (n, 2)
+        Of shares.
+    """
+
+    kind: int
+    depth: int = 0
+    by_time: bool = False
+    scale: float = 0.0
+    shares: FloatArray = np.zeros((0, 2))
 
 
 @njit(cache=True)

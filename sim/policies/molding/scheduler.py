@@ -3,6 +3,7 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.policies.backfill.passes import OPEN
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, OpenQueue
@@ -117,6 +118,19 @@ class OpenScheduler(OpenKeeper):
         self._found = np.zeros(64, np.int64)
         self._started: list[Start] = []
         self._are_reserved = True
+
+    @property
+    def strict(self) -> bool:
+        """Whether nobody passes a blocked job."""
+        return self._strict
+
+    @property
+    def compiled(self) -> int | None:
+        """`OPEN` where the rule narrows without memory and the order is that of arrival."""
+        candidates = self.candidates
+        plain = type(self) is OpenScheduler and self._keyless and not self.view.fitted
+        plain &= not (candidates.looks_ahead or candidates.settles)
+        return OPEN if plain and candidates.narrowing is not None else None
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
+from sim.results.frames import Columns
 from sim.results.plots.style import COLOURS, Clock, resample, tidy
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
@@ -352,7 +353,11 @@ def _finish(axes: "Axes", label: str, panel: Panel, *, last: bool) -> None:
 
 
 def column(
-    figure: "Figure", axes: "Sequence[Axes]", panel: Panel, scale: Scale, timeline: pd.DataFrame
+    figure: "Figure",
+    axes: "Sequence[Axes]",
+    panel: Panel,
+    scale: Scale,
+    timeline: pd.DataFrame | Columns,
 ) -> None:
     """Draw one column: processors, utilisation and queue of a part of the schedule."""
     gantt, busy, queue, legend = axes

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import IntArray
-from sim.results.frames import Tables
+from sim.results.frames import Columns, Tables
 from sim.results.plots.panels import (
     Panel,
     column,
@@ -32,7 +32,14 @@ SIZE_INCHES = (15.0, 8.0)
 WEEK, DAY = 604800.0, 86400.0
 
 
-def busiest(timeline: pd.DataFrame, at: Clock) -> tuple[float, float]:
+def _rows(names: IntArray, wanted: IntArray) -> IntArray:
+    """Return in which row each job stands."""
+    if (names[1:] > names[:-1]).all():
+        return np.searchsorted(names, wanted)
+    return pd.Index(names).get_indexer(pd.Index(wanted)).astype(np.int64)
+
+
+def busiest(timeline: pd.DataFrame | Columns, at: Clock) -> tuple[float, float]:
     """Return begin and end of the week with most processors held and asked for.
 
     The day of a schedule of less than two weeks; the whole of one of less than two days.
@@ -87,8 +94,9 @@ def schedule_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    jobs, held = tables.jobs, tables.allocations
-    row = pd.Index(jobs["job_id"]).get_indexer(held["job_id"]).astype(np.int64)
+    jobs, held = tables.columns("jobs"), tables.columns("allocations")
+    timeline = tables.columns("timeline")
+    row = _rows(jobs["job_id"].to_numpy(), held["job_id"].to_numpy())
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0)
     shape = rectangles(
@@ -97,7 +105,7 @@ def schedule_figure(
         list(map(parsed, held["nodes"].fillna(""))) if nodes is None else nodes,
     )
     whole = Panel(shape, at.begin, at.end, at, processors)
-    part = whole.cut(*busiest(tables.timeline, at))
+    part = whole.cut(*busiest(timeline, at))
     asked = jobs["requested_processors"].to_numpy(np.float64)[row]
     ratio = held["processors"].to_numpy() / np.maximum(asked, 1.0)
     with matplotlib.rc_context():
@@ -116,8 +124,8 @@ def schedule_figure(
         )
         by_wait = waits_scale(jobs["wait_time"].to_numpy(np.float64), row)
         molded = bool((ratio != 1.0).any())
-        column(figure, left, whole, by_wait, tables.timeline)
-        column(figure, right, part, ratio_scale(ratio) if molded else by_wait, tables.timeline)
+        column(figure, left, whole, by_wait, timeline)
+        column(figure, right, part, ratio_scale(ratio) if molded else by_wait, timeline)
         _caption(left[0], right[0], whole, part, molded)
         names = jobs["job_id"].to_numpy()
         if len(shape.stretch) and len(jobs) <= LABELLED_JOBS:

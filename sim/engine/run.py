@@ -1,0 +1,382 @@
+"""A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from predictors.base import Explanation, IntArray
+from sim.engine.clock import END as END_EVENT
+from sim.engine.clock import Occurrence, collect_after, collection_deferred
+from sim.engine.engine import Engine
+from sim.engine.instants import INSTANTS, advance, breakpoints
+from sim.engine.logbook import explained
+from sim.engine.setup import Setup
+from sim.engine.watcher import tell_progress
+from sim.machine.base import Dedicated
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.passes import (
+    CONSERVATIVE,
+    EASY,
+    OPEN,
+    SIZE,
+    Plan,
+    Revision,
+    is_refuted,
+)
+from sim.policies.backfill.queue_search import summaries_of
+from sim.policies.base import QueueKeeper
+from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
+from sim.policies.molding.scheduler import OpenScheduler
+from sim.state.processors import NodeSets
+from sim.state.records import Consultations, Records, Stretches
+from sim.state.run_tables import (
+    ARRIVED,
+    BELIEF,
+    ENDED,
+    ENDED_NOW,
+    ENDED_ONE,
+    EVENTS,
+    EXPIRED_NOW,
+    FIRST_RANGE,
+    FREE,
+    FREE_RANGES,
+    HEAD,
+    HIGH,
+    IN_TURN,
+    KILLED,
+    LIMIT,
+    LOW,
+    NEW,
+    NOW,
+    PASSES,
+    PROCESSORS,
+    RANGES,
+    ROOM,
+    RUNNING,
+    RUNTIME,
+    START,
+    STARTED,
+    SUBMIT,
+    TAKEN,
+    WAITING,
+    WAKES,
+    Tables,
+    next_instant,
+)
+from sim.state.run_tables import END as END_TIME
+
+
+def simulate(setup: Setup) -> Records:
+    """Replay a trace and return what happened.
+
+    Raises
+    ------
+    SimError
+        If a job can never run on the machine.
+    PolicyError
+        If the policy decides what cannot be done, or leaves jobs waiting for ever.
+
+    Examples
+    --------
+    >>> import sim, workloads
+    >>> from predictors.in_loop.user_estimate import UserEstimate
+    >>> from workloads.shapes.family import NoMoldability
+    >>> streams = workloads.Streams(seed=1, replication=0)
+    >>> trace = workloads.Lublin(jobs=20).trace(streams, 64)
+    >>> truth = workloads.build_truth(trace, NoMoldability(), streams, 64)
+    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> setup = sim.Setup(trace, truth, policy, UserEstimate(), sim.Dedicated(64))
+    >>> records = sim.simulate(setup)
+    >>> bool((records.start_time >= trace.jobs["submit_time"]).all())
+    True
+    """
+    with collection_deferred():
+        engine = Engine(setup)
+        records = (compiled_run(engine) or engine).run()
+        del engine
+    collect_after(len(setup.trace.jobs))
+    return records
+
+
+def compiled_run(engine: Engine) -> "CompiledRun | None":
+    """Return the compiled run of an engine that is about to begin.
+
+    None if its scheduler's passes are not compiled, or something in the run needs Python.
+    """
+    scheduler = engine.scheduler
+    if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+        return None
+    needs_python = (
+        type(engine.machine) is not Dedicated
+        or engine.trace.feedback
+        or engine.view.preferences.past_errors is not None
+        or not engine.view.curve_is_belief
+        or any(watcher.checks for watcher in engine.watchers)
+    )
+    if needs_python or (engine.kills and type(scheduler.allocation) is not Request):
+        return None
+    return CompiledRun(engine, scheduler)
+
+
+def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
+    """Return what compiled passes of open counts keep of a run of so many jobs."""
+    narrowing = scheduler.candidates.narrowing or NO_NARROWING
+    serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
+    return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
+
+
+NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
+
+
+class CompiledRun:
+    """A run of an engine whose every decision and event is compiled.
+
+    A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
+    does not is asked for all beliefs at once, if no job chooses twice.
+
+    Parameters
+    ----------
+    engine : Engine
+        About to begin; its jobs are taken.
+    scheduler : QueueKeeper
+        The engine's, of compiled passes.
+    """
+
+    def __init__(self, engine: Engine, scheduler: QueueKeeper) -> None:
+        rule = scheduler.compiled
+        assert rule is not None
+        self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
+        self._learns = engine.predictor.learns
+        self._explanations: list[Explanation] = []
+        if isinstance(scheduler, OpenScheduler):
+            self._candidates = scheduler.candidates.of
+        anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
+        jobs, view, processors = len(engine.submit), engine.view, engine.machine.processors
+        rigid = isinstance(self._allocation, Request)
+        chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
+        room = min(processors, 2 * jobs + 1)
+        self.tables = Tables(
+            seconds=np.zeros((8, jobs)),
+            numbers=np.zeros((6, jobs), np.int64),
+            running_times=np.zeros((2, min(jobs, processors))),
+            running=np.zeros((7, min(jobs, processors)), np.int64),
+            free=np.zeros((2, min(jobs, processors) + 1), np.int64),
+            ranges=np.zeros((2, jobs + room), np.int64),
+            wakes=np.zeros(64),
+            counters=np.zeros(19, np.int64),
+            instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, -np.inf]),
+        )
+        self.tables.counters[FREE] = processors
+        self.tables.counters[ROOM] = room
+        self.tables.counters[FREE_RANGES] = 1
+        self.tables.free[HIGH, 0] = processors - 1
+        self.tables.seconds[SUBMIT] = engine.submit
+        self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
+        self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
+        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
+        fitted = chooses and view.fitted
+        self.plan = Plan(
+            summaries=summaries_of(jobs if rule == EASY else 0),
+            times=np.zeros(holes),
+            free=np.full(holes, processors),
+            span=np.array([0, 1]),
+            offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
+            counts=np.zeros(0, np.int64),
+            choices=np.zeros((2, 0)),
+            margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
+            anew=float(anew.factor) if anew is not None and chooses else np.inf,
+            open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+        )
+        self._asks = self._learns or self.plan.anew < np.inf
+        if not self._asks:
+            self._ask_at_once(np.arange(jobs))
+
+    def _ask_at_once(self, jobs: IntArray) -> None:
+        """Ask what is believed of all jobs, and what each may choose from."""
+        tables, view = self.tables, self._engine.view
+        if isinstance(self._allocation, Request):
+            wanted = tables.numbers[PROCESSORS]
+            tables.seconds[BELIEF] = view.beliefs(wanted)
+            tables.seconds[RUNTIME] = self._engine.work.runtimes_at(jobs, wanted)
+        else:
+            self._offer(jobs.tolist())
+
+    def _offer(self, jobs: Sequence[int]) -> None:
+        """Put down what each of these jobs may choose from; nothing else is to be chosen now."""
+        view, work, rows = self._engine.view, self._engine.work, self.plan.offers
+        offered, end = [], 0
+        for job in jobs:
+            if self._rule != OPEN:
+                counts, believed, at_once, _ = offers_of(self._allocation, job, view)
+            else:
+                counts, believed, self.plan.open.serial[job] = self._candidates(job)
+                at_once = False
+            if believed is None:
+                believed = np.array([view.belief(job, int(counts[0]))])
+            rows[:3, job] = end, counts.size, at_once
+            end += counts.size
+            offered.append((counts, believed))
+        if self.plan.counts.size < end:
+            counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
+            self.plan = self.plan._replace(counts=counts, choices=choices)
+        every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
+        np.concatenate([counts for counts, _ in offered], out=every)
+        np.concatenate([believed for _, believed in offered], out=choices[0])
+        if len(jobs) == 1:
+            choices[1] = work.runtimes(jobs[0], every)
+        else:
+            choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, jobs]), every)
+
+    def run(self) -> Records:
+        """Run until nothing is left to happen."""
+        clock = self._engine.clock
+        Occurrence(clock, next_instant(self.tables), END_EVENT, self._advance)
+        clock.run_instants(self._tell_progress)
+        return self._records()
+
+    def _advance(self, occurrence: Any) -> None:
+        """Go on from the instant of SimPy's event to the one that the next event is put at."""
+        self._make_room(occurrence.time)
+        counters = self.tables.counters
+        following = self._go_on(NOTHING)
+        self._explain_started()  # at an instant that needed nothing else of Python
+        while counters[TAKEN]:
+            self._engine.state.now = following
+            teaches = self._learns and counters[ENDED_NOW] > 0
+            revision = self._tell(following) if teaches else NOTHING
+            choosing = self._choosing()
+            if choosing:
+                self._offer(choosing)
+            following = self._go_on(revision)
+            self._keep_beliefs(choosing)
+            self._explain_started()
+        if following < np.inf:
+            Occurrence(self._engine.clock, following, END_EVENT, self._advance)
+
+    def _go_on(self, revision: Revision) -> float:
+        """Go on to the next instant that needs Python; return when it is."""
+        return advance(self.tables, self.plan, self._rule, revision, self._asks, self._learns)
+
+    def _tell(self, now: float) -> Revision:
+        """Tell the predictor who ended; return what it believes differently of who waits."""
+        tables, engine = self.tables, self._engine
+        for job in tables.running[ENDED_ONE, : tables.counters[ENDED_NOW]].tolist():
+            start = tables.seconds.item(START, job)
+            if now > start and not tables.numbers.item(KILLED, job):
+                engine.learn(job, tables.numbers.item(PROCESSORS, job), now - start, now, {}, {})
+        revised, view = engine.state.revised, engine.view
+        jobs, beliefs = [], []
+        for job in self._waiting() if revised else ():
+            if view.application[job] in revised:
+                view.forget([job])
+                belief = view.belief(job, tables.numbers.item(PROCESSORS, job))
+                if belief != tables.seconds.item(BELIEF, job):
+                    jobs.append(job)
+                    beliefs.append(belief)
+        revised.clear()
+        return Revision(np.array(jobs, np.int64), np.array(beliefs)) if jobs else NOTHING
+
+    def _waiting(self) -> list[int]:
+        """Return who waited before this instant, in queue order."""
+        counters = self.tables.counters
+        head = counters.item(HEAD)
+        places = self.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        waiting: list[int] = (places + head).tolist()
+        return waiting
+
+    def _choosing(self) -> list[int]:
+        """Return who chooses at this instant: newcomers, and where a belief is refuted, all."""
+        tables, counters = self.tables, self.tables.counters
+        newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
+        if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
+            return self._waiting() + newcomers
+        return newcomers
+
+    def _keep_beliefs(self, jobs: Sequence[int]) -> None:
+        """Let the view keep what those who chose believe of their choice."""
+        tables, believe = self.tables, self._engine.view.believe
+        for job in jobs:
+            believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
+
+    def _explain_started(self) -> None:
+        """Ask a predictor that learns what the beliefs of those rest on who have just started."""
+        if not self._learns:
+            return
+        numbers, done = self.tables.numbers, len(self._explanations)
+        processors, explain = numbers[PROCESSORS], self._engine.view.explain
+        for job in numbers[IN_TURN, done : self.tables.counters[STARTED]].tolist():
+            self._explanations.append(explain(job, processors.item(job)))
+
+    def _make_room(self, instant: float) -> None:
+        """Let tables grow in which the next instant might not find room."""
+        tables, plan = self.tables, self.plan
+        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+            tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+        if tables.wakes.size == tables.counters[WAKES]:
+            tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+        if plan.times.size < more:
+            times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+            self.plan = plan._replace(times=times, free=free)
+        self.tables = tables
+
+    def _records(self) -> Records:
+        """Return what happened; runs and their stretches in the order of the starts."""
+        tables, engine = self.tables, self._engine
+        job, jobs = tables.numbers[IN_TURN].copy(), tables.seconds.shape[1]
+        # Copies, so that what nobody needs any more is not kept along with them.
+        submit, start, end, belief = tables.seconds[[SUBMIT, START, END_TIME, BELIEF]]
+        processors = tables.numbers[PROCESSORS, job]
+        explanations = self._explanations or [
+            engine.predictor.explain(job.item(0), processors.item(0))
+        ]
+        began = start[job]
+        first = np.append(tables.numbers[FIRST_RANGE, job], tables.counters[RANGES])
+        low, high = tables.ranges[[LOW, HIGH], : first[-1]]
+        never = np.zeros(jobs, np.int64)
+        return Records(
+            submit_time=submit,
+            start_time=start,
+            end_time=end,
+            run_start=start,
+            allocated=tables.numbers[PROCESSORS].copy(),
+            believed_runtime=belief,
+            status=[("completed", "killed")[is_over] for is_over in tables.numbers[KILLED]],
+            restarts=never,
+            stretches=Stretches(
+                job=job,
+                run=never,
+                start_time=began,
+                end_time=end[job],
+                processors=processors,
+                nodes=NodeSets(low, high, first),
+            ),
+            consultations=Consultations(
+                job=job,
+                time=began,
+                nprocs=processors,
+                predicted=belief[job],
+                **explained(explanations, jobs),
+                decided=~np.isin(job, list(engine.view.preferences.undecided)),
+                final=np.ones(jobs, np.bool_),
+            ),
+            counters={
+                "starts": float(jobs),
+                "events": float(tables.counters[EVENTS]),
+                "looks": float(tables.counters[PASSES]),
+                "predictor_queries": float(engine.view.queries),
+                **engine.resizer.counters(),
+            },
+            processors=engine.machine.processors,
+        )
+
+    def _tell_progress(self, now: float) -> None:
+        """Tell whoever watches how far the run is."""
+        counters = self.tables.counters
+        if counters[PASSES] % INSTANTS == 0:
+            ended, running = int(counters[ENDED]), int(counters[RUNNING])
+            instant, arrived = float(self.tables.instant[NOW]), int(counters[ARRIVED])
+            tell_progress(self._engine.watchers, instant, ended, arrived - ended - running)

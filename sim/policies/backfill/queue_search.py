@@ -1,0 +1,162 @@
+"""The search of a queue for jobs that may start before a reservation, by summaries of blocks."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
+
+BLOCK = 64
+"""Jobs of the queue that share a summary."""
+GROUP = 16
+"""Blocks that share another; its row lies before theirs."""
+SIZES = 32
+
+
+class Summaries(NamedTuple):
+    """The shortest runtimes of each size of job in blocks of a queue, and in groups of blocks.
+
+    Attributes
+    ----------
+    shortest : numpy.ndarray of float, shape (r, 32), seconds
+    summarised : numpy.ndarray of bool, shape (r,)
+        Whether a row says anything.
+    """
+
+    shortest: FloatArray
+    summarised: NDArray[np.bool_]
+
+
+def summaries_of(jobs: int) -> Summaries:
+    """Return room for the summaries of a queue of so many jobs."""
+    rows = _row(jobs // BLOCK) + 1
+    return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
+
+
+class Opening(NamedTuple):
+    """What is open to jobs behind the reservation.
+
+    Attributes
+    ----------
+    free, spare : int
+        Free processors, and how many of them beyond the shadow time.
+    now, shadow : float, seconds
+    """
+
+    free: int
+    spare: int
+    now: float
+    shadow: float
+
+
+@njit(cache=True)
+def _row(block: int) -> int:
+    """Return the row of a block's summary."""
+    return block + block // GROUP + 1
+
+
+@njit(cache=True)
+def forget(summaries: Summaries, first: int, last: int) -> None:
+    """Forget the summaries of blocks to which jobs were added, from one place to another.
+
+    Their group has none: only groups that are full get one.
+    """
+    summaries.summarised[_row(first // BLOCK) : _row(last // BLOCK) + 1] = False
+
+
+@njit(cache=True)
+def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
+    """Say whether a block may hold a job that may start, going by its shortest jobs."""
+    size = 0
+    least = 1
+    while least <= free and size < SIZES:
+        if now + shortest[size] <= shadow or (least <= spare and shortest[size] < np.inf):
+            return True
+        size += 1
+        least *= 2
+    return False
+
+
+@njit(cache=True)
+def _summarise(
+    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+) -> None:
+    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
+    shortest[:] = np.inf
+    for k in range(first, last):
+        wanted = processors[k]
+        if wanted > 0:
+            size = 0
+            while wanted > 1:
+                wanted >>= 1
+                size += 1
+            shortest[size] = min(shortest[size], runtime[k])
+
+
+@njit(cache=True)
+def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
+    """Say whether a group has its summary, or can have it now from those of its blocks."""
+    if not summarised[group]:
+        for row in range(group + 1, group + 1 + GROUP):
+            if not summarised[row]:
+                return False
+        for size in range(SIZES):
+            shortest[group, size] = shortest[group + 1 : group + 1 + GROUP, size].min()
+        summarised[group] = True
+    return True
+
+
+@njit(cache=True)
+def fill(
+    processors: IntArray,
+    runtime: FloatArray,
+    first: int,
+    last: int,
+    opening: Opening,
+    whole: bool,
+    summaries: Summaries,
+    found: IntArray,
+) -> int:
+    """Find, in queue order, the jobs that may start ahead of the reservation.
+
+    Blocks of the queue, and groups of blocks, are passed over whose summary shows that
+    none of their jobs may; a block that was searched to its end is summarised (if
+    `whole` says that the search began at its first job), and a group once all its
+    blocks are.
+    """
+    free, spare, now, shadow = opening
+    shortest, summarised = summaries
+    number = 0
+    k = first
+    while k < last and free > 0:
+        block = k // BLOCK
+        row, group = _row(block), block // GROUP * (GROUP + 1)
+        beyond = (block // GROUP + 1) * GROUP * BLOCK
+        if (
+            (k == first or block % GROUP == 0)
+            and beyond <= last
+            and _is_summarised(shortest, summarised, group)
+            and not _promising(shortest[group], free, spare, now, shadow)
+        ):
+            k = beyond
+            continue
+        end = min(last, (block + 1) * BLOCK)
+        if summarised[row] and not _promising(shortest[row], free, spare, now, shadow):
+            k = end
+            continue
+        begin, before = k, number
+        while k < end and free > 0:
+            wanted = processors[k]
+            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+                if now + runtime[k] > shadow:
+                    spare -= wanted
+                free -= wanted
+                found[number] = k
+                number += 1
+            k += 1
+        if whole and k == end and number == before and last - first > BLOCK:
+            _summarise(processors, runtime, begin, end, shortest[row])
+            summarised[row], summarised[group] = True, False
+    return number

@@ -1,0 +1,161 @@
+"""Compiled passes of rules for open counts, over the tables of a run."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
+from sim.policies.allocation.fair_share import cut_at_shares
+from sim.policies.allocation.iterative import iterate
+from sim.policies.molding.candidates import (
+    BEGIN,
+    EVERYTHING,
+    HIGH,
+    ITERATION,
+    LOW,
+    SHARES,
+    Narrowing,
+    allow_all,
+)
+from sim.policies.molding.choice import mold_first
+from sim.state.run_tables import (
+    ARRIVED,
+    BELIEF,
+    FOUND,
+    FREE,
+    HEAD,
+    NEW,
+    NOW,
+    PROCESSORS,
+    RESERVED,
+    RUNTIME,
+    WAITING,
+    Tables,
+    start,
+)
+
+
+class OpenPlan(NamedTuple):
+    """What a rule for open counts keeps of a run.
+
+    Attributes
+    ----------
+    narrowing : Narrowing
+    reservations : int
+    strict : bool
+        As of `sim.policies.molding.scheduler.OpenScheduler`.
+    serial, promise : numpy.ndarray of float, shape (n,), seconds
+        As of `sim.policies.molding.candidates.OpenQueue`, by job.
+    """
+
+    narrowing: Narrowing
+    reservations: int
+    strict: bool
+    serial: FloatArray
+    promise: FloatArray
+
+
+NO_NARROWING = Narrowing(EVERYTHING, 0, False, 0.0, np.zeros((0, 2)))
+CLOSED = OpenPlan(NO_NARROWING, 0, False, np.zeros(0), np.zeros(0))
+"""Of a run in which no count is open."""
+
+
+class Offered(NamedTuple):
+    """Candidates of all jobs: as `OpenQueue` has them, but a place is a job.
+
+    Attributes
+    ----------
+    spans : numpy.ndarray of int, shape (5, n)
+    counts : numpy.ndarray of int, shape (c,)
+    choices : numpy.ndarray of float, shape (2, c), seconds
+        Belief and true runtime on each of these counts.
+    """
+
+    spans: IntArray
+    counts: IntArray
+    choices: FloatArray
+
+
+@njit(cache=True)
+def _plan_first(
+    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
+) -> int:
+    """Fix the counts of the first jobs by iteration; return one past the last of them."""
+    waiting, depth = tables.numbers[WAITING], plan.narrowing.depth
+    places, number, job = np.empty(depth, np.int64), 0, tables.counters[HEAD]
+    while job < tables.counters[ARRIVED] and number < depth:
+        if waiting[job] > 0:
+            places[number] = job
+            number += 1
+        job += 1
+    places = places[:number]
+    spans = np.empty((offered.spans.shape[0], number), np.int64)
+    for i in range(number):
+        spans[:, i] = offered.spans[:, places[i]]
+    pick, _ = iterate(
+        *holes, offered.counts, offered.choices[0], spans, plan.serial[places],
+        plan.narrowing.by_time,
+    )  # fmt: skip
+    for i in range(number):
+        offered.spans[LOW, places[i]], offered.spans[HIGH, places[i]] = pick[i], pick[i] + 1
+    return int(job)
+
+
+@njit(cache=True)
+def _narrow(
+    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
+) -> int:
+    """Say which candidates are allowed in this pass; return one past the last job considered."""
+    spans, first, last = offered.spans, tables.counters[HEAD], tables.counters[ARRIVED]
+    narrowing = plan.narrowing
+    if narrowing.kind == SHARES:
+        cut_at_shares(
+            offered.counts, spans[:, first:last], tables.numbers[WAITING, first:last],
+            np.arange(first, last), narrowing.shares, spans[BEGIN, :0], narrowing.scale, False,
+        )  # fmt: skip
+        return int(last)
+    allow_all(spans, first, last)
+    return _plan_first(tables, offered, plan, holes) if narrowing.kind == ITERATION else int(last)
+
+
+@njit(cache=True)
+def may_start(tables: Tables) -> bool:
+    """Let arrivals wait; say whether anybody waits while processors are free."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    for job in range(counters[NEW], counters[ARRIVED]):
+        waiting[job] = tables.numbers[PROCESSORS, job]
+    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] == 0:
+        counters[HEAD] += 1
+    return bool(counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED])
+
+
+@njit(cache=True)
+def open_pass(
+    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
+) -> None:
+    """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
+
+    Parameters
+    ----------
+    tables : Tables
+    offered : Offered
+    plan : OpenPlan
+    holes : tuple of numpy.ndarray
+        The profile of the running jobs alone: times, free and span.
+    """
+    numbers, seconds, counters = tables.numbers, tables.seconds, tables.counters
+    waiting, first = numbers[WAITING], counters[HEAD]
+    last = _narrow(tables, offered, plan, holes)
+    found, choices = tables.running[FOUND], offered.choices
+    number = mold_first(
+        *holes, tables.instant[NOW], waiting, seconds[BELIEF], seconds[RESERVED],
+        offered.spans[LOW], offered.spans[HIGH], plan.promise, np.zeros(last, np.int64),
+        offered.counts, choices[0], first, last, plan.reservations, plan.strict, -1.0, found,
+    )  # fmt: skip
+    for job in found[:number]:
+        pick = offered.spans[BEGIN, job]
+        while offered.counts[pick] != waiting[job]:
+            pick += 1
+        numbers[PROCESSORS, job], seconds[RUNTIME, job] = waiting[job], choices[1, pick]
+        start(tables, job)

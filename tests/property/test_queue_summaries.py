@@ -1,0 +1,49 @@
+"""A search of the queue that passes over summarised blocks finds what a plain one does."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.policies.backfill.queue_search import BLOCK, GROUP, Opening, fill, forget, summaries_of
+
+pytestmark = pytest.mark.fast
+JOBS = 3 * BLOCK * GROUP
+
+
+def plainly(processors, runtime, first, last, free, spare, now, shadow):
+    found = []
+    for job in range(first, last):
+        wanted = processors[job]
+        is_late = now + runtime[job] > shadow
+        if 0 < wanted <= free and (not is_late or wanted <= spare):
+            spare -= wanted if is_late else 0
+            free -= wanted
+            found.append(job)
+    return found
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 21]))
+def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
+    rng = np.random.default_rng(seed)
+    processors = rng.integers(least, 65, JOBS)
+    runtime = rng.exponential(100.0, JOBS).round() + 1.0
+    summaries = summaries_of(JOBS)
+    found = np.zeros(JOBS, np.int64)
+    first, last, seen, passes = 0, JOBS - BLOCK * GROUP, [], 0
+    while last < JOBS:
+        first += rng.integers(0, 3 * BLOCK) if passes % 4 == 3 else 0
+        arrivals = int(rng.integers(0, BLOCK)) if passes % 2 else 0
+        forget(summaries, last, last + arrivals)
+        last += arrivals
+        free, now = int(rng.integers(1, 40)), float(passes)
+        spare, shadow = int(rng.integers(0, free + 1)), now + float(rng.integers(0, 60))
+        state = (first, min(last, JOBS), free, spare, now, shadow)
+        expected = plainly(processors, runtime, *state)
+        number = fill(processors, runtime, *state[:2], Opening(*state[2:]), True, summaries, found)
+        assert found[:number].tolist() == expected
+        processors[found[:number]] = 0
+        seen.append((number, summaries.summarised[:: GROUP + 1].sum()))
+        passes += 1
+    assert np.max(seen, axis=0).all()  # somebody was found, and a group was passed over
