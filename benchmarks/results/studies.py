@@ -251,11 +251,11 @@ STUDIES = {
             ),
             Sweep("malleable_rules", {"preset": "rules"}),
             Sweep(
-                "malleable_curves policy=marginal given=charged moldability=downey,general",
+                "malleable_curves policy=marginal given=free moldability=downey,general",
                 {"preset": "curves"},
             ),
             Sweep(
-                "malleable_curves given=charged moldability=downey,general policy=equi "
+                "malleable_curves given=free moldability=downey,general policy=equi "
                 "~policy.reallocation.weight predictor=oracle",
                 {"preset": "curves"},
             ),
