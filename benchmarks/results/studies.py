@@ -292,7 +292,7 @@ STUDIES = {
         (
             Sweep("walltime", {"preset": "walltime"}),
             Sweep("better_ends", {"preset": "better_ends"}),
-            Sweep("ill_nodes policy=easy,careful", {"preset": "ill_nodes"}),
+            Sweep("ill_nodes baseline=easy", {"preset": "ill_nodes"}),
             Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
             Sweep("more_processors", {"preset": "more_processors"}),
         ),
