@@ -70,6 +70,6 @@ echo "== a sweep that is killed and started again"
 "$python" scripts/check_restart.py 20 40
 
 echo "== documentation"
-"$python" scripts/check_docs.py
+MOLDSIM_WHOLE=1 "$python" -m pytest -q -n 0 tests/docs/test_commands.py
 if "$python" -c 'import mkdocs' 2>/dev/null; then "$python" -m mkdocs build -q; fi
 echo "== all extra checks done"

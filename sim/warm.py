@@ -7,9 +7,12 @@ another place, which the nodes of a cluster may share.
 
 import argparse
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +31,8 @@ OTHERS = (
     ("policy=easy", "workload=decks", "workload.cycles=60", "evolving=adaptive"),
 )
 """Runs that need code of their own."""
+MOST_PROCESSES = 4
+"""Beyond these, processes would compile the same code at the same time."""
 
 
 def _names(group: str) -> list[str]:
@@ -50,7 +55,8 @@ def warm(overrides: Sequence[str]) -> None:
     from sim.simulation.scene import play, set_scene
 
     config = configuration(overrides)
-    with contextlib.suppress(SimError):  # parts that do not go together
+    with warnings.catch_warnings(), contextlib.suppress(SimError):  # parts that do not go together
+        warnings.simplefilter("ignore")
         summarise(play(config, config, set_scene(config, 0)).outcome)
 
 
@@ -62,16 +68,25 @@ def main(given: Sequence[str] | None = None) -> int:
         epilog="NUMBA_CACHE_DIR names another folder for compiled code, which computers may share.",
     )
     parser.add_argument("only", nargs="*", help="parts of overrides, such as policy=sa")
+    parser.add_argument(
+        *("-p", "--processes"),
+        type=int,
+        default=min(MOST_PROCESSES, os.cpu_count() or 1),
+        help="how many compile at once (default: %(default)s)",
+    )
     asked = parser.parse_args(given)
     console = Console(stderr=True, soft_wrap=True)
     wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
     if not wanted:
         console.print(f"{' '.join(asked.only)}: must be parts such as policy=sa, predictor=adept")
         return 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for overrides in track(wanted, "compiling", console=console, transient=True):
-            warm(overrides)
+    if asked.processes < 1:
+        console.print(f"--processes={asked.processes} must be at least 1")
+        return 2
+    with ProcessPoolExecutor(min(asked.processes, len(wanted)), get_context("spawn")) as pool:
+        done = as_completed([pool.submit(warm, overrides) for overrides in wanted])
+        for one in track(done, "compiling", len(wanted), console=console, transient=True):
+            one.result()
     Console(soft_wrap=True).print(
         f"compiled; kept in {folder_of(Path(__file__).resolve())} and like folders"
     )

@@ -1,6 +1,8 @@
 """What all tests share: where real logs and measurements lie, and which tests are fast."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,19 @@ def scaling() -> Path:
     if folder is None or not (folder / "scaling").is_dir():
         pytest.skip("no measured curves: set MOLDSIM_DATA")
     return folder / "scaling"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile everything once before all tests are run where nothing is compiled yet.
+
+    Else each process of the tests compiles the same code by itself.
+    """
+    config, root = session.config, Path(__file__).resolve().parents[1]
+    everything = config.args == config.getini("testpaths") and not config.getoption("markexpr")
+    if not everything or hasattr(config, "workerinput"):
+        return
+    if not any((root / "sim").rglob("*.nbi")):
+        subprocess.run([sys.executable, "-m", "sim.warm"], cwd=root, check=False)
 
 
 FAST = "pytest.mark.fast"

@@ -56,7 +56,7 @@ _DRIFT = 0.20
 """Relative model error a doubling outside the observations, where there is any noise."""
 _BETWEEN = 0.10
 """The same a doubling from the nearest observation, between observations; found on measured
-curves, file by file on the other files (docs/results/adept.md)."""
+curves, file by file on the other files (docs/methods/adept.md)."""
 
 
 class Adept(AnchoredEstimator):

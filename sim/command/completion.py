@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from sim.command.main import BAD_STATUS, there_are
+from sim.help.meanings import column_names
 from sim.help.misspellings import groups, meant
 from sim.help.pages import CONFIG_FOLDER, Key, options, read_option
 
@@ -95,7 +96,7 @@ def words(line: Sequence[str]) -> list[str]:
     if not before:
         return [name for name in there_are() if name.startswith(last)]
     if before[0] == "help":
-        found = [*there_are(), *groups(), *(key for key, _ in keys([]))]
+        found = [*there_are(), *groups(), *(key for key, _ in keys([])), *column_names()]
         return list(dict.fromkeys(name for name in found if name.startswith(last)))
     if before[0] not in RUNNING:
         return []

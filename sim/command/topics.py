@@ -1,4 +1,4 @@
-"""``moldsim help TOPIC``: a group, an option, a key or a subcommand, in a pager at a terminal."""
+"""``moldsim help TOPIC``: a group, option, key, column, figure or subcommand, paged."""
 
 import pydoc
 import shutil
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, there_are
+from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
     CONFIG_FOLDER,
@@ -33,8 +34,8 @@ WHAT = {
 
 
 def topics() -> list[str]:
-    """Return what help there is: groups, keys and subcommands."""
-    return [*dict.fromkeys([*groups(), *known_keys(), *there_are(), "all"])]
+    """Return what help there is: groups, keys, subcommands and columns."""
+    return [*dict.fromkeys([*groups(), *known_keys(), *there_are(), "all", *column_names()])]
 
 
 def text_of(topic: str) -> str | None:
@@ -47,7 +48,7 @@ def text_of(topic: str) -> str | None:
     name = topic.partition("=")[0]
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
-    found = list(_options(topic)) or list(_keys(topic))
+    found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
     return _lines(found) if found else None
 
 

@@ -30,9 +30,10 @@ class Checker(Watcher):
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown (with
-    open counts: their ends; under reallocation: or when a change is paid for, or
-    the rule lets nobody start); no job with an open count moves a reservation. At
-    the end: held areas balance and every job is accounted for.
+    open counts: their ends; under reallocation: or when a change is paid for, a run is
+    believed slower on more than it keeps, or the rule lets nobody start); no job with
+    an open count moves a reservation. At the end: held areas balance and every job is
+    accounted for.
 
     Raises
     ------
@@ -199,7 +200,7 @@ class Checker(Watcher):
         places = queue.places()
         reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
         excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
-        excused = excused or scheduler.lends_otherwise
+        excused = excused or scheduler.lends_otherwise or _is_slowed(view, scheduler)
         for job, start in reserved.items():
             before = self._reserved.get(job, np.inf)
             if not excused and start > before + _ROUNDING * (1 + abs(before)):
@@ -232,6 +233,18 @@ def _has_grown(view: View) -> bool:
     """Say whether anybody may believe that something takes longer than was thought."""
     return bool(view.revised or view.outages_changed) or any(
         run.believed_end > before for run, before in view.moved_ends.items()
+    )
+
+
+def _is_slowed(view: View, scheduler: ReallocatingScheduler) -> bool:
+    """Say whether a run is believed slower on what it holds than on the less that it keeps."""
+    lending, change = scheduler.lending, scheduler.rule.cost.change
+    runs = [(view.running.get(job), kept, end) for end, job, kept in lending.believed_ends]
+    return any(
+        run is not None
+        and kept < run.processors
+        and end - change(run.processors, kept) < run.believed_end
+        for run, kept, end in runs
     )
 
 

@@ -56,7 +56,9 @@ class Logbook:
         self._end = array("d", [0.0]) * jobs
         self._status = ["waiting"] * jobs
         self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
-        self._explanations: list[Explanation] = []
+        self._methods: list[str] = []
+        self._grades: list[str] = []
+        self._known = Columns("qqd")  # observations, runs at the count, their mean
         self._stretches = Columns("qdqq")  # run, start, processors, where its nodes begin
         self._nodes = array("q")  # the first and the last of each range in turn
         self._stretch_end = array("d")
@@ -88,7 +90,11 @@ class Logbook:
         self._last_run[job] = len(self._runs)
         self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
-            self._explanations.append(explanation)
+            self._methods.append(explanation.method)
+            self._grades.append(explanation.reliability)
+            self._known.add(
+                explanation.observations, explanation.runs_at_count, explanation.mean_at_count
+            )
         self._stretch(run, now)
 
     def _stretch(self, run: Run, now: float) -> None:
@@ -138,9 +144,7 @@ class Logbook:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
-        explanations = self._explanations or [
-            predictor.explain(run_job.item(0), run_processors.item(0))
-        ]
+        rests_on = self._rests_on(predictor, run_job, run_processors)
         return Records(
             submit_time=submit_time,
             start_time=np.frombuffer(self._first_start),
@@ -156,13 +160,28 @@ class Logbook:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **explained(explanations, run_job.size),
+                **rests_on,
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size), **counters},
             processors=processors,
         )
+
+    def _rests_on(
+        self, predictor: RuntimePredictor, job: IntArray, processors: IntArray
+    ) -> dict[str, Any]:
+        """Return what the belief of each run rested on at its start, as columns."""
+        if not self._methods:
+            return explained([predictor.explain(job.item(0), processors.item(0))], job.size)
+        observations, runs, mean = self._known.arrays()
+        return {
+            "method": self._methods,
+            "reliability": self._grades,
+            "observations": observations,
+            "runs_at_count": runs,
+            "mean_at_count": mean,
+        }
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
         run, start, processors, first = self._stretches.arrays()

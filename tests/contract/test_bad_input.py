@@ -37,6 +37,7 @@ CONFIGURATIONS = [
     (["predictor=noisy_oracle", "predictor.spread=-1"], "predictor.spread", "between 0 and 10"),
     (["predictor=noisy_oracle", "predictor.bias=null"], "predictor.bias=null", "a number"),
     (["predictor=noisy_oracle", "predictor.bias=1e-320"], "predictor.bias", "between 1e-06"),
+    (["moldability.serial_max=99999999999999999999"], "moldability.serial_max", "99999999999999"),
     (["moldability.sigma_max=1e308"], "moldability.sigma_max", "1000"),
     (["cluster=failing", "cluster.mtbf=1e-300"], "cluster.mtbf", "no job would ever end"),
     (["cluster=failing", "cluster.shape=1e-5"], "cluster.shape", "between 0.05"),

@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+MOST_WORDS = 13_000
+"""Of guide, methods and first page."""
 PLACES = {page.relative_to(DOCS).as_posix() for page in PAGES} - {"index.md"}
 
 
@@ -40,7 +42,7 @@ def test_every_page_stands_in_the_index_and_in_the_navigation():
     assert {link for link in links(text) if link.endswith(".md")} == PLACES
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     parts = {name: pages for part in site["nav"][1:] for name, pages in part.items()}
-    assert set(parts) == {"Guide", "Results"}
+    assert set(parts) == {"Guide", "Methods", "Reference", "Results"}
     named = {path for pages in parts.values() for page in pages for path in page.values()}
     assert named == PLACES
 
@@ -52,3 +54,15 @@ def test_paths_of_pages_in_sources_exist():
     for path in texts:
         named = re.findall(r"docs/[\w/]+\.(?:md|json|png)", path.read_text(encoding="utf-8"))
         assert [one for one in named if not (ROOT / one).is_file()] == [], path
+
+
+def words(page: Path) -> int:
+    """Return the words of a page that were written by hand, without code and tables from data."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"<!-- (\w+) -->.*?<!-- /\1 -->", "", text, flags=re.S)
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def test_the_guide_is_short():
+    mine = [p for p in PAGES if p.parent.name in ("guide", "methods")]
+    assert sum(map(words, [DOCS / "index.md", *mine])) <= MOST_WORDS

@@ -10,23 +10,28 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from sim.results.plots.pictures import KINDS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 IMAGE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)\n\n\(`([^`]+\.png)`")
 """A picture with its text, and below it in brackets which file it is."""
-COMMAND = re.compile(r"python -m sim[^`]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
+COMMAND = re.compile(r"python -m sim[^`$]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
 NEAR = 800
 """Characters between a picture and its command."""
-REDRAWN = ("schedule.png", "interference_all.png")
-"""Those that take a few seconds; the others are made by scripts/check_docs.py."""
+REDRAWN = ("schedule.png", "events.png", "interference_all.png")
+"""Those that take a few seconds; the others are made by tests/docs/test_commands.py."""
+
+
+BEFORE = re.compile(r"python -m sim\.oracle write (\w+)")
 
 
 class Picture(NamedTuple):
-    """A picture on a page: where it lies, the file that it is, and the command that makes that."""
+    """A picture on a page: where it lies, the file that it is, and the commands that make that."""
 
     path: Path
     made: str
-    command: str
+    commands: list[str]
 
 
 def pictures():
@@ -41,7 +46,14 @@ def pictures():
                 if shown[3].startswith(f"{one[1]}/")
             ]
             assert commands, f"{page.name}: no command beside {shown[2]} makes {shown[3]}"
-            found.append(Picture((page.parent / shown[2]).resolve(), shown[3], commands[0]))
+            steps = [one[0] for one in BEFORE.finditer(beside) if one[1] in commands[0]]
+            steps += commands[:1]
+            if "/plots/" in shown[3]:
+                folder, _, kind = shown[3].removesuffix(".png").split("/")
+                if kind in KINDS:
+                    steps.append(f"python -m sim.plot {folder} {kind}")
+                    assert steps[-1] in " ".join(beside.split()), shown[3]
+            found.append(Picture((page.parent / shown[2]).resolve(), shown[3], steps))
     return found
 
 
@@ -60,12 +72,19 @@ def test_the_command_makes_the_picture(name, tmp_path):
     from matplotlib.image import imread
 
     (picture,) = (one for one in PICTURES if one.path.name == name)
-    ended = subprocess.run(
-        [sys.executable, *shlex.split(picture.command)[1:]],
-        cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
+    for command in picture.commands:
+        ended = subprocess.run(
+            [sys.executable, *shlex.split(command)[1:]],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
     made, kept = imread(tmp_path / picture.made), imread(picture.path)
     assert made.shape == kept.shape
     assert np.abs(made - kept).mean() < 0.01
+    if name == "schedule.png":
+        first = ended.stdout.splitlines()
+        policy = next(line.split()[-4] for line in first if line.startswith("mean response"))
+        said = f"{first[0].split(', ')[1].split()[0]} %, one draw; {policy} % by the policy alone"
+        assert said in PAGES[0].read_text(encoding="utf-8")

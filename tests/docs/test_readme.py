@@ -1,5 +1,7 @@
 """The README's blocks run as they stand, and the other places say the same."""
 
+import csv
+import json
 import re
 import shlex
 import subprocess
@@ -79,12 +81,32 @@ def test_what_is_shown_is_what_is_printed(folder):
         assert [line for line in lines if line not in told] == []
 
 
-def test_the_programs_run(folder):
+def test_the_programs_run_and_print_what_is_shown(folder):
     example = ["-m", "sim", "workload.jobs=50", "hydra.run.dir=outputs/example", "baseline=null"]
     assert run(example, folder).returncode == 0
     ended = run(["-c", "\n".join(PROGRAMS)], folder)
     assert ended.returncode == 0, ended.stderr
     assert "response_time" in ended.stdout
+    (shown,) = re.findall(
+        r"^```python\nimport sim\n.*?^```\n\n```text\n(.*?)^```", README, re.M | re.S
+    )
+    assert shown in ended.stdout
+
+
+def test_the_headline_is_that_of_the_results():
+    text = (ROOT / "docs/results/tutorial/sdsc.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    best = min((r for r in rows if r["predictor"] != "oracle"), key=lambda r: float(r["change"]))
+    low, high = (100 * float(best[key]) for key in ("change_low", "change_high"))
+    change = f"{100 * float(best['change']):.1f} % [{low:.1f}, {high:.1f}], not certain"
+    assert f"`{best['policy']}, {best['predictor']}` | {change}" in README
+    assert all(float(row["p_corrected"]) > 0.05 for row in rows)
+    kept = json.loads((ROOT / "docs/results/accuracy.json").read_text(encoding="utf-8"))["rows"]
+    for row in kept:
+        if (row["method"], row["counts"]) == ("consensus", "3 and 4") and row[
+            "distance"
+        ] != "inside":
+            assert f"{row['median']:.1f} %" in README
 
 
 def test_there_are_two_commands_for_a_fresh_machine():
@@ -110,7 +132,7 @@ def test_the_page_is_short_and_its_files_exist():
 
 
 def test_the_first_page_has_a_command_five_lines_of_python_and_a_plugin():
-    first = README.partition("## Ask your own question")[0]
+    first = README.partition("## Where results go")[0]
     assert SETUP[0] in first
     assert PROGRAMS[0] in first
     assert len(PROGRAMS[0].replace("\n\n", "\n").splitlines()) <= 5

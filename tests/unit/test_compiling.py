@@ -16,10 +16,12 @@ pytestmark = pytest.mark.fast
 
 @pytest.fixture
 def forgetful():
-    """Find folders and files anew, before and after."""
+    """Find folders and files anew, before and after, wherever this process keeps its code."""
+    given, compiling.config.CACHE_DIR = compiling.config.CACHE_DIR, ""
     for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
         one.cache_clear()
     yield
+    compiling.config.CACHE_DIR = given
     for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
         one.cache_clear()
 

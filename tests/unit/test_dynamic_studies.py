@@ -1,4 +1,4 @@
-"""The studies behind docs/results/dynamic.md, at toy size."""
+"""The studies behind docs/methods/cycles.md, at toy size."""
 
 import numpy as np
 import sage_errors

@@ -1,4 +1,4 @@
-"""The study of docs/results/rational.md at toy size: its machinery, its two plainest findings."""
+"""The study of docs/methods/rational.md at toy size: its machinery, its two plainest findings."""
 
 from dataclasses import replace
 

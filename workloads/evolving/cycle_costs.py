@@ -229,5 +229,5 @@ Figure 1, the time per cell, is not printed as numbers: the curves here rise wit
 the cells as its text says, and their level is set so that the first checkpoints
 of timing_a fall where section 4 prints them. Contention is chosen. Noise, how calm a
 single processor is, and the imbalance of the AlphaServer were chosen on the columns of
-timing_b in Tables 3 and 4 alone; the other two decks judge them (docs/results/dynamic.md).
+timing_b in Tables 3 and 4 alone; the other two decks judge them (docs/methods/cycles.md).
 """

@@ -214,9 +214,9 @@ def check_range(
     An upper end of None stands for the machine's size.
     """
     top = np.inf if high is None else high
-    if not (least <= low <= most and np.isfinite(low)):
+    if not (least <= low <= most and low < np.inf):
         raise WorkloadError(f"moldability.{key}_min must be {_within(least, most)}, got {low}")
-    if not (low <= top <= most) or (high is not None and not np.isfinite(high)):
+    if not (low <= top <= most) or high == np.inf:
         raise WorkloadError(
             f"moldability.{key}_max must be {_within(low, most)} "
             f"(not below moldability.{key}_min), got {high}"

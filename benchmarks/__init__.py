@@ -1,0 +1,1 @@
+"""Measurements of speed, memory and accuracy; regular, as old releases of pyarrow install one."""

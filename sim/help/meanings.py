@@ -1,0 +1,243 @@
+"""What a run's tables and its summary hold: the meaning of each column and kind of figure."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+COLUMNS = {
+    "jobs.parquet": {
+        "job_id": "the workload's number of the job; negative: a run that trained the predictor",
+        "user": "number of the user, -1 where unknown",
+        "application": "number of the application whose curve the job has",
+        "size": "problem size as predictors see it; null where hidden",
+        "submit_time": "when the job came",
+        "start_time": "first start",
+        "end_time": "last end",
+        "wait_time": "start - submit",
+        "response_time": "end - submit, also called turnaround",
+        "bounded_slowdown": "max(1, response / max(reference runtime, 10 s))",
+        "requested_processors": "reference count: what the user asked for",
+        "requested_time": "the user's estimate",
+        "reference_runtime": "true runtime at the reference count",
+        "allocated_processors": "processors at the start",
+        "runtime": "of the last run",
+        "held_area": "processors x seconds over all runs",
+        "efficiency": "T(1) / held area, from the true curve; null unless completed",
+        "believed_runtime": "what the scheduler believed at the start, at the allocated count",
+        "status": "completed, killed, failed, ...",
+        "restarts": "runs after the first",
+        "evolving": "whether the job's work changes from cycle to cycle",
+        "lost_work": "held for computation that was thrown away",
+        "checkpoint_overhead": "held for writing checkpoints",
+        "restart_overhead": "held for reading checkpoints",
+        "reason": "why a job was given up",
+        "recorded_start_time": "when the log says that the job started, on logs with waits",
+    },
+    "allocations.parquet": {
+        "job_id": "the job",
+        "run": "which of its runs, from 0",
+        "start_time": "from when on it held these processors",
+        "end_time": "until when",
+        "processors": "how many",
+        "nodes": "which: intervals of processor numbers, such as 0-3,7; null where nobody says",
+    },
+    "timeline.parquet": {
+        "time": "of a change",
+        "busy_processors": "held from then on",
+        "queued_jobs": "waiting from then on",
+        "queued_processors": "that they ask for",
+    },
+    "predictions.parquet": {
+        "job_id": "the job that started",
+        "time": "of its start",
+        "application": "number of its application",
+        "nprocs": "processors that it got",
+        "size": "problem size as predictors see it",
+        "predicted": "runtime predicted for that count",
+        "actual": "runtime that came; null where the run did not complete",
+        "method": "who predicted",
+        "observations": "finished runs that the prediction rests on",
+        "reliability": "note, warning, unusable, or empty; exact of oracles, stated of users",
+        "runs_at_count": "finished runs kept at that very count; null without any",
+        "mean_at_count": "their geometric mean, brought to this job's size and load",
+    },
+    "sizes.parquet": {
+        "job_id": "the job (with `growth=keep_time`)",
+        "application": "number of its application",
+        "outcome": "grew, shrank, stayed, or why no size was found",
+        "grade": "of the size that was found",
+        "processors": "before",
+        "grown_processors": "on the larger machine",
+        "size": "before",
+        "grown_size": "that is to keep the time",
+        "size_low": "80 % interval, lower end",
+        "size_high": "80 % interval, upper end",
+        "wanted_time": "the time to keep",
+        "time_low": "80 % interval of the grown job's runtime, lower end",
+        "time_high": "80 % interval of the grown job's runtime, upper end",
+        "runtime": "that came",
+        "weak_runtime": "with a size in proportion to the processors",
+    },
+    "requests.parquet": {
+        "job_id": "the job that asked while it ran",
+        "run": "in which of its runs",
+        "time": "when",
+        "kind": "what for: more, fewer, walltime",
+        "held_processors": "that it had",
+        "wanted_processors": "that it asked for",
+        "wanted_seconds": "beyond its limit",
+        "outcome": "granted, refused, withdrawn, ...",
+        "answered_time": "when it was answered",
+        "denied_time": "that the run would have been spared on the processors asked for",
+    },
+}
+"""Meaning of each column by table; the units are in `sim.results.artefacts.UNITS`."""
+
+
+class Figures(NamedTuple):
+    """Keys of ``summary.json`` of one kind: patterns of names, their meaning, whose they are."""
+
+    patterns: tuple[str, ...]
+    meaning: str
+    source: str = ""
+
+
+def _kind(patterns: str, meaning: str, source: str = "") -> Figures:
+    return Figures(tuple(patterns.split()), meaning, source)
+
+
+FIGURES = (
+    _kind(
+        "jobs *_jobs users starts restarts unfinished_jobs",
+        "how many: all that count, completed, killed, failed, dropped at load, evolving",
+    ),
+    _kind("mean_* median_* p95_* p99_* max_*", "over jobs, or over time for queues"),
+    _kind(
+        "*_wait_time *_response_time *_slowdown",
+        "slowdown: response over the reference runtime",
+        "Feitelson & Rudolph 1998",
+    ),
+    _kind(
+        "*_bounded_slowdown *_processor_bounded_slowdown",
+        "max(1, response / max(reference runtime, 10 s)); the same over the reference count",
+        "Feitelson et al. 1997; Zotkin & Keleher 1999",
+    ),
+    _kind(
+        "area_weighted_*",
+        "means weighted by reference count x reference runtime",
+        "Ernemann, Song & Yahyapour 2003",
+    ),
+    _kind(
+        "narrow_short_* narrow_long_* wide_short_* wide_long_*",
+        "of jobs by request: up to 8 processors, up to an hour",
+        "ours",
+    ),
+    _kind("jain_*", "fairness over jobs and over users", "Jain, Chiu & Hawe 1984"),
+    _kind("steady_*", "the same without metrics.warmup and metrics.cooldown", "Law 2015"),
+    _kind(
+        "makespan processors held_area",
+        "last end - first submit; size of the machine; processor-seconds held",
+    ),
+    _kind(
+        "utilization useful_utilization system_efficiency mean_efficiency",
+        "held area over processors x makespan; sum of T(1) over that, and over held area; "
+        "mean of the jobs' efficiencies",
+        "Feitelson et al. 1997; Eager, Zahorjan & Lazowska 1989",
+    ),
+    _kind("offered_load work_load", "by reference counts, and by sum of T(1)", "Feitelson 2015"),
+    _kind(
+        "loss_of_capacity*",
+        "idle share while a job waits that would fit, on its least count or as requested",
+        "Zhang et al. 2003",
+    ),
+    _kind(
+        "queued_work_slope saturated",
+        "growth of the queued work over the last half of the arrivals; whether it grows steadily, "
+        "so that means say nothing",
+        "ours",
+    ),
+    _kind(
+        "bound_* *_over_bound",
+        "lower bounds that no policy can beat; the figure over them",
+        "Turek et al. 1994; Goemans 1997",
+    ),
+    _kind(
+        "given_* calibration_area",
+        "what predictors were given; processor-seconds of runs before the start",
+        "ours",
+    ),
+    _kind(
+        "applications *_jobs_per_application sizes_per_application noise_spread median_noise",
+        "what repeats, and how exactly",
+        "ours",
+    ),
+    _kind(
+        "share_* beliefs_at_measured_counts area_share_beliefs_off",
+        "shares of jobs or starts: moldable, malleable, seen at three counts, on a fitted curve, "
+        "belief more than a factor 1.25 off the runs at its count",
+        "ours",
+    ),
+    _kind(
+        "prediction_* predictions predictor_queries renewed_beliefs",
+        "|predicted - actual| / actual over last runs that completed; how often predictors were "
+        "asked",
+    ),
+    _kind(
+        "recorded_* excess_processors",
+        "the log's own schedule; what it held beyond the machine",
+        "Standard Workload Format, field 3",
+    ),
+    _kind("repaired_values dropped_jobs", "by cleaning"),
+    _kind(
+        "reallocation* reallocations interrupted_runs node_failures shrunk_runs",
+        "changes of running jobs and what they cost; failures",
+    ),
+    _kind(
+        "lost_work* checkpoint_overhead* restart_overhead*",
+        "what failures and checkpoints cost: processor-seconds, and over held area",
+        "Daly 2006",
+    ),
+    _kind(
+        "sizes_* size_growth_median kept_time_* weak_scaling_*",
+        "jobs by outcome; how much sizes grew; how near the kept time came, and in proportion",
+        "Garren 2010",
+    ),
+    _kind(
+        "requests* granted_* returned_* denied_* *_grant_delay",
+        "what running jobs asked for, got, and lost where they were denied",
+        "ours",
+    ),
+    _kind(
+        "menu seed events looks",
+        "the candidate counts, the seed, events of the engine, scheduling passes",
+    ),
+    _kind(
+        "replications precision_* *_half_width batches* steady_batches*",
+        "how many simulations and batches, and how sure their means are",
+        "Law 2015",
+    ),
+)
+"""Kinds of figures of a summary; ``*`` stands for any part of a name."""
+
+
+def column_names() -> list[str]:
+    """Return the names of all columns, each once."""
+    return list(dict.fromkeys(name for columns in COLUMNS.values() for name in columns))
+
+
+def meanings(name: str) -> Iterator[tuple[str, str]]:
+    """Yield where a column or figure stands, and what it means.
+
+    Examples
+    --------
+    >>> list(meanings("wait_time"))
+    [('jobs.parquet: wait_time', 'start - submit')]
+    >>> list(meanings("makespan"))[0][0]
+    'summary.json: makespan'
+    """
+    for file, columns in COLUMNS.items():
+        if name in columns:
+            yield f"{file}: {name}", columns[name]
+    for kind in FIGURES:
+        if any(fnmatchcase(name, one) for one in kind.patterns):
+            yield f"summary.json: {name}", kind.meaning
