@@ -16,8 +16,10 @@ from sim.state.availability import (
     earliest_of,
     lay,
     least_free,
+    nothing_found,
     occupy,
     place,
+    place_next,
     repair,
     replan,
 )
@@ -340,9 +342,10 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
             instant[FREED:],
         )  # fmt: skip
         instant[NEXT_START] = now
+    found = nothing_found(counters[ARRIVED] - counters[NEW])
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, CONSERVATIVE)
-        begin = place(*holes, now, waiting[job], seconds[BELIEF, job])
+        begin = place_next(*holes, now, waiting[job], seconds[BELIEF, job], found)
         seconds[RESERVED, job] = begin
         instant[NEXT_START] = min(instant[NEXT_START], begin)
     number = 0
