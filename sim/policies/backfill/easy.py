@@ -9,10 +9,11 @@ from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import EASY
 from sim.policies.backfill.queue_search import BLOCK, Opening, fill, forget, summaries_of
+from sim.policies.backfill.reservations import reserve_first
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile, reserve_first
+from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.view import View
 
@@ -288,13 +289,9 @@ class ManyReservations(QueueKeeper):
         if self._found.size < queue.job.size:
             self._found = np.zeros(queue.job.size, np.int64)
         number = reserve_first(
-            profile.times,
-            profile.free,
-            profile.span,
+            profile.holes,
             view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
+            queue.table,
             queue.first,
             queue.last,
             self._reservations,
