@@ -4,7 +4,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.state.availability import FIRST, Holes, earliest, least_free, most_free, occupy, place
+from sim.state.availability import Holes, earliest, least_free, most_free, occupy, place
 from sim.state.waiting_queue import Waiting
 
 
@@ -152,41 +152,3 @@ def due(
             else:
                 following = min(following, starts[k])
     return number, following
-
-
-@njit(cache=True)
-def reserve_first(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-    reservations: int,
-    found: IntArray,
-) -> int:
-    """Start what fits in queue order; the first blocked jobs get reservations (EASY(k)).
-
-    The profile holds the running jobs alone when this begins. Returns how many
-    places of startable jobs were written to `found`.
-    """
-    counts, runtimes, starts = waiting
-    _, free, span = holes
-    number = 0
-    reserved = 0
-    for k in range(first, last):
-        if counts[k] == 0 or (reserved == reservations and free[span[FIRST]] < counts[k]):
-            continue
-        limit = np.inf if reserved < reservations else np.nextafter(now, np.inf)
-        start = earliest(*holes, counts[k], runtimes[k], now, limit, np.inf)
-        if start <= now:
-            found[number] = k
-            number += 1
-        elif reserved < reservations:
-            starts[k] = start
-            reserved += 1
-        else:
-            continue
-        occupy(*holes, start, start + runtimes[k], counts[k])
-        if reserved == reservations and free[span[FIRST]] == 0:
-            break
-    return number
