@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-extra soak docs lint bench clean
+.PHONY: run test test-extra soak results docs lint bench clean
 
 .venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
@@ -28,6 +28,11 @@ test-extra: .venv/installed
 # Random trials of what must never end in a traceback, a hang or a wrong byte: an hour at most.
 soak: .venv/installed
 	$(BIN)/python -m tests.soak --report docs/results/soak.json
+
+# All studies behind docs/results, and the tables of the pages: six hours at most; QUICK=1 at toy size, in ten
+# minutes, elsewhere. Started again, it goes on. MOLDSIM_DATA names the folder of logs and measured curves.
+results: .venv/installed
+	$(BIN)/python -m benchmarks.results $(if $(QUICK),--quick)
 
 docs: .venv/installed
 	$(BIN)/python -m pip install --quiet '.[docs]'

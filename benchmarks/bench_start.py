@@ -18,22 +18,34 @@ from rich.console import Console
 from rich.table import Table
 
 import sim
-from benchmarks.floor import OVER, show
+from benchmarks.floor import OVER, best_of, replay_bare, show
 from benchmarks.processes import command_environment
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.simulation import scene
 from sim.state.records import Records
+from workloads.models.lublin import Lublin
+from workloads.streams import Streams
 
 NUMPY, FIVE = "import numpy", "import numpy, pandas, pyarrow, numba, hydra"
 MOLDSIM = "import sys; from sim.command.main import main; sys.exit(main())"
 RUN = ("run", "workload.jobs=10", "picture=none", "baseline=null", "hydra.run.dir=run")
+FCFS = (
+    *("run", "policy=fcfs", "predictor=user_estimate", "moldability=none", "workload.types=all"),
+    *("workload.jobs=10000", "workload.load=1.06", "cluster.processors=256", "picture=none"),
+    *("baseline=null", "hydra.run.dir=run"),
+)
+"""The trace lublin_256 of `benchmarks.bench_engine`, as a command."""
 CASES = {
     "import sim": ("import sim", (), NUMPY, 1.3),
     "moldsim --help": (MOLDSIM, ("--help",), NUMPY, 3.0),
     "moldsim run, 10 jobs": (MOLDSIM, RUN, FIVE, 1.5),
+    "FCFS on lublin_256": (MOLDSIM, FCFS, FIVE, 1.5),
 }
-"""What is timed: code, arguments, what it is compared with, and the limit of the ratio."""
+"""What is timed: code, arguments, what it is compared with, and the limit of the ratio.
+
+The last may take six floors more.
+"""
 
 
 def processor_seconds(code: str, *arguments: str) -> float:
@@ -48,6 +60,13 @@ def processor_seconds(code: str, *arguments: str) -> float:
     after = os.times()
     user = after.children_user - before.children_user
     return user + after.children_system - before.children_system
+
+
+def six_floors(rounds: int) -> float:
+    """Return the seconds of six floors of lublin_256."""
+    jobs = Lublin(types="all", jobs=10_000, load=1.06).trace(Streams(1), 256).jobs
+    times = jobs["submit_time"].tolist(), jobs["reference_runtime"].tolist()
+    return 6 * best_of(rounds, lambda: replay_bare(*times))[0]
 
 
 def beside_simulation(rounds: int) -> float:
@@ -82,7 +101,8 @@ def main() -> None:
         for _ in range(rounds):  # in turn, so that a busy machine is as busy for both
             own.append(processor_seconds(code, *arguments))
             other.append(processor_seconds(against))
-        times = min(own) / min(other)
+        more = six_floors(rounds) if arguments == FCFS else 0.0
+        times = (min(own) - more) / min(other)
         table.add_row(case, f"{min(own):.2f}", f"{min(other):.2f}", f"{times:.2f}", f"{limit}")
         if times > limit:
             OVER.append(f"{case}: {times:.2f} times, limit {limit}")

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from numba import config
 from numba import njit as njit
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core.caching import Cache, CacheImpl, _CacheLocator
+from numba.core.runtime.nrt import rtsys
 
 PACKAGES = ("predictors", "sim", "workloads")
 HOLDS_COMPILED = re.compile(r"import njit|^@compiled", re.MULTILINE)
@@ -50,6 +51,19 @@ def compiled_from(path: Path) -> frozenset[Path]:
 @cache
 def _digest(path: Path) -> bytes:
     return hashlib.sha256(path.read_bytes()).digest()
+
+
+@cache
+def _stamp(path: Path) -> bytes:
+    return hashlib.sha256(b"".join(map(_digest, sorted(compiled_from(path))))).digest()
+
+
+@cache
+def _own_source(file: str) -> Path | None:
+    """Return the source file if it is one of the project's."""
+    source = Path(file).resolve()
+    owned = any(source.is_relative_to(ROOT / package) for package in PACKAGES)
+    return source if owned and source.is_file() else None
 
 
 def _private_folder() -> Path:
@@ -97,9 +111,8 @@ class KernelLocator(_CacheLocator):
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Self | None:
         """Return the place of a function; None if it is not one of the project's."""
-        source = Path(py_file).resolve()
-        owned = any(source.is_relative_to(ROOT / package) for package in PACKAGES)
-        return cls(py_func, source) if owned and source.is_file() else None
+        source = _own_source(py_file)
+        return None if source is None else cls(py_func, source)
 
     def get_cache_path(self) -> str:
         """Return the folder."""
@@ -107,13 +120,28 @@ class KernelLocator(_CacheLocator):
 
     def get_source_stamp(self) -> bytes:
         """Return what changes with any file that the function is compiled from."""
-        files = sorted(compiled_from(self._source))
-        return hashlib.sha256(b"".join(map(_digest, files))).digest()
+        return _stamp(self._source)
 
     def get_disambiguator(self) -> str:
         """Return what tells functions of one name in one file apart."""
         return str(self._line)
 
 
+_load_overload: Any = Cache.load_overload
+
+
+def _load_kernel(self: Any, signature: Any, context: Any) -> Any:
+    """Return compiled code that is kept, None if there is none.
+
+    Numba makes its compiler ready first, a quarter of a second, although what is compiled
+    needs its run-time library alone; a function that is not kept makes it ready itself.
+    """
+    if not isinstance(self._impl.locator, KernelLocator):
+        return _load_overload(self, signature, context)
+    rtsys.initialize(context)
+    return self._load_overload(signature, context)
+
+
 if KernelLocator not in CacheImpl._locator_classes:
     CacheImpl._locator_classes.insert(0, KernelLocator)
+    setattr(Cache, "load_overload", _load_kernel)  # noqa: B010 (typed as a method)

@@ -1,5 +1,8 @@
 """``python -m sim [overrides]``."""
 
-from sim.app import main
+import gc
+
+gc.disable()  # what is loaded is no garbage; the run puts it on again
+from sim.app import main  # noqa: E402
 
 main()

@@ -4,6 +4,7 @@ Heavy imports wait until a run really begins, so that ``--help`` answers at once
 """
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -56,6 +57,9 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     from sim.simulation.in_folder import run_in
     from sim.simulation.replay import Show
 
+    if not gc.isenabled():  # all is loaded, which is no garbage
+        gc.freeze()
+        gc.enable()
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
     policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sim.errors import SimError
-from sim.report.gathering import FIXED, distinct, gather
+from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.results.durable import SUMMARY, output, write_csv
 from sim.results.rows import Row, texts
 from sim.sweeps.configurations import (
@@ -40,6 +40,8 @@ SHOWN = (
     Row("prediction_p90_error", "90th p. error", "e"),
     Row("prediction_within_20", "within 20 %", "%"),
 )
+LISTED = 500
+"""Rows of runs that are printed; all are in the file."""
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
 
@@ -116,7 +118,8 @@ def comparison_table(
 ) -> tuple[Table, list[str]]:
     """Return the finished rows, what tells them apart and main figures; and what did not fit.
 
-    A baseline that several runs share, such as runs with other predictors, is shown once.
+    A baseline that several runs share, such as runs with other predictors, is shown once. No
+    more rows than `LISTED` are there.
     """
     finished = table[table["status"] == "finished"]
     known = len(FIXED) + len(keys)  # a key may have the name of a figure
@@ -128,7 +131,7 @@ def comparison_table(
         names.append("menu")
     both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
     again = both.duplicated() & (labels["role"] != "run")
-    labels, numbers = labels[~again], numbers[~again]
+    labels, numbers = labels[~again].iloc[:LISTED], numbers[~again].iloc[:LISTED]
     columns = []
     for row in shown:
         values = [None if pd.isna(value) else value for value in numbers[row.key]]
@@ -162,7 +165,10 @@ def print_comparison(
     """
     printed, missing = comparison_table(table, keys, console.width)
     console.print(printed)
-    for sentence in [*([left_out(missing)] if missing else []), *said]:
+    cut = (
+        f"The first {LISTED} rows; all are in {COMPARISON}." if printed.row_count == LISTED else ""
+    )
+    for sentence in [*filter(None, [cut, left_out(missing) if missing else ""]), *said]:
         console.print(sentence, style="dim", markup=False, highlight=False)
     for _, row in table[table["status"] != "finished"].iterrows():
         console.print(
@@ -223,9 +229,10 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = arguments().parse_args(given)
     folder: Path = asked.folder
     try:
-        table, keys = gather(folder)
+        known: Summaries = {}
+        table, keys = gather(folder, known)
         path = write_comparison(table, folder)
-        report = _report(folder, table, keys, asked)
+        report = _report(folder, (table, keys, known), asked)
     except (SimError, OSError) as error:
         Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
         return 2
@@ -261,10 +268,11 @@ def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Names
 
 
 def _report(
-    folder: Path, table: pd.DataFrame, keys: Sequence[str], asked: argparse.Namespace
+    folder: Path, gathered: tuple[pd.DataFrame, list[str], Summaries], asked: argparse.Namespace
 ) -> "Report":
     from sim.report.write import Wanted, common_values, write_report
 
+    table, keys, _ = gathered
     _check_asked(table, keys, asked)
     unknown = [run for run in asked.gantt if not (folder / run / SUMMARY).is_file()]
     if unknown:
@@ -281,7 +289,7 @@ def _report(
         asked.against,
     )
     names = shared_names(runs, keys)
-    return write_report(folder, table, keys, common_values(runs), wanted, names)
+    return write_report(folder, gathered, common_values(runs), wanted, names)
 
 
 if __name__ == "__main__":

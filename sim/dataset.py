@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
-from sim.report.gathering import gather
+from sim.report.gathering import Summaries, gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.results.durable import new_partial, write_csv
 from sim.results.frames import TABLES
@@ -25,6 +25,8 @@ FILE_ROWS = 5_000_000
 """Rows after which a partition goes on in a further file."""
 GROUP_ROWS = 2**16
 """Rows of a row group, those of whole simulations; so many are in memory."""
+MERGED = 200
+"""Tables that wait to be put into one."""
 NUMBERS = ("seed", "replication")
 """Marks that are whole numbers; others are text."""
 Marks = dict[str, Any]
@@ -40,23 +42,35 @@ class _Partition:
         self.rows = 0
         self.writer: Any = None
         self.pending: list[tuple[Marks, Any]] = []
+        self.merged: list[Any] = []
         self.waiting = 0
 
     def add(self, marks: Marks, table: Any) -> None:
         """Take in a simulation's table and what tells its rows from those of others."""
         self.pending.append((marks, table))
         self.waiting += table.num_rows
+        if len(self.pending) >= MERGED:
+            self._merge()
         if self.waiting >= GROUP_ROWS:
             self.flush()
 
+    def _merge(self) -> None:
+        """Put pending tables into one, which takes less memory than many small ones."""
+        if self.pending:
+            self.merged.append(_marked(self.pending))
+            self.pending = []
+
     def flush(self) -> None:
         """Write what is pending as one row group."""
-        if not self.pending:
+        self._merge()
+        if not self.merged:
             return
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = _marked(self.pending)
-        self.pending, self.waiting = [], 0
+        schema = self.merged[0].schema
+        table = pa.concat_tables([one.cast(schema) for one in self.merged])
+        self.merged, self.waiting = [], 0
         if self.writer is not None and self.rows + table.num_rows > FILE_ROWS:
             self.writer.close()
             self.writer = None
@@ -88,7 +102,7 @@ def _marked(parts: Sequence[tuple[Marks, Any]]) -> Any:
         column = pa.array([marks[key] for marks, _ in parts], kind).take(pa.array(own))
         label = f"{key}_" if key in table.column_names else key
         table = table.add_column(0, pa.field(label, kind), column)
-    return table
+    return table.combine_chunks()
 
 
 def _marks(group: Group, sample: Sample, keys: Sequence[str]) -> Marks:
@@ -135,14 +149,15 @@ def write_dataset(source: Path, target: Path, partitioned: Sequence[str] | None 
     """
     if target.exists():
         raise SimError(f"{target}: exists already; remove it or name another folder")
-    table, keys = gather(source)
+    known: Summaries = {}
+    table, keys = gather(source, known)
     chosen = (
         [k for k in ("policy", "predictor") if k in keys] if partitioned is None else partitioned
     )
     unknown = [key for key in chosen if key not in keys]
     if unknown:
         raise SimError(f"{unknown[0]}: does not differ between runs; {', '.join(keys)} do")
-    groups = groups_of(source, table, keys)
+    groups = groups_of(source, table, keys, known)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = new_partial(target.parent)
     made = partial / "dataset"

@@ -3,6 +3,7 @@
 Nothing is imported before it is known what is asked for, so that help answers at once.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -95,6 +96,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """
     if given is None:  # the folder may not take the place of modules of workers either
         os.environ.setdefault("PYTHONSAFEPATH", "1")
+        gc.disable()  # what is loaded is no garbage
     name, *rest = [*(sys.argv[1:] if given is None else given)] or ["--help"]
     if name in ("--help", "-h"):
         sys.stdout.write(overview())
@@ -121,6 +123,7 @@ def carry_out(name: str, asked: Subcommand, rest: Sequence[str]) -> int:
     if asked.module == "sim.app":
         module.main()
         return 0
+    gc.enable()
     from sim.results.durable import output
 
     status: int = 0

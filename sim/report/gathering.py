@@ -4,8 +4,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
@@ -33,6 +34,8 @@ from sim.sweeps.configurations import (
 
 MARKED = 8
 """Digits of a checksum that mark a row."""
+ABREAST = 32
+"""Columns that are made at a time; all at once take four times the memory of the table."""
 FIXED = ("run", "role", "status", "message")
 """First columns of every row, before the keys that tell runs apart."""
 
@@ -59,11 +62,41 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.relative_to(folder).as_posix()))
 
 
+Summaries = dict[tuple[str, str], Mapping[str, Any]]
+"""Summaries of finished simulations by run and role."""
 Origin = tuple[str | None, dict[str, str]]
 """Of a run: its code and its input files, as manifests have them; None without a manifest."""
 
 
-def _read(root: Path, run: Path) -> tuple[list[dict[str, object]], Origin]:
+class SharedNames(Mapping[str, Any]):
+    """Figures of a summary by name; the names are kept once for all summaries that have them."""
+
+    __slots__ = ("_places", "_values")
+    _known: ClassVar[dict[tuple[str, ...], dict[str, int]]] = {}
+
+    def __init__(self, figures: Mapping[str, object]) -> None:
+        names = tuple(figures)
+        self._places = self._known.setdefault(names, {name: k for k, name in enumerate(names)})
+        self._values = tuple(figures.values())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class _Row(NamedTuple):
+    """A simulation: its folder, role and state, and its figures if it has ended."""
+
+    state: dict[str, object]
+    figures: Mapping[str, Any]
+
+
+def _read(root: Path, run: Path) -> tuple[list[_Row], Origin]:
     """Return the rows of a run, its own and its baseline's, and its origin; each file read once."""
     summary: Figures | None = None
     manifest: dict[str, Any] | None = None
@@ -81,32 +114,31 @@ def _read(root: Path, run: Path) -> tuple[list[dict[str, object]], Origin]:
     return list(_rows(root, run, summary, wrong)), _origin(manifest)
 
 
-def _rows(
-    root: Path, run: Path, summary: Figures | None, wrong: str | None
-) -> Iterator[dict[str, object]]:
+def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> Iterator[_Row]:
     """Yield the rows of a run: its own and its baseline's."""
     own: dict[str, object] = {"run": run.relative_to(root).as_posix(), "role": "run"}
     if wrong is not None:
-        yield own | {"status": "damaged", "message": wrong}
+        yield _Row(own | {"status": "damaged", "message": wrong}, {})
     elif summary is not None:
-        yield summary | own | {"status": "finished", "message": ""}
+        yield _Row(own | {"status": "finished", "message": ""}, SharedNames(summary))
         for role in (BASELINE, STEP):
             beside = summary_beside(run, summary, role)
             if beside is not None:
-                yield beside | own | {"role": role, "status": "finished", "message": ""}
+                yield _Row(
+                    own | {"role": role, "status": "finished", "message": ""}, SharedNames(beside)
+                )
     elif (run / FAILURE).exists():
-        yield own | {"status": "failed", "message": read_failure(run)}
+        yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
     else:
-        yield own | {"status": "unfinished", "message": "it wrote no summary"}
+        yield _Row(own | {"status": "unfinished", "message": "it wrote no summary"}, {})
 
 
-def _configuration(run: Path, rows: list[dict[str, object]]) -> Configuration:
+def _configuration(run: Path, rows: list[_Row]) -> Configuration:
     """Return a run's configuration; where it cannot be read the run counts as damaged."""
     try:
         return read_configuration(run)
     except SimError as error:
-        own = {name: rows[0][name] for name in FIXED}
-        rows[:] = [own | {"status": "damaged", "message": str(error)}]
+        rows[:] = [_Row(rows[0].state | {"status": "damaged", "message": str(error)}, {})]
         return Configuration()
 
 
@@ -140,12 +172,14 @@ def with_origins(
     return found
 
 
-def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
+def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Return one row for each run and baseline below a folder, and what tells them apart.
 
     Parameters
     ----------
     folder : pathlib.Path
+    known : dict, optional
+        Is filled with the summaries, by run and role.
 
     Returns
     -------
@@ -174,24 +208,36 @@ def gather(folder: Path) -> tuple[pd.DataFrame, list[str]]:
     if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})
-    rows = []
+    rows: list[_Row] = []
     recorded: list[Setting] = []
     for every, configuration, setting in zip(found, configurations, settings, strict=True):
         for row in every:
             own = setting
-            if row["role"] != "run":
-                own = of_baseline(setting, configuration, row["role"] == STEP)
-            if is_recorded(row):
+            if row.state["role"] != "run":
+                own = of_baseline(setting, configuration, row.state["role"] == STEP)
+            if is_recorded(row.figures):
                 own = asking_nobody(own)
-                if row["role"] == "run" and own in recorded:
+                if row.state["role"] == "run" and own in recorded:
                     continue  # the same schedule beside another predictor
                 recorded.append(own)
-            row |= {f"{key}=": own.get(key) for key in keys}
-            rows.append(row)
-    table = pd.DataFrame(rows)
+            rows.append(_Row(row.state | {f"{key}=": own.get(key) for key in keys}, row.figures))
+    if known is not None:
+        ended = [row for row in rows if row.state["status"] == "finished"]
+        known |= {(str(row.state["run"]), str(row.state["role"])): row.figures for row in ended}
+    return _table(rows, keys), keys
+
+
+def _table(rows: Sequence[_Row], keys: Sequence[str]) -> pd.DataFrame:
+    """Return the rows as a table: state, keys, then figures in order of their names."""
     first = [*FIXED, *(f"{key}=" for key in keys)]
-    rest = sorted(column for column in table.columns if column not in first)
-    return table[first + rest].rename(columns={f"{key}=": key for key in keys}), keys
+    rest = sorted({name for row in rows for name in row.figures} - {*first})
+    parts = [pd.DataFrame([[row.state[name] for name in first] for row in rows], columns=first)]
+    for begin in range(0, len(rest), ABREAST):
+        names = rest[begin : begin + ABREAST]
+        values = [[row.figures.get(name, np.nan) for name in names] for row in rows]
+        parts.append(pd.DataFrame(values, columns=names))
+    table = pd.concat(parts, axis="columns")
+    return table.rename(columns={f"{key}=": key for key in keys})
 
 
 def distinct(table: pd.DataFrame) -> pd.DataFrame:

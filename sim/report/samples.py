@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sim.errors import SimError
+from sim.report.gathering import Summaries
 from sim.results.artefacts import BASELINE, STEP, read_summary, same_schedule
-from sim.results.job_metrics import Figures
 from sim.results.sentences import is_recorded
 from sim.statistics.intervals import t_interval
 from sim.sweeps.configurations import group_of
@@ -36,12 +37,12 @@ class Sample:
     folder : pathlib.Path
     name : str
         The folder below the compared one.
-    summary : dict
+    summary : mapping
     """
 
     folder: Path
     name: str
-    summary: Figures
+    summary: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,20 @@ def estimate(values: np.ndarray) -> Estimate:
     return Estimate(found.mean, half, found.count)
 
 
-def groups_of(root: Path, table: pd.DataFrame, keys: Sequence[str]) -> list[Group]:
+def groups_of(
+    root: Path, table: pd.DataFrame, keys: Sequence[str], known: Summaries | None = None
+) -> list[Group]:
     """Return the groups of the finished rows of a comparison, in its order.
 
     Rows of baselines with one setting are the same simulation; the first counts.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+    table, keys
+        As `gather` returns them.
+    known : dict, optional
+        Summaries that were read already, which `gather` fills.
     """
     own = [key for key in keys if key not in REPEATED]
     rows = table[table["status"] == "finished"]
@@ -157,16 +168,17 @@ def groups_of(root: Path, table: pd.DataFrame, keys: Sequence[str]) -> list[Grou
     places = {key: first + place for place, key in enumerate(keys)}
     groups: dict[str, Group] = {}
     seen: set[str] = set()
-    for position in range(len(rows)):
-        setting = {key: _plain(rows.iat[position, places[key]]) for key in keys}
-        role = str(rows["role"].iloc[position])
+    columns = {key: rows.iloc[:, place].to_numpy() for key, place in places.items()}
+    every = zip(rows["run"].to_numpy(), rows["role"].to_numpy(), strict=True)
+    for position, (run, role) in enumerate(every):
+        setting = {key: _plain(columns[key][position]) for key in keys}
         if role != "run":
             if repr((role, setting)) in seen:
                 continue
             seen.add(repr((role, setting)))
         mine = {key: setting[key] for key in own}
         group = groups.setdefault(f"{role} {mine!r}", Group(mine, role))
-        group.samples.extend(_samples(root, str(rows["run"].iloc[position]), role))
+        group.samples.extend(_samples(root, run, role, (known or {}).get((run, role))))
     return list(groups.values())
 
 
@@ -174,8 +186,11 @@ def _plain(value: object) -> object:
     return "–" if value is None or value != value else value  # NaN differs from itself
 
 
-def _samples(root: Path, run: str, role: str) -> list[Sample]:
+def _samples(root: Path, run: str, role: str, known: Mapping[str, Any] | None) -> list[Sample]:
     folder = root / run
+    if known is not None and "replications" not in known:
+        place = folder if role == "run" else folder / role
+        return [Sample(place, place.relative_to(root).as_posix(), known)]
     every = [part for part in folder.glob("replication=*") if part.name[12:].isdecimal()]
     parts = sorted(every, key=lambda part: int(part.name[12:]))
     below = [part if role == "run" else part / role for part in parts or [folder]]

@@ -1,6 +1,6 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from sim.report.answer_tables import Answers, answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified
 from sim.report.details import details
 from sim.report.figures import answer_plots, plots_of, save
-from sim.report.gathering import distinct
+from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
 from sim.report.samples import groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
@@ -96,8 +96,7 @@ def _text(value: object) -> str | None:
 
 def write_report(
     folder: Path,
-    table: pd.DataFrame,
-    keys: Sequence[str],
+    gathered: tuple[pd.DataFrame, list[str], Summaries],
     common: dict[str, object],
     wanted: Wanted,
     names: Mapping[str, str] = MappingProxyType({}),
@@ -108,15 +107,16 @@ def write_report(
     ----------
     folder : pathlib.Path
         The compared one.
-    table, keys
-        As `sim.report.gathering.gather` returns them.
+    gathered : tuple
+        What `sim.report.gathering.gather` returns, and the summaries that it read.
     common : dict
         The configuration that all runs share.
     wanted : Wanted
     names : mapping of str to str
         Policy and predictor, as far as all runs have the same.
     """
-    groups = groups_of(folder, table, keys)
+    table, keys, known = gathered
+    groups = groups_of(folder, table, keys, known)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]

@@ -201,7 +201,7 @@ SCHEDULE = ("mean_response_time", "mean_wait_time", "mean_bounded_slowdown", "ma
 """Figures in which two schedules agree to the last bit only if they are the same."""
 
 
-def same_schedule(summaries: Sequence[Figures]) -> bool:
+def same_schedule(summaries: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether simulations, two or more, are the same schedule to the last bit.
 
     Random numbers that nobody looked at, such as curves under a rule that sees

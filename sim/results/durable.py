@@ -28,8 +28,11 @@ LARGEST_JSON = 2**26
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    found = hashlib.sha256()
+    with path.open("rb", buffering=0) as stream:
+        while part := stream.read(2**16):
+            found.update(part)
+    return found.hexdigest()
 
 
 def sync(path: Path) -> None:

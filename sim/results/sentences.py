@@ -131,7 +131,7 @@ def is_recorded(figures: Mapping[str, object]) -> bool:
     return figures.get(EXCESS) is not None
 
 
-def recorded_sentences(schedules: Sequence[Figures], in_windows: bool) -> list[str]:
+def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool) -> list[str]:
     """Return what sets the log's own schedule apart from simulated ones, a sentence each.
 
     Parameters

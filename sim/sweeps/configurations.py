@@ -1,5 +1,6 @@
 """What tells runs apart: their overrides, filled up from their configurations."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -70,6 +71,27 @@ def _built(node: Any, loader: Any) -> Any:
     return None if node is None else loader.construct_document(node)
 
 
+def _text(path: Path) -> str | None:
+    """Return the text of a YAML file, None where there is no such file."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(LARGEST_YAML + 1)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        raise SimError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise _unreadable(path, error) from None
+    if len(text) > LARGEST_YAML:
+        raise SimError(f"{path}: a configuration has at most {LARGEST_YAML:,} bytes")
+    return text
+
+
+def _unreadable(path: Path, error: BaseException) -> SimError:
+    words = " ".join(str(error).split())[:200]
+    return SimError(f"{path}: it is not valid YAML ({words})")
+
+
 def load_yaml(path: Path) -> Any:
     """Return what a YAML file of a run's folder holds, None where there is no such file.
 
@@ -79,22 +101,16 @@ def load_yaml(path: Path) -> Any:
         If it is too large or no plain YAML: what Hydra writes has no aliases, by which
         a few lines can stand for more than any memory holds.
     """
-    if not path.is_file():
+    text = _text(path)
+    if text is None:
         return None
     try:
-        with path.open(encoding="utf-8") as stream:
-            text = stream.read(LARGEST_YAML + 1)
         aliases = "*" in text and any(
             isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, LOADER)
         )
-        content = None if aliases or len(text) > LARGEST_YAML else _content(text)
-    except OSError as error:
-        raise SimError(f"{path}: {error.strerror}") from None
+        content = None if aliases else _content(text)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        words = " ".join(str(error).split())[:200]
-        raise SimError(f"{path}: it is not valid YAML ({words})") from None
-    if len(text) > LARGEST_YAML:
-        raise SimError(f"{path}: a configuration has at most {LARGEST_YAML:,} bytes")
+        raise _unreadable(path, error) from None
     if aliases:
         raise SimError(f"{path}: it has aliases, which no run writes")
     return content
@@ -108,6 +124,92 @@ def _load(path: Path, kind: type) -> Any:
     if not isinstance(content, kind):
         raise SimError(f"{path}: it is no configuration that a run writes")
     return content
+
+
+SIMPLE = re.compile(r"^( *\w+): ([-+]?\.?\w[\w.+-]*)$", re.MULTILINE | re.ASCII)
+"""A line of YAML with a key and a plain value of one word."""
+CHOICES = re.compile(
+    r"^  runtime:\n(?:    .*\n)*?    choices:\n((?: {6}[\w/@.]+: [\w.+-]+\n)+)(?! {5})",
+    re.MULTILINE | re.ASCII,
+)
+"""Where the options are that a run chose, as Hydra writes them."""
+GIVEN = re.compile(r"(?:- [\w+~][\w./@~-]*=[\w./=+,@~-]*\n)+", re.ASCII)
+"""A list of overrides that are plain text to YAML."""
+MARK = "value_of_line_"
+"""Stands, with its number, for such a value in a text that many runs share."""
+
+
+@lru_cache(64)
+def _shape(marked: str) -> tuple[Setting, list[str]] | None:
+    """Return the leaves of a text of marked values, and which of them is each value's.
+
+    None where a mark is more or less than a value, such as within a longer text.
+    """
+    if "*" in marked:
+        return None
+    try:
+        content = _content(marked)
+        leaves = flatten(content) if isinstance(content, dict) else {}
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return None
+    places = {value: key for key, value in leaves.items() if isinstance(value, str)}
+    wanted = [f"{MARK}{number}" for number in range(marked.count(MARK))]
+    return (leaves, [places[mark] for mark in wanted]) if places.keys() >= {*wanted} else None
+
+
+@lru_cache(4096)
+def _word(text: str) -> str | int | float | bool | None:
+    """Return what a plain value of one word is."""
+    return flatten({"": _content(text)})[""]
+
+
+def _values(path: Path) -> Setting:
+    """Return the leaves of a run's configuration; YAML is read once for texts alike."""
+    text = _text(path)
+    words: list[str] = []
+
+    def marked(found: re.Match[str]) -> str:
+        words.append(found[2])
+        return f"{found[1]}: {MARK}{len(words) - 1}"
+
+    shape = None if text is None or MARK in text else _shape(SIMPLE.sub(marked, text))
+    try:
+        if shape is None:
+            return flatten(_load(path, dict))
+        return shape[0] | dict(zip(shape[1], map(_word, words), strict=True))
+    except RecursionError:
+        raise SimError(f"{path}: it is nested too deeply") from None
+
+
+def _overrides(path: Path) -> Setting:
+    """Return what stood on a run's command line, by key."""
+    text = _text(path)
+    if text is not None and GIVEN.fullmatch(text):
+        lines = [line[2:] for line in text.splitlines()]
+    else:
+        lines = [str(one) for one in _load(path, list)]
+    return dict(map(parse_override, lines))
+
+
+@lru_cache(256)
+def _told(text: str) -> Mapping[str, str]:
+    """Return the lines of chosen options, those that tell something of a run."""
+    lines = (line.strip().partition(": ") for line in text.splitlines())
+    named = {key: word for key, _, value in lines if isinstance(word := _word(value), str)}
+    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
+
+
+def _choices(path: Path) -> Mapping[str, str]:
+    """Return the option that a run chose of each group."""
+    found = CHOICES.findall(_text(path) or "")
+    if len(found) == 1:
+        return _told(found[0])
+    choices = _load(path, dict)
+    for name in ("hydra", "runtime", "choices"):
+        inner = choices.get(name)
+        choices = inner if isinstance(inner, dict) else {}
+    named = {str(key): value for key, value in choices.items() if isinstance(value, str)}
+    return {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
 
 
 def flatten(tree: object, prefix: str = "") -> Setting:
@@ -154,18 +256,8 @@ def read_configuration(run: Path) -> Configuration:
         If a file is no plain YAML of the kind that Hydra writes; the message names it.
     """
     folder = run / ".hydra"
-    overrides = _load(folder / "overrides.yaml", list)
-    choices = _load(folder / "hydra.yaml", dict)
-    for name in ("hydra", "runtime", "choices"):
-        inner = choices.get(name)
-        choices = inner if isinstance(inner, dict) else {}
-    named = {str(key): value for key, value in choices.items() if isinstance(value, str)}
-    own = {key: value for key, value in named.items() if not key.startswith(OVERLAYS)}
-    try:
-        values = flatten(_load(folder / "config.yaml", dict))
-    except RecursionError:
-        raise SimError(f"{folder / 'config.yaml'}: it is nested too deeply") from None
-    return Configuration(dict(parse_override(str(text)) for text in overrides), own, values)
+    overrides, choices = _overrides(folder / "overrides.yaml"), _choices(folder / "hydra.yaml")
+    return Configuration(overrides, choices, _values(folder / "config.yaml"))
 
 
 def _varying(settings: Sequence[Setting]) -> list[Setting]:

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from predictors.in_loop.user_estimate import UserEstimate
+from benchmarks.results.others import correlation
 from scripts.composing import composed
-from sim.engine.run import simulate
-from sim.engine.setup import Setup
-from sim.policies.allocation.queue_time import predicted_end
-from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.none import StrictScheduler
-from sim.policies.order import FirstComeFirstServed
 from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
 
@@ -114,48 +108,5 @@ def test_jobs_that_get_a_longer_limit_stop_less_often():
     assert asking["requests_granted"] > 0.5 * asking["requests"]
 
 
-class BlockedHeads(StrictScheduler):
-    """First come first served; notes how long each blocked head is predicted to wait."""
-
-    longest = 163_000.0
-
-    def __init__(self, view):
-        super().__init__(view, FirstComeFirstServed(), Request())
-        self.noted = {}
-
-    def decide(self):
-        decisions = super().decide()
-        view, queue = self.view, self.queue
-        if queue.waiting and (job := queue.job.item(queue.head())) not in self.noted:
-            runs = [(r.processors, view.now - r.start) for r in view.running.values()]
-            runs += [(one.processors, 0.0) for one in decisions]
-            held, age = np.array(runs).T
-            free = view.free - sum(one.processors for one in decisions)
-            needed = queue.processors.item(queue.head()) - free
-            self.noted[job] = (view.now, self.predicted(held, np.maximum(age, 1.0), needed))
-        return decisions
-
-    def predicted(self, held, age, needed):
-        """Return the mean of the wait by the ages of running jobs (predictor B), seconds."""
-        runs = np.array([held, age, np.log(self.longest / age)])
-        return predicted_end(runs, needed, self.longest, False, 0.0, 0.0, np.inf)[1]
-
-
-class Noting:
-    """A policy that keeps its scheduler."""
-
-    def begin(self, view):
-        self.scheduler = BlockedHeads(view)
-        return self.scheduler
-
-
 def test_queue_times_predicted_from_ages_correlate_with_actual_ones():
-    found = []
-    for seed in (1, 2):
-        config = composed("experiment=queue_time_prediction", "workload.jobs=500", f"seed={seed}")
-        scene, policy = set_scene(config, 0), Noting()
-        records = simulate(Setup(scene.trace, scene.truth, policy, UserEstimate(), scene.machine))
-        noted = policy.scheduler.noted
-        waits = [records.start_time[job] - since for job, (since, _) in noted.items()]
-        found.append(np.corrcoef(waits, [guess for _, guess in noted.values()])[0, 1])
-    assert np.mean(found) > 0.3
+    assert np.mean([correlation("lublin", "0.6", 500, k) for k in (0, 1)]) > 0.3

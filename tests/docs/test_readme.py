@@ -101,7 +101,8 @@ def test_the_headline_is_that_of_the_results():
     change = f"{100 * float(best['change']):.1f} % [{low:.1f}, {high:.1f}], not certain"
     assert f"`{best['policy']}, {best['predictor']}` | {change}" in README
     assert all(float(row["p_corrected"]) > 0.05 for row in rows)
-    kept = json.loads((ROOT / "docs/results/accuracy.json").read_text(encoding="utf-8"))["rows"]
+    accuracy = ROOT / "docs/results/accuracy/data.json"
+    kept = json.loads(accuracy.read_text(encoding="utf-8"))["rows"]
     for row in kept:
         if (row["method"], row["counts"]) == ("consensus", "3 and 4") and row[
             "distance"

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from sim import compare
 from sim.compare import main, print_comparison
 from sim.errors import SimError
 from sim.report.gathering import find_runs, gather, with_origins
 from sim.results.artefacts import write_failure
-from sim.sweeps.configurations import Configuration
+from sim.sweeps.configurations import Configuration, flatten, load_yaml, read_configuration
 
 
 def fabricate(folder, overrides, *, summary=None, config=None, choices=None, baseline=None):
@@ -227,3 +228,49 @@ def test_a_run_that_is_not_finished_is_no_run_of_other_code():
     assert with_origins(settings, runs, same) == settings
     other = with_origins(settings, runs, [("abc", {}), ("", {}), unfinished])
     assert [one["code"] for one in other] == ["abc", "unknown", "unknown"]
+
+
+ODD = (
+    "a: 1\nb:\n  c: null\n  d: .5\n  e: 2001-01-01\n  f: 0x1F\n  g: 1_000\n",
+    "a: true\nb:\n- c: 1\n  d: 2\n- x\ne: []\nf: {}\ng: off\n",
+    "a: |\n  b: 1\n  c: 2\nd: >\n  e: 3\nf: 'g\n\n  h: 4'\n",
+    "a: 1\na: 2\nb: c\n  d\n",
+    "a: value_of_line_0\nb: 1\n",
+    "a: &x 1\nb: y\n",
+    "a: 1e3\nb: +1\nc: -.inf\nd: ~\ne: '1'\nf: 1 # g\n",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_is_read_once_for_texts_alike_is_what_yaml_says(text, tmp_path):
+    (tmp_path / ".hydra").mkdir()
+    path = tmp_path / ".hydra" / "config.yaml"
+    for one in (text, text.replace("1", "7"), text.replace("2", "x")):
+        path.write_text(one, "utf-8")
+        content = load_yaml(path)
+        expected = flatten(content) if content else {}
+        found = read_configuration(tmp_path).values
+        assert repr(found) == repr(expected)
+
+
+def test_choices_are_found_in_all_that_hydra_writes(tmp_path):
+    (tmp_path / ".hydra").mkdir()
+    path = tmp_path / ".hydra" / "hydra.yaml"
+    for choices in ("      policy: sa\n      policy/order: fcfs\n      experiment: null\n", ""):
+        path.write_text(
+            f"hydra:\n  run:\n    dir: here\n  runtime:\n    cwd: /a b\n    choices:\n{choices}"
+            "      hydra/launcher: basic\n  verbose: false\n", "utf-8"
+        )  # fmt: skip
+        short = {"policy": "sa", "policy/order": "fcfs"} if choices else {}
+        assert read_configuration(tmp_path).choices == short
+    path.write_text("hydra:\n  runtime: {choices: {policy: easy}}\n", "utf-8")
+    assert read_configuration(tmp_path).choices == {"policy": "easy"}
+
+
+def test_of_many_runs_the_first_are_printed(sweep, monkeypatch, capsys):
+    monkeypatch.setattr(compare, "LISTED", 2)
+    assert main([str(sweep), "--table"]) == 0
+    out = capsys.readouterr().out
+    assert "The first 2 rows; all are in comparison.csv." in out
+    assert "6 rows in" in out

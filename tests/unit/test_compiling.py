@@ -14,15 +14,18 @@ from sim.warm import main, toys
 pytestmark = pytest.mark.fast
 
 
+FORGOTTEN = compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp
+
+
 @pytest.fixture
 def forgetful():
     """Find folders and files anew, before and after, wherever this process keeps its code."""
     given, compiling.config.CACHE_DIR = compiling.config.CACHE_DIR, ""
-    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
+    for one in FORGOTTEN:
         one.cache_clear()
     yield
     compiling.config.CACHE_DIR = given
-    for one in (compiling.compiled_from, compiling.folder_of, compiling._digest):
+    for one in FORGOTTEN:
         one.cache_clear()
 
 
@@ -46,6 +49,7 @@ def test_a_constant_of_another_file_changes_the_stamp(tmp_path, monkeypatch, for
     assert before == locator.get_source_stamp()
     far.write_text("SLACK = 2\n", encoding="utf-8")
     compiling._digest.cache_clear()
+    compiling._stamp.cache_clear()
     assert locator.get_source_stamp() != before
 
 

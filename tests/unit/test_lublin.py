@@ -18,6 +18,7 @@ from workloads.models.lublin import (
     draw_runtimes,
     draw_sizes,
     draw_submits,
+    worked_out_weights,
 )
 from workloads.streams import Streams
 
@@ -62,6 +63,11 @@ def test_runtimes_are_whole_and_bounded_and_grow_with_size():
     assert both.min() >= 1
     assert both.max() <= math.exp(12)
     assert large.mean() > 2 * small.mean()
+
+
+def test_the_usual_weights_are_those_of_the_gamma_law():
+    assert daily_weights(ALL) == pytest.approx(worked_out_weights(ALL), rel=1e-12)
+    assert (daily_weights(BATCH) == worked_out_weights(BATCH)).all()
 
 
 def test_daily_weights_have_mean_one_and_peak_in_the_working_day():

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from workloads.arrivals import arrivals_in_cycle
 from workloads.base import FloatArray, IntArray
@@ -98,6 +97,23 @@ STEADY = replace(ALL, a1=17.5, b1=0.4, a_gap=53.6, b_gap=0.12)
 and with shorter jobs of 18 minutes in the middle instead of one, of which the estimates are
 a few times the runtime (as in the archive's logs), not twenty times."""
 
+# fmt: off
+_USUAL_WEIGHTS = (
+    0.5078207247255931, 0.4561218769284873, 0.40851184836677884, 0.3648632283940927,
+    0.3250145977063541, 0.2887792984583628, 0.25595309288773593, 0.22632074162929022,
+    0.19966155782333772, 0.17575401034527055, 0.16491787324416007, 0.2388954018543229,
+    0.3293018290154567, 0.43511123245615885, 0.5543043477825491, 0.6840301888002731,
+    0.8208241814445998, 0.9608534105874805, 1.1001629052268203, 1.2349022689074978,
+    1.3615181376252667, 1.4769039881821924, 1.5785041251709748, 1.6643729246083088,
+    1.733193503530779, 1.7842619654496144, 1.8174443822054265, 1.8331139006296038,
+    1.8320750068055822, 1.8154812301274692, 1.7847515878592783, 1.7414899917823925,
+    1.6874107629164183, 1.6242723992615828, 1.5538208599076089, 1.4777428901905074,
+    1.3976293239142579, 1.3149478551608267, 1.2310244612094288, 1.1470324622399837,
+    1.0639881034418932, 0.9827515212931219, 0.9040319896420203, 0.8283964162369187,
+    0.7562801622581277, 0.6879993744621571, 0.6237641424150738, 0.5636919148885673
+)
+# fmt: on
+"""Of `ALL`, as `daily_weights` works them out: loading SciPy for them takes longer than a run."""
 TYPES: Mapping[str, Mapping[int, LublinParameters]] = {
     "steady": {-1: STEADY},
     "all": {-1: ALL},
@@ -223,12 +239,19 @@ def draw_gaps(table: LublinParameters, count: int, rng: np.random.Generator) -> 
 
 def daily_weights(table: LublinParameters) -> FloatArray:
     """Return the weight of each half hour of the day, shape (48,), mean 1."""
+    if (table.a_cycle, table.b_cycle) == (ALL.a_cycle, ALL.b_cycle):
+        return np.array(_USUAL_WEIGHTS)
+    return worked_out_weights(table)
+
+
+def worked_out_weights(table: LublinParameters) -> FloatArray:
+    """Return the weights from the gamma law of the daily cycle."""
+    from scipy.special import gammainc  # late: most runs have the usual cycle
+
     steps = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS)
     edges = np.arange(_CYCLE_START, _CYCLE_START + _BUCKETS + 1) - 0.5
     weights = np.empty(_BUCKETS)
-    weights[(steps - 1) % _BUCKETS] = np.diff(
-        scipy.special.gammainc(table.a_cycle, edges / table.b_cycle)
-    )
+    weights[(steps - 1) % _BUCKETS] = np.diff(gammainc(table.a_cycle, edges / table.b_cycle))
     return np.asarray(weights / weights.mean(), float)
 
 

@@ -1,0 +1,117 @@
+"""What studies ask for beside presets: backtests and advice on logs, queue times from ages."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scaling_advice import scaling_rows
+from predictors.in_loop.user_estimate import UserEstimate
+from scripts.composing import composed
+from sim.advise import Options, advise, read_jobs
+from sim.backtest import backtest, options
+from sim.engine.run import simulate
+from sim.engine.setup import Setup
+from sim.policies.allocation.queue_time import predicted_end
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.none import StrictScheduler
+from sim.policies.order import FirstComeFirstServed
+from sim.simulation.scene import set_scene
+from sim.site.site_logs import of_log
+
+LOGS = {
+    "SDSC-SP2": ("SDSC-SP2-1998-4.2-cln.swf.gz",),
+    "Theta 2022": ("ALCF-Theta-2022.swf.gz",),
+    "Cirrus 2024-09": ("Cirrus-CPU-2024-09.csv.gz", "cluster.processors=13248"),
+    "Kabré 2024": ("kabre-sacct-2024.csv.gz", "workload.timezone=America/Costa_Rica"),
+    "Slurm sample": ("slurm-micro-sacct-2021.txt.gz", "cluster.processors=120"),
+}
+JUDGED = ("SDSC-SP2-1998-4.2-cln.swf.gz", "LLNL-Atlas-2006-2.1-cln.swf.gz",
+          "ALCF-Theta-2022.swf.gz", "NASA-iPSC-1993-3.1-cln.swf.gz")  # fmt: skip
+
+
+def backtests(data: Path, toy: bool) -> dict[str, Any]:
+    """Return what each log's backtest found, and EASY's changes; of one log at toy size."""
+    rows = []
+    for name, (file, *more) in reversed(LOGS.items()):
+        given, own = of_log([str(data / "traces" / file), *more]), ["backtest.changes=true"]
+        figures = backtest(given, options(own)).figures()
+        easy = backtest(given, options([*own, "backtest.candidates=[easy]"])).figures()
+        figures["changes_of_easy"] = easy["changes"]
+        del figures["classes"], figures["outages"], figures["checksum"]
+        rows.insert(0, {"name": name, **figures})
+        if toy:
+            break
+    return {"logs": rows}
+
+
+def advice(data: Path, toy: bool) -> dict[str, Any]:
+    """Return how walltimes and recommended counts fared; of one log at toy size."""
+    rows = []
+    for file in JUDGED[-1:] if toy else JUDGED:
+        done = advise(read_jobs([str(data / "traces" / file)]), Options(until=0.7, starts=False))
+        rows.append({"log": file, **done.figures})
+    scaling = [] if toy else scaling_rows(data / "scaling")
+    return {"walltimes": rows, "scaling": scaling}
+
+
+class BlockedHeads(StrictScheduler):
+    """First come first served; notes how long each blocked head is predicted to wait."""
+
+    longest = 163_000.0
+
+    def __init__(self, view: Any) -> None:
+        super().__init__(view, FirstComeFirstServed(), Request())
+        self.noted: dict[int, tuple[float, float]] = {}
+
+    def decide(self) -> Any:
+        """Note what a head that is blocked now is predicted to wait."""
+        decisions = super().decide()
+        view, queue = self.view, self.queue
+        if queue.waiting and (job := queue.job.item(queue.head())) not in self.noted:
+            runs = [(r.processors, view.now - r.start) for r in view.running.values()]
+            runs += [(one.processors, 0.0) for one in decisions]
+            held, age = np.array(runs).T
+            free = view.free - sum(one.processors for one in decisions)
+            needed = queue.processors.item(queue.head()) - free
+            self.noted[job] = (view.now, self.predicted(held, np.maximum(age, 1.0), needed))
+        return decisions
+
+    def predicted(self, held: Any, age: Any, needed: int) -> float:
+        """Return the mean of the wait by the ages of running jobs (predictor B), seconds."""
+        runs = np.array([held, age, np.log(self.longest / age)])
+        return float(predicted_end(runs, needed, self.longest, False, 0.0, 0.0, np.inf)[1])
+
+
+class Noting:
+    """A policy that keeps its scheduler."""
+
+    def begin(self, view: Any) -> BlockedHeads:
+        """Return its scheduler."""
+        self.scheduler = BlockedHeads(view)
+        return self.scheduler
+
+
+def correlation(model: str, load: str, jobs: int, replication: int) -> float:
+    """Return how predicted and actual waits of blocked heads correlate in a replication."""
+    config = composed("experiment=queue_time_prediction", f"workload={model}",
+                      f"workload.load={load}", f"workload.jobs={jobs}")  # fmt: skip
+    scene = set_scene(config, replication)
+    policy = Noting()
+    records = simulate(Setup(scene.trace, scene.truth, policy, UserEstimate(), scene.machine))
+    noted = policy.scheduler.noted
+    start = records.start_time
+    found = np.array([(said, start[job] - now) for job, (now, said) in noted.items()])
+    return float(np.corrcoef(found.T)[0, 1])
+
+
+def queue_times(data: Path, toy: bool) -> dict[str, Any]:
+    """Return correlations of predicted and actual queue times, by model, load and replication."""
+    jobs, number = (100, 2) if toy else (2000, 10)
+    return {
+        "queue_times": [
+            {"model": model, "load": load, "jobs": jobs,
+             "correlation": [correlation(model, load, jobs, k) for k in range(number)]}
+            for model in ("lublin", "downey") for load in ("0.5", "0.6", "0.7")
+        ]
+    }  # fmt: skip

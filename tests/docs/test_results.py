@@ -1,0 +1,131 @@
+"""Tables of pages are those of their data, and the data are those of the code, at toy size."""
+
+import io
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import sim
+from benchmarks.results import (
+    claims,
+    guide_tables,
+    other_tables,
+    others,
+    running,
+    site_tables,
+    tables,
+)
+from benchmarks.results.pictures import PICTURES, drawn
+from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, pages
+from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
+from benchmarks.results.studies import STUDIES, Study, Sweep
+
+MAKERS = (claims, guide_tables, other_tables, site_tables, tables)
+"""Modules that register tables."""
+KEPT = {name: RESULTS / name / NAME for name in STUDIES}
+MADE = sorted(name for name, path in KEPT.items() if path.is_file())
+
+
+def kept(name):
+    return json.loads(KEPT[name].read_text(encoding="utf-8"))
+
+
+@pytest.mark.fast
+def test_tables_are_those_of_their_data():
+    assert differing(write=False) == []
+
+
+@pytest.mark.fast
+def test_every_table_stands_on_a_page_and_a_changed_figure_is_seen():
+    texts = [page.read_text(encoding="utf-8") for page in pages()]
+    shown = {name for text in texts for name in REGION.findall(text)}
+    assert shown <= TABLES.keys()
+    studies = {name.partition("/")[0].partition("_")[0] for name in shown}
+    assert studies >= {name.partition("_")[0] for name in MADE}
+    one = next(text for text in texts if REGION.search(text))
+    region = REGION.search(one)[0]
+    figure = re.search(r"\d+\.\d", region)[0]
+    assert filled(one.replace(region, region.replace(figure, "77.7", 1))) == one
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PICTURES if (RESULTS / name).with_name(NAME).is_file()]
+)
+def test_pictures_are_those_of_their_data(name):
+    kept, anew = imread(RESULTS / name), imread(io.BytesIO(drawn(name)))
+    assert kept.shape == anew.shape
+    assert np.abs(kept - anew).mean() < 0.005
+    assert any(f"({name})" in page.read_text(encoding="utf-8") for page in pages())
+
+
+@pytest.mark.fast
+def test_a_name_of_no_table_is_refused():
+    with pytest.raises(KeyError, match="none/such"):
+        filled("<!-- table: none/such -->\n<!-- end -->\n")
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_row_of_each_study_is_computed_again(name):
+    """Its run at toy size gives the figures that stand in its data."""
+    toy = kept(name)["toy"]
+    summary = sim.run(*toy["asked"].split()).summary
+    assert toy["figures"]
+    for figure, value in toy["figures"].items():
+        assert rounded(summary.get(figure)) == pytest.approx(value, rel=1e-5), figure
+
+
+def test_queue_times_of_a_replication_are_computed_again():
+    first = kept("claims")["queue_times"][0]
+    found = others.correlation(first["model"], first["load"], first["jobs"], 0)
+    assert found == pytest.approx(first["correlation"][0], rel=1e-5)
+
+
+@pytest.mark.skipif(not (DATA / "traces").is_dir(), reason=f"{DATA} has no logs")
+def test_the_backtest_of_the_smallest_log_is_computed_again():
+    found = rounded(others.backtests(DATA, toy=True)["logs"][0])
+    assert json.loads(json.dumps(found)) == next(
+        log for log in kept("backtest")["logs"] if log["name"] == found["name"]
+    )
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", MADE)
+def test_data_say_where_they_come_from(name):
+    found = kept(name)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["date"])
+    assert found["seconds"] is None or found["seconds"] > 0
+    assert set(found["inputs"]) >= {one for one in STUDIES[name].inputs if one != "scaling"}
+    known = subprocess.run(
+        ["git", "cat-file", "-e", found["commit"]], cwd=ROOT, capture_output=True, check=False
+    )
+    inside = subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True, check=False)
+    assert inside.returncode or known.returncode == 0
+
+
+def test_a_study_without_its_logs_is_skipped_in_a_line(tmp_path: Path):
+    said = make(["backtest"], tmp_path, tmp_path / "out", tmp_path / "working", quick=True)
+    assert len(said) == 1
+    assert said[0].startswith("backtest: skipped, ")
+    assert "\n" not in said[0]
+
+
+def test_a_finished_study_is_left_as_it_is(tmp_path, monkeypatch):
+    """And one whose code changed is not."""
+    toy = Study((Sweep("herd policy=easy workload.load=0.5 policy.allocation.adopters=0 "
+                       "moldability.parallelism_min=1"),), 20, 2, "policy=easy")  # fmt: skip
+    monkeypatch.setitem(STUDIES, "toy", toy)
+    asked = (["toy"], tmp_path, tmp_path / "out", tmp_path / "working")
+    monkeypatch.setattr(running, "run_study", lambda *_: json.loads(kept_toy))
+    inputs: dict[str, str] = {}
+    kept_toy = json.dumps(
+        {"fingerprint": running.fingerprint(toy, inputs, False), "rows": [], "seconds": 1.0}
+    )
+    assert "s, " in make(*asked, quick=False)[0]
+    assert "done before" in make(*asked, quick=False)[0]
+    monkeypatch.setattr(running, "code_checksum", lambda: "other")
+    assert "done before" not in make(*asked, quick=False)[0]
