@@ -15,7 +15,7 @@ from sim.statistics.paired import relative_change, share_of_gain
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
-REGION = re.compile(r"(<!-- table: ([\w/-]+) -->\n).*?(<!-- end -->)", re.S)
+REGION = re.compile(r"^<!-- table: ([\w/-]+) -->$.*?^<!-- end -->$", re.M | re.S)
 RESPONSE = "mean_response_time"
 
 Row = Mapping[str, Any]
@@ -119,10 +119,10 @@ def filled(text: str) -> str:
 
     def anew(found: re.Match[str]) -> str:
         try:
-            made = TABLES[found[2]]()
+            made = TABLES[found[1]]()
         except FileNotFoundError:  # a study that was never run
             return found[0]
-        return "\n".join([found[1].rstrip("\n"), *made, found[3]])
+        return "\n".join([f"<!-- table: {found[1]} -->", *made, "<!-- end -->"])
 
     return REGION.sub(anew, text)
 
