@@ -53,9 +53,10 @@ class FeasibleCounts:
         if counts.size <= 2:
             return counts
         least, largest = self._least[job], self._largest[job]
-        known = self._known_powers.get((least, largest, request))
         if counts.size <= largest - least:
-            return counts[((counts & (counts - 1)) == 0) | (counts == request)]
+            some: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
+            return some
+        known = self._known_powers.get((least, largest, request))
         if known is None:
             known = _POWERS[(least <= _POWERS) & (largest >= _POWERS)]
             if least <= request <= largest:
