@@ -17,7 +17,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from sim.help.pages import roots
-from sim.results.durable import MANIFEST, damage, read_object, write_whole
+from sim.results.durable import MANIFEST, checksums, damage, read_object, write_whole
 from sim.results.provenance import (
     CODE,
     INPUTS,
@@ -232,20 +232,25 @@ def mark_finished(
     """
     manifest = read_object(folder / MANIFEST)
     known = manifest.get(INPUTS, {})
-    made = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
-    mark = {"fingerprint": fingerprint(overrides), CODE: manifest.get(CODE), **made}
-    write_whole(path, json.dumps(mark))
+    made = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
+    mark = {"fingerprint": fingerprint(overrides), "configured": _configured(path.parent)}
+    write_whole(path, json.dumps({**mark, CODE: manifest.get(CODE), **made}))
+
+
+def _configured(folder: Path) -> dict[str, str]:
+    return {name: sha for name, sha in checksums(folder).items() if name.endswith(".yaml")}
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
     """Return whether this very run is finished and whole in a folder, without composing it."""
     try:
         mark = read_object(folder / MARK)
-    except ValueError:
+        same = mark.get("configured") == _configured((folder / MARK).parent)
+    except (ValueError, OSError):
         return False
-    if mark.get("fingerprint") != fingerprint(overrides):
+    if not same or mark.get("fingerprint") != fingerprint(overrides):
         return False
     inputs = mark.get(INPUTS)
     there = {name: Path(name) for name in inputs} if isinstance(inputs, dict) else {}

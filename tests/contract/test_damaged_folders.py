@@ -105,7 +105,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_yaml_is_told_and_stops_nothing(swept, capsys, name):
+def test_odd_yaml_is_told_stops_nothing_and_is_written_again(command, swept, capsys, name):
     run = run_of(swept, 1)
     (run / ".hydra" / name).write_text(ODD[name])
     table, _ = gather(swept)
@@ -113,6 +113,8 @@ def test_odd_yaml_is_told_and_stops_nothing(swept, capsys, name):
     assert compare([str(swept), "--table"]) == 0
     assert f"damaged {run.name}: " in capsys.readouterr().out
     assert verify([str(swept)]) == 1
+    command(*TINY, "seed=1,2,3", "baseline=easy")
+    assert verify([str(swept)]) == 0
 
 
 def test_missing_failed_and_foreign_runs_are_told_apart(command, swept, capsys):
