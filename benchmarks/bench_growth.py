@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.floor import show
 from scripts.composing import composed
 from sim.config import CONFIG_FOLDER
-from sim.engine.engine import simulate
+from sim.engine.run import simulate
 from sim.simulation.build import build, with_menu
 from sim.simulation.scene import prepare, set_scene
 

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +22,9 @@ from numba.core.runtime.nrt import rtsys
 
 PACKAGES = ("predictors", "sim", "workloads")
 HOLDS_COMPILED = re.compile(r"import njit|^@compiled", re.MULTILINE)
-ROOT = Path(__file__).resolve().parents[1]
+OWN = Path(__file__).resolve()
+"""This file, which no compiled code hangs on."""
+ROOT = OWN.parents[1]
 IMPORTED = re.compile(
     rf"^(?:from|import) ((?:{'|'.join(PACKAGES)})[\w.]*)(?: import ([\w, (]+))?", re.MULTILINE
 )
@@ -42,7 +45,7 @@ def compiled_from(path: Path) -> frozenset[Path]:
         for module, names in IMPORTED.findall(text):
             asked = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
             files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in asked]
-            new = {file for file in files if file.is_file()} - found
+            new = {file for file in files if file.is_file()} - found - {OWN}
             found |= new
             pending += new
     return frozenset(found)
@@ -127,6 +130,18 @@ class KernelLocator(_CacheLocator):
         return str(self._line)
 
 
+@cache
+def _load_array_functions() -> None:
+    """Load Numba's functions of arrays; it would load SciPy to see that it is there, as it is."""
+    linalg = import_module("numba.np.linalg")
+    asked = linalg.ensure_blas
+    setattr(linalg, "ensure_blas", lambda: None)  # noqa: B010 (no type checker knows it)
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        setattr(linalg, "ensure_blas", asked)  # noqa: B010
+
+
 _load_overload: Any = Cache.load_overload
 
 
@@ -138,6 +153,7 @@ def _load_kernel(self: Any, signature: Any, context: Any) -> Any:
     """
     if not isinstance(self._impl.locator, KernelLocator):
         return _load_overload(self, signature, context)
+    _load_array_functions()
     rtsys.initialize(context)
     return self._load_overload(signature, context)
 

@@ -71,5 +71,5 @@ echo "== a sweep that is killed and started again"
 
 echo "== documentation"
 MOLDSIM_WHOLE=1 "$python" -m pytest -q -n 0 tests/docs/test_commands.py
-if "$python" -c 'import mkdocs' 2>/dev/null; then "$python" -m mkdocs build -q; fi
+if "$python" -c 'import mkdocs' 2>/dev/null; then "$python" -m mkdocs build; fi
 echo "== all extra checks done"

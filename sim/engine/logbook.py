@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Logbook:
         self._grades: list[str] = []
         self._known = Columns("qqd")  # observations, runs at the count, their mean
         self._stretches = Columns("qdqq")  # run, start, processors, where its nodes begin
-        self._nodes = Columns("qq")
+        self._nodes = array("q")  # the first and the last of each range in turn
         self._stretch_end = array("d")
         self._held: dict[int, int] = {}
 
@@ -100,10 +101,9 @@ class Logbook:
         """Note what a run holds from now on."""
         self._held[run.job] = run.processors
         run.stretch = len(self._stretches)
-        self._stretches.add(self._last_run[run.job], now, run.processors, len(self._nodes))
+        self._stretches.add(self._last_run[run.job], now, run.processors, len(self._nodes) // 2)
         self._stretch_end.append(now)
-        for low, high in run.nodes:
-            self._nodes.add(low, high)
+        self._nodes.extend(chain.from_iterable(run.nodes))
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
@@ -185,7 +185,7 @@ class Logbook:
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
         run, start, processors, first = self._stretches.arrays()
-        low, high = self._nodes.arrays()
+        low, high = np.frombuffer(self._nodes, np.int64).reshape(-1, 2).T.copy()
         return Stretches(
             job=run_job[run],
             run=run_number[run],

@@ -13,6 +13,8 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 
 FIRST, LAST = 0, 1
+Holes = tuple[FloatArray, IntArray, IntArray]
+"""The arrays of a profile: times, free and span."""
 
 
 @njit(cache=True)
@@ -212,204 +214,6 @@ def earliest_of(
     return starts
 
 
-@njit(cache=True)
-def compress(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    starts: FloatArray,
-    first: int,
-    last: int,
-    freed: FloatArray,
-) -> None:
-    """Put every waiting job, in queue order, back at its earliest hole, never later.
-
-    ``freed[0]`` and ``freed[1]`` bound the time in which processors became free
-    since the jobs were last tried: a hole that a job could move to must reach
-    into it, so only such holes are looked for. On return they bound what this
-    very pass freed, for the jobs that it had already passed by.
-    """
-    low, high = freed[0], freed[1]
-    freed[0], freed[1] = np.inf, -np.inf
-    if high <= now:
-        return
-    low = max(low, now)
-    most = most_free(times, free, span, low, high)
-    for k in range(first, last):
-        wanted = counts[k]
-        old = starts[k]
-        if wanted == 0 or wanted > most or old <= low:
-            continue
-        runtime = runtimes[k]
-        after = max(now, low - runtime - 1.0)
-        limit = min(old, high)
-        if after >= limit:
-            continue
-        start = earliest(times, free, span, wanted, runtime, after, limit, old)
-        if start >= old:
-            continue
-        occupy(times, free, span, old, old + runtime, -wanted)
-        occupy(times, free, span, start, start + runtime, wanted)
-        starts[k] = start
-        low = min(low, old)
-        high = max(high, old + runtime)
-        most = max(most, most_free(times, free, span, old, old + runtime))
-        freed[0] = min(freed[0], old)
-        freed[1] = max(freed[1], old + runtime)
-
-
-@njit(cache=True)
-def replan(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    starts: FloatArray,
-    first: int,
-    last: int,
-) -> None:
-    """Reserve for every waiting job anew, in queue order."""
-    for k in range(first, last):
-        if counts[k] > 0:
-            starts[k] = place(times, free, span, now, counts[k], runtimes[k])
-
-
-@njit(cache=True)
-def replan_soonest(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    starts: FloatArray,
-    first: int,
-    last: int,
-) -> int:
-    """Do of `replan` what tells who starts now, and when the next reservation begins.
-
-    A job that finds no hole before the next reservation known, not even if those passed over
-    ahead of it held nothing, can neither start now nor be that next one: it is passed over
-    until a later job may be. Returns up to where jobs hold what `replan` gives them; the
-    starts of those from there on are infinite.
-    """
-    soonest, most, reserved = np.inf, 0, first
-    for k in range(first, last):
-        starts[k] = np.inf
-    for k in range(first, last):
-        if counts[k] == 0:
-            continue
-        while reserved <= k:
-            if soonest < np.inf:
-                if counts[k] > most:
-                    break
-                start = earliest(times, free, span, counts[k], runtimes[k], now, soonest, np.inf)
-                if start >= soonest:
-                    break
-            if counts[reserved] > 0:
-                start = place(times, free, span, now, counts[reserved], runtimes[reserved])
-                starts[reserved] = start
-                if start > now:
-                    soonest = min(soonest, start)
-                    most = most_free(times, free, span, now, soonest)
-            reserved += 1
-    return int(reserved)
-
-
-@njit(cache=True)
-def repair(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    starts: FloatArray,
-    first: int,
-    last: int,
-) -> int:
-    """Keep, in queue order, the reservations that fit; place the others anew after them.
-
-    The profile holds the running jobs alone when this begins.
-    """
-    lost = np.empty(last - first, np.int64)
-    found = 0
-    for k in range(first, last):
-        if counts[k] == 0:
-            continue
-        end = starts[k] + runtimes[k]
-        if starts[k] >= now and least_free(times, free, span, starts[k], end) >= counts[k]:
-            occupy(times, free, span, starts[k], end, counts[k])
-        else:
-            lost[found] = k
-            found += 1
-    for k in lost[:found]:
-        starts[k] = place(times, free, span, now, counts[k], runtimes[k])
-    return found
-
-
-@njit(cache=True)
-def due(
-    counts: IntArray, starts: FloatArray, first: int, last: int, now: float, found: IntArray
-) -> tuple[int, float]:
-    """Write the places of the jobs whose time has come; return how many, and the next time."""
-    number = 0
-    following = np.inf
-    for k in range(first, last):
-        if counts[k] > 0:
-            if starts[k] <= now:
-                found[number] = k
-                number += 1
-            else:
-                following = min(following, starts[k])
-    return number, following
-
-
-@njit(cache=True)
-def reserve_first(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
-    now: float,
-    counts: IntArray,
-    runtimes: FloatArray,
-    starts: FloatArray,
-    first: int,
-    last: int,
-    reservations: int,
-    found: IntArray,
-) -> int:
-    """Start what fits in queue order; the first blocked jobs get reservations (EASY(k)).
-
-    The profile holds the running jobs alone when this begins. Returns how many
-    places of startable jobs were written to `found`.
-    """
-    number = 0
-    reserved = 0
-    for k in range(first, last):
-        if counts[k] == 0 or (reserved == reservations and free[span[FIRST]] < counts[k]):
-            continue
-        limit = np.inf if reserved < reservations else np.nextafter(now, np.inf)
-        start = earliest(times, free, span, counts[k], runtimes[k], now, limit, np.inf)
-        if start <= now:
-            found[number] = k
-            number += 1
-        elif reserved < reservations:
-            starts[k] = start
-            reserved += 1
-        else:
-            continue
-        occupy(times, free, span, start, start + runtimes[k], counts[k])
-        if reserved == reservations and free[span[FIRST]] == 0:
-            break
-    return number
-
-
 def in_columns(believed_ends: list[tuple[float, int, int]]) -> tuple[FloatArray, IntArray]:
     """Return the ends in seconds, and the processors, of (believed end, job, processors)."""
     if not believed_ends:
@@ -441,6 +245,11 @@ class Profile:
         self.times = np.zeros(256)
         self.free = np.full(256, processors, np.int64)
         self.span = np.array([0, 1])
+
+    @property
+    def holes(self) -> Holes:
+        """Its arrays, for compiled code."""
+        return self.times, self.free, self.span
 
     def grow(self, jobs: int) -> None:
         """Make room for the breakpoints of so many running and waiting jobs."""

@@ -1,10 +1,26 @@
 """The queue of waiting jobs, in the policy's order, as arrays that compiled code can scan."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+
+
+class Waiting(NamedTuple):
+    """Waiting jobs in queue order; where `counts` is 0, nobody.
+
+    Attributes
+    ----------
+    counts : numpy.ndarray of int, shape (n,)
+    runtimes, starts : numpy.ndarray of float, shape (n,), seconds
+        Believed runtimes on those counts, and begins of reservations.
+    """
+
+    counts: IntArray
+    runtimes: FloatArray
+    starts: FloatArray
 
 
 class WaitingQueue:
@@ -45,6 +61,11 @@ class WaitingQueue:
 
     def __len__(self) -> int:
         return self.waiting
+
+    @property
+    def table(self) -> Waiting:
+        """All places, for compiled code."""
+        return Waiting(self.processors, self.runtime, self.start)
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""

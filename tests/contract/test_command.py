@@ -245,3 +245,23 @@ def test_new_parts_want_a_package_and_a_name_of_their_own(tmp_path):
         assert ended.returncode == 2
         assert message in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["__init__.py"]
+
+
+def test_a_run_loads_nothing_that_it_does_not_need(tmp_path):
+    """Compiled code must be kept already: compiling needs SciPy."""
+    asked = ["run", "policy=fcfs", "predictor=user_estimate", "workload.jobs=5", "picture=none"]
+    heavy = (
+        "matplotlib",
+        "scipy.linalg",
+        "scipy.special",
+        "scipy.stats",
+        "sim.background.background",
+    )
+    code = f"{START.rpartition(';')[0]}; main(); print([m for m in {heavy} if m in sys.modules])"
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code, *asked, "baseline=null", "hydra.run.dir=run"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -117,11 +117,6 @@ def test_packages_hide_no_import():
             assert IMPORTS[folder] == set(), folder
 
 
-UNTIL_THE_CORE_OF_SPEED = {
-    "sim.policies.molding.choice",
-    "sim.state.availability",
-}
-"""Modules of the engine's state, of backfilling and of load: compiled cores will replace them."""
 MOST_SINGLE = 27
 """Modules that one other alone imports; presets that name a class, and plugins, are users.
 
@@ -152,7 +147,6 @@ def test_no_function_takes_more_than_8_parameters():
     found = {
         f"{module}.{one.name}": len(parameters(one))
         for module, path in PATHS.items()
-        if module not in UNTIL_THE_CORE_OF_SPEED
         for one in functions(path)
         if one.name != "__init__" and len(parameters(one)) > 8
     }
@@ -173,8 +167,7 @@ def test_modules_have_fewer_than_400_lines():
     found = {
         module: lines
         for module, path in PATHS.items()
-        if module not in UNTIL_THE_CORE_OF_SPEED
-        and (lines := len(path.read_text(encoding="utf-8").splitlines())) >= 400
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) >= 400
     }
     assert found == {}
 

@@ -19,12 +19,13 @@ from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.easy import Easy
+from sim.policies.backfill.reservations import repair
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
 from sim.results.steady_state import batch_means
-from sim.state.availability import repair
 from sim.state.prediction_correction import PastErrors
+from sim.state.waiting_queue import Waiting
 
 pytestmark = pytest.mark.fast
 
@@ -92,7 +93,7 @@ def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
     times[0], free[0] = 10.0, 4
     span = np.array([0, 1], np.int64)
     starts = np.array([10.0])
-    lost = repair(times, free, span, 10.0, np.array([4]), np.array([5.0]), starts, 0, 1)
+    lost = repair((times, free, span), 10.0, Waiting(np.array([4]), np.array([5.0]), starts), 0, 1)
     assert lost == 0
     assert starts.tolist() == [10.0]
 

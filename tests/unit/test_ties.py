@@ -174,6 +174,6 @@ def test_of_equal_ends_the_smaller_count_starts():
     profile = Profile(8)
     profile.lay(7e8, [])
     counts, runtimes = np.array([2, 4]), np.array([10.0 + 1e-12, 10.0])
-    arrays = (profile.times, profile.free, profile.span, 7e8, counts, runtimes, 0, 2)
+    arrays = (profile.holes, 7e8, counts, runtimes, 0, 2)
     assert best_candidate(*arrays, np.inf) == (0, 7e8)
     assert lean_candidate(counts, np.array([10.0, 5.0 - 1e-12]), 0, 2, 20.0) == 0

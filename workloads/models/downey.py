@@ -32,6 +32,7 @@ class Downey(ModelWorkload):
     An application has an average parallelism A, log-uniform on [1, machine],
     and a variance sigma, uniform on [0, 2]. A job has an application, by Zipf's
     law, and a lifetime L: its runtime on one processor. It asks for A rounded.
+    Other parameters are those of `ModelWorkload`.
 
     Parameters
     ----------
@@ -48,8 +49,6 @@ class Downey(ModelWorkload):
         How many applications.
     popularity : float
         Exponent of Zipf's law, at least 0.
-    others
-        Of `ModelWorkload`.
 
     Raises
     ------

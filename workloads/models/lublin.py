@@ -128,6 +128,8 @@ TYPES: Mapping[str, Mapping[int, LublinParameters]] = {
 class Lublin(ModelWorkload):
     """Jobs drawn from the Lublin-Feitelson model, scaled to an offered load.
 
+    Parameters that are not named here are those of `ModelWorkload`.
+
     Parameters
     ----------
     types : str
@@ -136,8 +138,6 @@ class Lublin(ModelWorkload):
         ``batch``, ``interactive``, or ``both`` of these as two independent streams.
     parameters : mapping of str to float, optional
         Model parameters to change, by the names of `LublinParameters`.
-    others
-        Of `ModelWorkload`.
 
     Raises
     ------

@@ -8,12 +8,13 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
+from sim.policies.backfill.reservations import compress, due, repair, replan, replan_soonest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile, compress, due, repair, replan, replan_soonest
+from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
 
@@ -154,15 +155,7 @@ class ReplanningScheduler(ReservationKeeper):
             self._reserved = queue.first
         profile = self.profile
         self._reserved = replan_soonest(
-            profile.times,
-            profile.free,
-            profile.span,
-            view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            self._reserved,
-            queue.last,
+            profile.holes, view.now, queue.table, self._reserved, queue.last
         )
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
@@ -189,17 +182,7 @@ class ReplanningScheduler(ReservationKeeper):
     def _reserve_all(self) -> None:
         """Make the reservations that are not made yet."""
         queue, profile = self.queue, self.profile
-        replan(
-            profile.times,
-            profile.free,
-            profile.span,
-            self.view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            self._reserved,
-            queue.last,
-        )
+        replan(profile.holes, self.view.now, queue.table, self._reserved, queue.last)
         self._reserved = queue.last
 
 
@@ -290,17 +273,7 @@ class ConservativeScheduler(ReservationKeeper):
     def _repair(self) -> None:
         queue, profile = self.queue, self.profile
         self.lay_running()
-        repair(
-            profile.times,
-            profile.free,
-            profile.span,
-            self.view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            queue.first,
-            queue.last,
-        )
+        repair(profile.holes, self.view.now, queue.table, queue.first, queue.last)
         self._next_start = self.view.now
         self._note_freed(self.view.now, np.inf)
 
@@ -310,18 +283,8 @@ class ConservativeScheduler(ReservationKeeper):
 
     def _compress(self) -> None:
         queue, profile = self.queue, self.profile
-        compress(
-            profile.times,
-            profile.free,
-            profile.span,
-            self.view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            queue.first,
-            queue.last,
-            self._freed,
-        )
+        now, jobs = self.view.now, queue.table
+        compress(profile.holes, now, jobs, queue.first, queue.last, self._freed)
         self._next_start = self.view.now
 
 
@@ -358,9 +321,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
         queue, profile, now = self.queue, self.profile, self.view.now
         place = self._places[job]
         pick, start = best_candidate(
-            profile.times,
-            profile.free,
-            profile.span,
+            profile.holes,
             now,
             queue.counts,
             queue.runtimes,
@@ -378,17 +339,10 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
     def _compress(self) -> None:
         queue, profile = self.queue, self.profile
         compress_candidates(
-            profile.times,
-            profile.free,
-            profile.span,
+            profile.holes,
             self.view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
-            queue.spans[LOW],
-            queue.spans[HIGH],
-            queue.counts,
-            queue.runtimes,
+            queue.table,
+            queue.every_candidate,
             queue.first,
             queue.last,
             self._freed,

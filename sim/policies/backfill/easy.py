@@ -10,9 +10,11 @@ from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import EASY
 from sim.policies.backfill.queue_search import BLOCK, Opening, fill, forget, summaries_of
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
+from sim.policies.molding.candidates import HELD, HIGH, Candidates
+from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.state.availability import Profile, reserve_first
+from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.view import View
 
@@ -264,14 +266,18 @@ class EasyScheduler(QueueKeeper):
 
 
 class ManyReservations(QueueKeeper):
-    """EASY with several reservations, on the availability profile."""
+    """EASY with several reservations, on the availability profile.
+
+    A job whose count is settled is one with a single candidate: itself.
+    """
 
     def __init__(self, view: View, order: Order, allocation: Allocation, reservations: int) -> None:
         super().__init__(view, order, allocation)
         self._outlook = DryRun(self)
         self._reservations = reservations
         self._profile = Profile(view.processors)
-        self._found = np.zeros(64, np.int64)
+        self._found = np.zeros(0, np.int64)
+        self._spans = np.zeros((HELD + 1, 0), np.int64)
 
     def decide(self) -> list[Decision]:
         """Reserve for the first blocked jobs and start whoever fits without moving them."""
@@ -285,19 +291,19 @@ class ManyReservations(QueueKeeper):
         profile = self._profile
         profile.grow(queue.waiting + len(view.running))
         profile.lay(view.now, view.believed_ends)
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
-        number = reserve_first(
-            profile.times,
-            profile.free,
-            profile.span,
+        room = queue.job.size
+        if self._found.size < room:
+            self._found = np.zeros(room, np.int64)
+            self._spans = np.stack([np.arange(room) + (row == HIGH) for row in range(HELD)])
+            self._spans = np.concatenate([self._spans, np.zeros((1, room), np.int64)])
+        number = mold_first(
+            profile.holes,
             view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start,
+            queue.table,
+            Candidates(self._spans, queue.processors, queue.runtime, queue.start),
             queue.first,
             queue.last,
-            self._reservations,
+            Blocking(self._reservations, strict=False, slack=-1.0),
             self._found,
         )
         decisions: list[Decision] = []

@@ -4,8 +4,9 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.policies.backfill.reservations import replan
 from sim.policies.base import QueueKeeper
-from sim.state.availability import Profile, replan
+from sim.state.availability import Profile
 
 
 @njit(cache=True)
@@ -134,17 +135,8 @@ class DryRun:
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + len(view.running))
         profile.lay(view.now, view.believed_ends)
-        replan(
-            profile.times,
-            profile.free,
-            profile.span,
-            view.now,
-            queue.processors,
-            queue.runtime,
-            queue.start.copy(),
-            queue.first,
-            queue.last,
-        )
+        foreseen = queue.table._replace(starts=queue.start.copy())
+        replan(profile.holes, view.now, foreseen, queue.first, queue.last)
         return profile.earliest_of(view.now, counts, runtimes)
 
 

@@ -8,19 +8,9 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
+from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
-from sim.state.availability import (
-    advance,
-    compress,
-    due,
-    earliest_of,
-    lay,
-    least_free,
-    occupy,
-    place,
-    repair,
-    replan,
-)
+from sim.state.availability import advance, earliest_of, lay, least_free, occupy, place
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -52,6 +42,7 @@ from sim.state.run_tables import (
     is_believed_end,
     start,
 )
+from sim.state.waiting_queue import Waiting
 
 STRICT, EASY, CONSERVATIVE, OPEN = range(4)
 """Rules whose passes these are."""
@@ -137,7 +128,8 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
         _lay_running(tables, plan)
         waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
         head, starts = tables.counters[HEAD], seconds[RESERVED]
-        replan(plan.times, plan.free, plan.span, now, waiting, beliefs, starts, head, job)
+        holes = plan.times, plan.free, plan.span
+        replan(holes, now, Waiting(waiting, beliefs, starts), head, job)
     _settle(tables, plan, job)
 
 
@@ -289,10 +281,9 @@ def _repair(tables: Tables, plan: Plan) -> None:
     seconds, counters = tables.seconds, tables.counters
     now = tables.instant[NOW]
     _lay_running(tables, plan)
-    repair(
-        plan.times, plan.free, plan.span, now, tables.numbers[WAITING], seconds[BELIEF],
-        seconds[RESERVED], counters[HEAD], counters[NEW],
-    )  # fmt: skip
+    holes = plan.times, plan.free, plan.span
+    waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
+    repair(holes, now, waiting, counters[HEAD], counters[NEW])
     tables.instant[NEXT_START] = now
     _note_freed(tables, now, np.inf)
 
@@ -335,10 +326,8 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
         counters[HEAD] += 1
     head = counters[HEAD]
     if early and head < counters[NEW]:
-        compress(
-            *holes, now, waiting, seconds[BELIEF], seconds[RESERVED], head, counters[NEW],
-            instant[FREED:],
-        )  # fmt: skip
+        jobs = Waiting(waiting, seconds[BELIEF], seconds[RESERVED])
+        compress(holes, now, jobs, head, counters[NEW], instant[FREED:])
         instant[NEXT_START] = now
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, CONSERVATIVE)

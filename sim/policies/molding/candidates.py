@@ -60,6 +60,15 @@ def around(
 # reads them there.
 
 
+class Candidates(NamedTuple):
+    """The candidates of all places of a queue; see `OpenQueue`."""
+
+    spans: IntArray
+    counts: IntArray
+    runtimes: FloatArray
+    promise: FloatArray
+
+
 @njit(cache=True)
 def allow_all(spans: IntArray, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""
@@ -126,6 +135,11 @@ class OpenQueue(WaitingQueue):
     def here(self) -> slice:
         """The places in use, those of jobs that have started among them."""
         return slice(self.first, self.last)
+
+    @property
+    def every_candidate(self) -> Candidates:
+        """Those of all places, for compiled code."""
+        return Candidates(self.spans, self.counts, self.runtimes, self.promise)
 
     def offer(self, place: int, counts: IntArray, runtimes: FloatArray, serial: float) -> None:
         """Give the job at a place its candidates, all of them allowed."""

@@ -1,18 +1,43 @@
 """Compiled choices on the availability profile: who starts now, on how many processors."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.policies.molding.candidates import HELD, HIGH, LOW, Candidates
 from sim.policies.ties import is_less
-from sim.state.availability import FIRST, earliest, most_free, occupy
+from sim.state.availability import FIRST, Holes, earliest, most_free, occupy
+from sim.state.waiting_queue import Waiting
+
+Own = tuple[int, float, float]
+"""What a job holds: processors, and begin and end of its reservation, seconds."""
+Freed = tuple[float, float, int]
+"""Where processors became free: begin and end, seconds, and the most that are free there."""
+
+
+class Blocking(NamedTuple):
+    """What the first blocked jobs mean for those behind them.
+
+    Attributes
+    ----------
+    reservations : int
+        How many of them hold one.
+    strict : bool
+        Whether nobody passes a blocked job.
+    slack : float
+        See `mold_first`.
+    """
+
+    reservations: int
+    strict: bool
+    slack: float
 
 
 @njit(cache=True)
 def best_candidate(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
+    holes: Holes,
     now: float,
     counts: IntArray,
     runtimes: FloatArray,
@@ -30,7 +55,7 @@ def best_candidate(
         if not is_less(runtime, least):
             continue
         latest = min(limit, now + least - runtime)
-        start = earliest(times, free, span, counts[pick], runtime, now, latest, np.inf)
+        start = earliest(*holes, counts[pick], runtime, now, latest, np.inf)
         if is_less(start - now + runtime, least):
             best, best_start, least = pick, start, start - now + runtime
     return best, best_start
@@ -38,9 +63,7 @@ def best_candidate(
 
 @njit(cache=True)
 def least_candidate(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
+    holes: Holes,
     now: float,
     counts: IntArray,
     runtimes: FloatArray,
@@ -49,35 +72,24 @@ def least_candidate(
     end: float,
 ) -> int:
     """Return the candidate of the least count that can start now and end by `end`, else -1."""
-    soon = np.nextafter(now, np.inf)
+    soon, free = np.nextafter(now, np.inf), holes[1][holes[2][FIRST]]
     for pick in range(low, high):
-        if is_less(end - now, runtimes[pick]) or counts[pick] > free[span[FIRST]]:
+        if is_less(end - now, runtimes[pick]) or counts[pick] > free:
             continue
-        if earliest(times, free, span, counts[pick], runtimes[pick], now, soon, np.inf) <= now:
+        if earliest(*holes, counts[pick], runtimes[pick], now, soon, np.inf) <= now:
             return pick
     return -1
 
 
 @njit(cache=True)
 def mold_first(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
+    holes: Holes,
     now: float,
-    processors: IntArray,
-    runtime: FloatArray,
-    starts: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    promise: FloatArray,
-    held: IntArray,
-    counts: IntArray,
-    runtimes: FloatArray,
+    waiting: Waiting,
+    candidates: Candidates,
     first: int,
     last: int,
-    reservations: int,
-    strict: bool,
-    slack: float,
+    blocking: Blocking,
     found: IntArray,
 ) -> int:
     """Start, in queue order, jobs on the counts they choose; the first blocked ones reserve.
@@ -90,8 +102,12 @@ def mold_first(
     `strict` nobody passes a blocked job. The profile holds the running jobs
     alone when this begins. Returns how many places were written to `found`.
     """
+    processors, runtime, starts = waiting
+    spans, counts, runtimes, promise = candidates
+    low, high, held, free = spans[LOW], spans[HIGH], spans[HELD], holes[1]
+    reservations, strict, slack = blocking
     number = reserved = 0
-    soon = np.nextafter(now, np.inf)
+    soon, span = np.nextafter(now, np.inf), holes[2]
     for k in range(first, last):
         if processors[k] == 0 or held[k] != 0:
             continue
@@ -103,9 +119,7 @@ def mold_first(
             if counts[low[k]] > free[span[FIRST]]:
                 continue
         limit = np.inf if may_reserve else soon
-        pick, start = best_candidate(
-            times, free, span, now, counts, runtimes, low[k], high[k], limit
-        )
+        pick, start = best_candidate(holes, now, counts, runtimes, low[k], high[k], limit)
         if pick < 0:
             continue
         if slack >= 0.0:
@@ -114,11 +128,11 @@ def mold_first(
             if may_reserve and promise[k] == np.inf:
                 promise[k] = stretched
             end = max(end, promise[k] if promise[k] < np.inf else stretched)
-            least = least_candidate(times, free, span, now, counts, runtimes, low[k], high[k], end)
+            least = least_candidate(holes, now, counts, runtimes, low[k], high[k], end)
             if least >= 0:
                 pick, start = least, now
         processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
-        occupy(times, free, span, start, start + runtime[k], processors[k])
+        occupy(*holes, start, start + runtime[k], processors[k])
         if start <= now:
             found[number] = k
             number += 1
@@ -131,17 +145,12 @@ def mold_first(
 
 @njit(cache=True)
 def settle_first(
-    processors: IntArray,
-    runtime: FloatArray,
-    low: IntArray,
-    held: IntArray,
-    counts: IntArray,
-    runtimes: FloatArray,
+    waiting: Waiting,
+    candidates: Candidates,
     first: int,
     last: int,
     free: int,
-    reservations: int,
-    strict: bool,
+    blocking: Blocking,
     found: IntArray,
 ) -> int:
     """Do what `mold_first` does for jobs with one allowed candidate each, without a profile.
@@ -151,6 +160,10 @@ def settle_first(
     profile. Returns how many places were written to `found`, or -1 if there is
     such a job.
     """
+    processors, runtime, _ = waiting
+    spans, counts, runtimes, _ = candidates
+    low, held = spans[LOW], spans[HELD]
+    reservations, strict, _ = blocking
     number = reserved = 0
     for k in range(first, last):
         if processors[k] == 0 or held[k] != 0:
@@ -174,19 +187,19 @@ def settle_first(
 
 @njit(cache=True)
 def _earlier_candidate(
-    times: FloatArray, free: IntArray, span: IntArray, now: float,
-    own: int, old: float, old_end: float, begin: float, end: float, most: int,
-    counts: IntArray, runtimes: FloatArray, low: int, high: int,
-) -> tuple[int, float, bool]:  # fmt: skip
-    """Return the candidate that ends earliest before `old_end`, -1 if none does, and its start.
+    holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
+) -> tuple[int, float, bool]:
+    """Return the candidate of job `k` that ends earliest before `own`, -1 if none, and its start.
 
     Also whether the job's own reservation was taken out of the profile on the
     way, as candidates of more processors than it holds need.
     """
-    reach = most + own if old < end else most
+    (held, old, old_end), (begin, end, most) = own, freed
+    spans, counts, runtimes, _ = candidates
+    reach = most + held if old < end else most
     best, best_start, least = -1, old, old_end - now
     out = False
-    for pick in range(low, high):
+    for pick in range(spans[LOW, k], spans[HIGH, k]):
         count, seconds = counts[pick], runtimes[pick]
         if count > reach:
             break
@@ -196,11 +209,11 @@ def _earlier_candidate(
         limit = min(end, now + least - seconds)
         if after >= limit:
             continue
-        if count > own and not out:
-            occupy(times, free, span, old, old_end, -own)
+        if count > held and not out:
+            occupy(*holes, old, old_end, -held)
             out = True
         mine = np.inf if out else old
-        start = earliest(times, free, span, count, seconds, after, limit, mine)
+        start = earliest(*holes, count, seconds, after, limit, mine)
         if start < limit and is_less(start - now + seconds, least):
             best, best_start, least = pick, start, start - now + seconds
     return best, best_start, out
@@ -208,17 +221,10 @@ def _earlier_candidate(
 
 @njit(cache=True)
 def compress_candidates(
-    times: FloatArray,
-    free: IntArray,
-    span: IntArray,
+    holes: Holes,
     now: float,
-    processors: IntArray,
-    runtime: FloatArray,
-    starts: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    counts: IntArray,
-    runtimes: FloatArray,
+    waiting: Waiting,
+    candidates: Candidates,
     first: int,
     last: int,
     freed: FloatArray,
@@ -229,12 +235,14 @@ def compress_candidates(
     ``freed`` bounds the time in which processors became free since the jobs were
     last tried, and on return what this pass freed: see `sim.state.availability.compress`.
     """
+    processors, runtime, starts = waiting
+    counts, runtimes = candidates.counts, candidates.runtimes
     begin, end = freed[0], freed[1]
     freed[0], freed[1] = np.inf, -np.inf
     if end <= now:
         return
     begin = max(begin, now)
-    most = most_free(times, free, span, begin, end)
+    most = most_free(*holes, begin, end)
     for k in range(first, last):
         own = processors[k]
         if own == 0 or starts[k] == np.inf:
@@ -243,19 +251,18 @@ def compress_candidates(
         if old_end <= begin:
             continue
         best, best_start, out = _earlier_candidate(
-            times, free, span, now, own, old, old_end, begin, end, most,
-            counts, runtimes, low[k], high[k],
-        )  # fmt: skip
+            holes, now, (own, old, old_end), (begin, end, most), candidates, k
+        )
         if best < 0:
             if out:
-                occupy(times, free, span, old, old_end, own)
+                occupy(*holes, old, old_end, own)
             continue
         if not out:
-            occupy(times, free, span, old, old_end, -own)
-        occupy(times, free, span, best_start, best_start + runtimes[best], counts[best])
+            occupy(*holes, old, old_end, -own)
+        occupy(*holes, best_start, best_start + runtimes[best], counts[best])
         processors[k], runtime[k], starts[k] = counts[best], runtimes[best], best_start
         begin = min(begin, old)
         end = max(end, old_end)
-        most = max(most, most_free(times, free, span, old, old_end))
+        most = max(most, most_free(*holes, old, old_end))
         freed[0] = min(freed[0], old)
         freed[1] = max(freed[1], old_end)

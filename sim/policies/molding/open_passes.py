@@ -15,10 +15,12 @@ from sim.policies.molding.candidates import (
     ITERATION,
     LOW,
     SHARES,
+    Candidates,
     Narrowing,
     allow_all,
 )
-from sim.policies.molding.choice import mold_first
+from sim.policies.molding.choice import Blocking, mold_first
+from sim.state.availability import Holes
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -34,6 +36,7 @@ from sim.state.run_tables import (
     Tables,
     start,
 )
+from sim.state.waiting_queue import Waiting
 
 
 class OpenPlan(NamedTuple):
@@ -78,9 +81,7 @@ class Offered(NamedTuple):
 
 
 @njit(cache=True)
-def _plan_first(
-    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
-) -> int:
+def _plan_first(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Fix the counts of the first jobs by iteration; return one past the last of them."""
     waiting, depth = tables.numbers[WAITING], plan.narrowing.depth
     places, number, job = np.empty(depth, np.int64), 0, tables.counters[HEAD]
@@ -103,9 +104,7 @@ def _plan_first(
 
 
 @njit(cache=True)
-def _narrow(
-    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
-) -> int:
+def _narrow(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Say which candidates are allowed in this pass; return one past the last job considered."""
     spans, first, last = offered.spans, tables.counters[HEAD], tables.counters[ARRIVED]
     narrowing = plan.narrowing
@@ -131,9 +130,7 @@ def may_start(tables: Tables) -> bool:
 
 
 @njit(cache=True)
-def open_pass(
-    tables: Tables, offered: Offered, plan: OpenPlan, holes: tuple[FloatArray, IntArray, IntArray]
-) -> None:
+def open_pass(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> None:
     """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
 
     Parameters
@@ -149,9 +146,9 @@ def open_pass(
     last = _narrow(tables, offered, plan, holes)
     found, choices = tables.running[FOUND], offered.choices
     number = mold_first(
-        *holes, tables.instant[NOW], waiting, seconds[BELIEF], seconds[RESERVED],
-        offered.spans[LOW], offered.spans[HIGH], plan.promise, np.zeros(last, np.int64),
-        offered.counts, choices[0], first, last, plan.reservations, plan.strict, -1.0, found,
+        holes, tables.instant[NOW], Waiting(waiting, seconds[BELIEF], seconds[RESERVED]),
+        Candidates(offered.spans, offered.counts, choices[0], plan.promise),
+        first, last, Blocking(plan.reservations, plan.strict, -1.0), found,
     )  # fmt: skip
     for job in found[:number]:
         pick = offered.spans[BEGIN, job]

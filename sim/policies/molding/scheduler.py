@@ -6,8 +6,8 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.backfill.passes import OPEN
 from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
-from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, OpenQueue
-from sim.policies.molding.choice import mold_first, settle_first
+from sim.policies.molding.candidates import BEGIN, OpenQueue
+from sim.policies.molding.choice import Blocking, mold_first, settle_first
 from sim.policies.order import Order
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
@@ -169,17 +169,12 @@ class OpenScheduler(OpenKeeper):
         self._are_reserved = False
         return int(
             settle_first(
-                queue.processors,
-                queue.runtime,
-                queue.spans[LOW],
-                queue.spans[HELD],
-                queue.counts,
-                queue.runtimes,
+                queue.table,
+                queue.every_candidate,
                 queue.first,
                 queue.last,
                 view.free,
-                self.reservations,
-                self._strict,
+                Blocking(self.reservations, self._strict, -1.0),
                 self._found,
             )
         )
@@ -195,24 +190,13 @@ class OpenScheduler(OpenKeeper):
         self._are_reserved = True
         return int(
             mold_first(
-                profile.times,
-                profile.free,
-                profile.span,
+                profile.holes,
                 view.now,
-                queue.processors,
-                queue.runtime,
-                queue.start,
-                queue.spans[LOW],
-                queue.spans[HIGH],
-                queue.promise,
-                queue.spans[HELD],
-                queue.counts,
-                queue.runtimes,
+                queue.table,
+                queue.every_candidate,
                 queue.first,
                 queue.last,
-                reserved,
-                self._strict,
-                self.candidates.slack,
+                Blocking(reserved, self._strict, self.candidates.slack),
                 self._found,
             )
         )
