@@ -46,7 +46,6 @@ BACKFILLS: dict[str, Backfill] = {
     "conservative": Conservative(),
     "sa": Conservative(),
     "sjf": Easy(),
-    "replan": Conservative(replan=True),
     "iterative": Conservative(replan=True),
 }
 MOLDED: dict[str, Allocation | OpenAllocation] = {
@@ -59,11 +58,11 @@ BACKLOGS = [
     ("sjf", "loose", 2.0),
     ("iterative", "loose", 4.0),
     ("conservative", "exact", 2.0),
-    ("replan", "exact", 4.0),
 ]
 """Rule, estimates, and times the cost of a job of a tenth of them at most.
 
-Conservative backfilling with loose estimates takes too long for a row: see docs/results.
+Conservative backfilling with loose estimates, or planned anew, takes too long for a row: see
+docs/results/performance.md.
 """
 
 

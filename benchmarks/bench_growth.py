@@ -94,12 +94,28 @@ def presets() -> list[str]:
     return [*BOUND, *(name for name in others if name not in (*BOUND, "recorded"))]
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as a table of Markdown, a line a preset."""
+    lines = ["| preset | µs a job, few jobs | many | ratio | exponent "
+             "| small machine | large | ratio | exponent |", "| --- |" + " ---: |" * 8]  # fmt: skip
+    for jobs, processors in zip(rows[::2], rows[1::2], strict=True):
+        cells = [jobs["rule"]]
+        for row in (jobs, processors):
+            cells += [row[key] for key in ("us_per_job", "us_per_job_then", "ratio", "exponent")]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("presets", nargs="*", default=presets())
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--table", type=Path, help="print the table of such a file, and end")
     asked = parser.parse_args()
+    if asked.table:
+        print(table(json.loads(asked.table.read_text(encoding="utf-8"))))
+        return
     logging.disable(logging.WARNING)
     rows = []
     for preset in asked.presets:

@@ -174,7 +174,7 @@ def malleable_compared() -> list[list[str]]:
     def add(claim: str, printed: str, where: str, own: Row, other: Row) -> None:
         shown.append([claim, printed, where, *verdict(own, other, "mean_response_time", "less")])
 
-    rigid = one(moving, preset="share", policy="easy")
+    rigid = one(moving, preset="share", policy="easy", moldability__share="0")
     for share in ("0.2", "0.4", "1"):
         own = one(
             moving,

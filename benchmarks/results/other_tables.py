@@ -16,7 +16,7 @@ from benchmarks.results.regions import (
 @table("malleable/share")
 def malleable_share() -> list[str]:
     rows, shown = data("malleable")["rows"], []
-    base = one(rows, preset="share", policy="easy")
+    base = one(rows, preset="share", policy="easy", moldability__share="0")
     for share in ("0.2", "0.4", "0.6", "1"):
         for strategy in ("min", "pref", "average", None):
             key = {"moldability__share": share}

@@ -251,11 +251,11 @@ STUDIES = {
             ),
             Sweep("malleable_rules", {"preset": "rules"}),
             Sweep(
-                "malleable_curves policy=marginal given=charged moldability=downey,general",
+                "malleable_curves policy=marginal given=free moldability=downey,general",
                 {"preset": "curves"},
             ),
             Sweep(
-                "malleable_curves given=charged moldability=downey,general policy=equi "
+                "malleable_curves given=free moldability=downey,general policy=equi "
                 "~policy.reallocation.weight predictor=oracle",
                 {"preset": "curves"},
             ),
@@ -292,7 +292,7 @@ STUDIES = {
         (
             Sweep("walltime", {"preset": "walltime"}),
             Sweep("better_ends", {"preset": "better_ends"}),
-            Sweep("ill_nodes policy=easy,careful", {"preset": "ill_nodes"}),
+            Sweep("ill_nodes baseline=easy", {"preset": "ill_nodes"}),
             Sweep("longer_limits policy=easy,conservative", {"preset": "longer_limits"}),
             Sweep("more_processors", {"preset": "more_processors"}),
         ),

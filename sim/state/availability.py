@@ -7,6 +7,8 @@ reservation [start, start + runtime) is taken out with the same two instants
 with which it was put in.
 """
 
+from math import frexp
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
@@ -195,6 +197,59 @@ def place(
     """Reserve the earliest hole from now on and return its start."""
     start = earliest(times, free, span, processors, runtime, now, np.inf, np.inf)
     occupy(times, free, span, start, start + runtime, processors)
+    return start
+
+
+COUNTS, RUNTIMES, MANY = 33, 65, 64
+"""Size of a table of what was found; and jobs from which on it is worth its room."""
+
+
+@njit(cache=True)
+def nothing_found(jobs: int) -> FloatArray:
+    """Return a table for `place_next`, before so many jobs are placed; empty for a few."""
+    return np.full((COUNTS, RUNTIMES) if jobs > MANY else (0, 0), -np.inf)
+
+
+@njit(cache=True)
+def _octave(number: float, offset: int, above: bool) -> int:
+    """Return which power of two is the largest up to a number, or the least from it on."""
+    fraction, exponent = frexp(number)
+    return exponent + offset + (1 if above and fraction > 0.5 else 0)
+
+
+@njit(cache=True)
+def place_next(
+    times: FloatArray,
+    free: IntArray,
+    span: IntArray,
+    now: float,
+    processors: int,
+    runtime: float,
+    found: FloatArray,
+) -> float:
+    """Do what `place` does while nothing but such jobs is put into the profile.
+
+    A job starts no earlier than one before it that was no wider and no longer. ``found`` keeps
+    the latest such start by powers of two, as a Fenwick tree of maxima in two dimensions.
+    """
+    if found.size == 0 or not 1e-4 < runtime < 1e14:
+        return place(times, free, span, now, processors, runtime)
+    after, i = now, min(_octave(processors, 0, False), COUNTS - 1)
+    while i > 0:
+        k = min(_octave(runtime, 15, False), RUNTIMES - 1)
+        while k > 0:
+            after = max(after, found[i, k])
+            k -= k & -k
+        i -= i & -i
+    start = earliest(times, free, span, processors, runtime, after, np.inf, np.inf)
+    occupy(times, free, span, start, start + runtime, processors)
+    i = _octave(processors, 0, True)
+    while i < COUNTS:
+        k = _octave(runtime, 15, True)
+        while k < RUNTIMES:
+            found[i, k] = max(found[i, k], start)
+            k += k & -k
+        i += i & -i
     return start
 
 

@@ -9,6 +9,8 @@ from predictors.base import IntArray
 _LISTED = 1 << 20
 """Largest count up to which feasible counts are views of one listed range."""
 
+_POWERS = 2 ** np.arange(63)
+
 
 class FeasibleCounts:
     """Which counts each job can run on; known to policies, unlike how long it takes there.
@@ -51,11 +53,15 @@ class FeasibleCounts:
         if counts.size <= 2:
             return counts
         least, largest = self._least[job], self._largest[job]
+        if counts.size <= largest - least:
+            some: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
+            return some
         known = self._known_powers.get((least, largest, request))
-        if known is None or counts.size <= largest - least:
-            known = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-            if counts.size > largest - least:
-                self._known_powers[least, largest, request] = known
+        if known is None:
+            known = _POWERS[(least <= _POWERS) & (largest >= _POWERS)]
+            if least <= request <= largest:
+                known = np.union1d(known, [request])
+            self._known_powers[least, largest, request] = known
         return known
 
     def special(self, job: int) -> IntArray | None:

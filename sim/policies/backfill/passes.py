@@ -10,7 +10,16 @@ from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
-from sim.state.availability import advance, earliest_of, lay, least_free, occupy, place
+from sim.state.availability import (
+    advance,
+    earliest_of,
+    lay,
+    least_free,
+    nothing_found,
+    occupy,
+    place,
+    place_next,
+)  # fmt: skip
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -329,9 +338,10 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
         jobs = Waiting(waiting, seconds[BELIEF], seconds[RESERVED])
         compress(holes, now, jobs, head, counters[NEW], instant[FREED:])
         instant[NEXT_START] = now
+    found = nothing_found(counters[ARRIVED] - counters[NEW])
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, CONSERVATIVE)
-        begin = place(*holes, now, waiting[job], seconds[BELIEF, job])
+        begin = place_next(*holes, now, waiting[job], seconds[BELIEF, job], found)
         seconds[RESERVED, job] = begin
         instant[NEXT_START] = min(instant[NEXT_START], begin)
     number = 0

@@ -4,7 +4,16 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.state.availability import Holes, earliest, least_free, most_free, occupy, place
+from sim.state.availability import (
+    Holes,
+    earliest,
+    least_free,
+    most_free,
+    nothing_found,
+    occupy,
+    place,
+    place_next,
+)
 from sim.state.waiting_queue import Waiting
 
 
@@ -64,9 +73,10 @@ def replan(
 ) -> None:
     """Reserve for every waiting job anew, in queue order."""
     counts, runtimes, starts = waiting
+    found = nothing_found(last - first)
     for k in range(first, last):
         if counts[k] > 0:
-            starts[k] = place(*holes, now, counts[k], runtimes[k])
+            starts[k] = place_next(*holes, now, counts[k], runtimes[k], found)
 
 
 @njit(cache=True)
@@ -86,6 +96,7 @@ def replan_soonest(
     """
     counts, runtimes, starts = waiting
     soonest, most, reserved = np.inf, 0, first
+    found = nothing_found(last - first)
     for k in range(first, last):
         starts[k] = np.inf
     for k in range(first, last):
@@ -99,7 +110,7 @@ def replan_soonest(
                 if start >= soonest:
                     break
             if counts[reserved] > 0:
-                start = place(*holes, now, counts[reserved], runtimes[reserved])
+                start = place_next(*holes, now, counts[reserved], runtimes[reserved], found)
                 starts[reserved] = start
                 if start > now:
                     soonest = min(soonest, start)
