@@ -61,6 +61,10 @@ class Columns:
         values = {str(name): frame[name].array for name in frame.columns}
         return cls(len(frame), {name: array.__getitem__ for name, array in values.items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as a data frame."""
+        return Columns.of, (self.frame(),)
+
     def __len__(self) -> int:
         return self._rows if self._order is None else len(self._order)
 

@@ -579,7 +579,7 @@ def test_large_tables_are_not_kept_and_agree():
     trace = make_trace(40)
     trace = replace(trace, jobs=trace.jobs.assign(application=np.arange(40)))
     kept = build(trace=trace, applications="log")
-    wide = build_truth(trace, Downey(parallelism_max=P), Streams(1), 200_000, applications="log")
+    wide = build_truth(trace, Downey(parallelism_max=P), Streams(1), 400_000, applications="log")
     assert kept._table is not None
     assert wide._table is None
     counts = np.array([1, 5, 100])
