@@ -147,11 +147,13 @@ CLAIMS = tuple(
     )
 )
 FREE = "predictor.charge=false"
-PUBLISHED = (
-    f"{FREE} ++policy.allocation.margin=0 ++policy.allocation.without_curve=request "
-    "++policy.backfill.anew=null"
-)
-"""SA as its paper has it."""
+PUBLISHED = f"{FREE} ++policy.allocation.margin=0 ++policy.allocation.without_curve=request"
+AS_PUBLISHED = {
+    "load_aware": PUBLISHED,
+    "sa_easy": f"{PUBLISHED} ++policy.backfill.anew=null",
+    "sa_easy_usual": f"{PUBLISHED} ++policy.backfill.anew=null",
+}
+"""SA as its paper has it, by policy."""
 STUDIES = {
     **{
         f"impact_{name}": impact_study(place)
@@ -225,7 +227,7 @@ STUDIES = {
             Sweep("load_sweep policy=easy predictor=user_estimate workload.load=0.6"),
             Sweep("load_sweep policy=sa_easy predictor=oracle workload.load=0.6"),
             Sweep("explore policy=sa,explore predictor.calibration=0,3 workload.load=0.5,0.8"),
-            Sweep("explore policy=sa predictor=oracle workload.load=0.5,0.8 ~predictor.charge"),
+            Sweep("load_sweep policy=sa predictor=oracle workload.load=0.5,0.8"),
         ),
         500,
         8,
@@ -269,7 +271,7 @@ STUDIES = {
         tuple(
             Sweep(
                 f"{preset} policy={policy} cluster.belief={beliefs} {key}={levels} "
-                f"{PUBLISHED if policy.startswith('sa_') else FREE}",
+                f"{AS_PUBLISHED.get(policy, FREE)}",
                 {"preset": preset},
             )
             for preset, key, levels in (
@@ -280,7 +282,8 @@ STUDIES = {
                 ("easy", "mean"),
                 ("easy_fastest", "oracle,forecast,last"),
                 ("sa_easy_usual", "mean"),
-                ("sa_easy,load_aware", "oracle,forecast,last"),
+                ("sa_easy", "oracle,forecast,last"),
+                ("load_aware", "oracle,forecast,last"),
             )
         ),
         40,
