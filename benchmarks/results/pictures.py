@@ -36,7 +36,7 @@ def kept_shares() -> Figure:
     axes.set_xlim(0, 150)
     axes.set_yticks([-place - 0.3 for place in range(len(names))], names)
     axes.set_xlabel("share of the oracle's gain kept under sa_easy, % (95 %)")
-    axes.legend(frameon=False, loc="lower left", fontsize=8)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8)
     return figure
 
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,12 +151,28 @@ def checksums(folder: Path, below: Iterable[Path] = ()) -> dict[str, str]:
     return own | inner
 
 
+def shown_plainly(text: str) -> str:
+    r"""Return text without characters that a terminal obeys.
+
+    Examples
+    --------
+    >>> shown_plainly("a\x1b[2Jb")
+    'a�[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join("\ufffd" if category(one) == "Cc" and one != "\n" else one for one in text)
+
+
+_OBEYED = re.compile(rb"\\u00(?:0[0-9b-f]|1[0-9a-f]|7f|[89][0-9a-f])", re.IGNORECASE)
+
+
 def _whole(digits: str) -> float:
     return int(digits) if len(digits) < 19 else float(digits)
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file.
+    """Return the object in a JSON file, its text without characters that a terminal obeys.
 
     Raises
     ------
@@ -166,7 +183,7 @@ def read_object(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path.name} is missing")
     try:
         with path.open("rb") as stream:
-            text = stream.read(LARGEST_JSON)
+            text = _OBEYED.sub(rb"\\ufffd", stream.read(LARGEST_JSON))
         content = json.loads(text, parse_int=_whole)
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from sim.errors import SimError
+from sim.results.durable import shown_plainly
 
 OVERLAYS = ("hydra/", "given/", "former/")
 """Groups whose options follow from those of others, or tell nothing of a run."""
@@ -67,7 +68,7 @@ def _built(node: Any, loader: Any) -> Any:
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
         return [_built(one, loader) for one in node.value]
     if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str":
-        return node.value
+        return shown_plainly(node.value)
     return None if node is None else loader.construct_document(node)
 
 

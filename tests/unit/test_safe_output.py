@@ -13,7 +13,8 @@ from sim.results.durable import write_csv
 pytestmark = pytest.mark.fast
 
 ODD = ("=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "\\input{/etc/passwd}", "\\write18{ls}",
-       "<script>alert(1)</script>", "a | b", "$x$", "[a](javascript:b)", "line\nbreak")  # fmt: skip
+       "<script>alert(1)</script>", "a | b", "$x$", "[a](javascript:b)", "line\nbreak",
+       "\x1b]0;title\x07\x1b[31mred", "\x9b2J")  # fmt: skip
 
 
 def fabricated(folder, policy):
@@ -30,7 +31,9 @@ def test_a_comparison_of_odd_names_is_plain(tmp_path, capsys):
     for number, policy in enumerate(ODD):
         fabricated(tmp_path / f"run{number}", policy)
     assert compare([str(tmp_path), "--latex", "--markdown"]) == 0
-    capsys.readouterr()
+    shown = capsys.readouterr().out
+    assert "red" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
     for path in tmp_path.glob("*.csv"):
         for cell in pd.read_csv(path, dtype=str).to_numpy().ravel():
             assert not str(cell).lstrip().startswith(("=", "@", "+", "-")) or float(cell)
