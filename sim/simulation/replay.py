@@ -186,7 +186,6 @@ def artefacts(
     sizes = sizes_of(outcome.truth, scene.sizes)
     return Artefacts(
         tables=outcome.tables,
-        figure=None if title is None else _drawn(outcome, title),
         summary=summarise(
             outcome,
             trim=Trim(**config["metrics"]),
@@ -200,6 +199,7 @@ def artefacts(
                 **size_figures(sizes),
             },
         ),
+        figure=None if title is None else _drawn(outcome, title),
         manifest=manifest(outcome.trace, seconds) | dict(identity),
         export=partial(write_more, run=outcome, names=config["export"], sizes=sizes),
         more_figures={} if title is None else scene.figures(outcome),
