@@ -265,12 +265,13 @@ class View:
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
         return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
 
-    def beliefs(self, processors: IntArray) -> FloatArray:
-        """Return `belief` of every job, at a count for each."""
+    def beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return `belief` of each of these jobs, at a count for each."""
         if not vars(type(self._predictor)).get("has_curves", True):
             self.queries += len(processors)
-            return np.maximum(self.jobs.requested_time, LEAST_BELIEF)
-        return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
+            return np.maximum(self.jobs.requested_time[jobs], LEAST_BELIEF)
+        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
+        return np.array([self.belief(job, count) for job, count in pairs])
 
     def _requested(self, job: int, processors: int) -> float:
         seconds = self.requested_time[job]
