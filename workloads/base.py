@@ -220,7 +220,7 @@ def check_jobs(jobs: pd.DataFrame, source: str) -> pd.DataFrame:
     table = jobs[list(types)].astype(types).reset_index(drop=True)
     submit = table["submit_time"].to_numpy()
     asked, runtime = table["requested_processors"], table["reference_runtime"]
-    rules: dict[str, Callable[[], "pd.Series[bool] | BoolArray"]] = {
+    rules: dict[str, Callable[[], pd.Series[bool] | BoolArray]] = {
         "submit_time must be finite": lambda: np.isfinite(submit),
         "requested_processors must be at least 1": lambda: asked >= 1,
         f"requested_processors must be at most {MOST:,}": lambda: asked <= MOST,
