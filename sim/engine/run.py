@@ -26,7 +26,7 @@ from sim.policies.backfill.passes import (
     Revision,
     is_refuted,
 )
-from sim.policies.backfill.queue_search import summaries_of
+from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
@@ -180,6 +180,7 @@ class CompiledRun:
         fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule == EASY else 0),
+            soonest=np.full(jobs // BLOCK + 1, np.inf),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
