@@ -257,22 +257,12 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
         first = counters[HEAD] + 1
     if counters[FREE] == 0:
         return
-    waiting, belief, shadow = (
-        tables.numbers[WAITING],
-        tables.seconds[BELIEF],
-        tables.instant[SHADOW],
-    )
-    number = fill(
-        waiting,
-        belief,
-        first,
-        counters[ARRIVED],
-        Opening(counters[FREE], counters[SPARE], now, shadow),
-        not arrivals_only,
-        plan.summaries,
-        tables.running[FOUND],
-    )
-    for job in tables.running[FOUND, :number]:
+    waiting, belief = tables.numbers[WAITING], tables.seconds[BELIEF]
+    shadow, found = tables.instant[SHADOW], tables.running[FOUND]
+    opening = Opening(counters[FREE], counters[SPARE], now, shadow)
+    whole, last = not arrivals_only, counters[ARRIVED]
+    number = fill(waiting, belief, first, last, opening, whole, plan.summaries, found)
+    for job in found[:number]:
         if now + belief[job] > shadow:
             counters[SPARE] -= waiting[job]
         start(tables, job)
