@@ -33,6 +33,21 @@ IMPORTED = re.compile(
 
 
 @cache
+def _imports(path: Path) -> frozenset[Path]:
+    """Return the modules of the project that a file imports, if it holds compiled functions."""
+    text = path.read_text(encoding="utf-8")
+    if not HOLDS_COMPILED.search(text):
+        return frozenset()
+    named = [
+        one
+        for module, names in IMPORTED.findall(text)
+        for one in (module, *(f"{module}.{name}" for name in re.findall(r"\w+", names)))
+    ]
+    files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in named]
+    return frozenset(file for file in files if file != OWN and file.is_file())
+
+
+@cache
 def compiled_from(path: Path) -> frozenset[Path]:
     """Return the files that the compiled functions of a file hang on, itself among them.
 
@@ -41,15 +56,9 @@ def compiled_from(path: Path) -> frozenset[Path]:
     """
     found, pending = {path}, [path]
     while pending:
-        text = pending.pop().read_text(encoding="utf-8")
-        if not HOLDS_COMPILED.search(text):
-            continue
-        for module, names in IMPORTED.findall(text):
-            asked = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
-            files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in asked]
-            new = {file for file in files if file.is_file()} - found - {OWN}
-            found |= new
-            pending += new
+        new = _imports(pending.pop()) - found
+        found |= new
+        pending += new
     return frozenset(found)
 
 

@@ -14,7 +14,10 @@ from sim.warm import main, toys
 pytestmark = pytest.mark.fast
 
 
-FORGOTTEN = compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp
+FORGOTTEN = (
+    compiling.compiled_from, compiling.folder_of, compiling._imports, compiling._digest,
+    compiling._stamp,
+)  # fmt: skip
 
 
 @pytest.fixture
