@@ -27,7 +27,7 @@ from sim.policies.backfill.passes import (
     Revision,
     is_refuted,
 )
-from sim.policies.backfill.queue_search import summaries_of
+from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
@@ -162,6 +162,7 @@ class CompiledRun:
         fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule == EASY else 0),
+            soonest=np.full(jobs // BLOCK + 1, -np.inf),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
@@ -318,6 +319,7 @@ class CompiledRun:
         jobs, plan = self._pieces.jobs.size, self.plan
         self.plan = plan._replace(
             summaries=summaries_of(jobs if self._rule == EASY else 0),
+            soonest=np.full(jobs // BLOCK + 1, -np.inf),
             offers=np.zeros((len(plan.offers), jobs), np.int64),
         )
         self._take_beliefs()
