@@ -1,5 +1,7 @@
 """Jobs enter the tables of a run piece by piece, and what became of them leaves with the next."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,7 @@ from sim.state.run_tables import (
     LAST_RANGE,
     LATER,
     LIMIT,
+    LOW,
     NEW,
     PROCESSORS,
     RANGES,
@@ -66,7 +69,8 @@ class JobPieces:
     allocated : numpy.ndarray of int, shape (n,)
     killed : numpy.ndarray of bool, shape (n,)
     in_turn : numpy.ndarray of int, shape (n,)
-        Job indices in the order of the starts, as far as they are noted.
+        Job indices in the order of the starts, as far as they are noted; of a type that
+        takes as little room as it can.
     """
 
     def __init__(
@@ -78,15 +82,16 @@ class JobPieces:
         self.jobs: IntArray = np.zeros(0, np.int64)
         self.fresh = self._entered = self._noted = self._running = self._held = 0
         self.start, self.end, self.believed = np.empty(number), np.empty(number), np.empty(number)
-        self.allocated, self.in_turn = np.empty(number, np.int64), np.empty(number, np.int64)
+        self.allocated = requested
+        self.in_turn = np.empty(number, np.min_scalar_type(-number))
         self.killed = np.zeros(number, np.bool_)
-        self._sizes: list[NDArray[np.int32]] = []
-        self._low: list[NDArray[np.int32]] = []
-        self._high: list[NDArray[np.int32]] = []
+        self._nodes: list[NDArray[Any]] = []
+        self._sizes: list[NDArray[Any]] = []
 
     def begin(self, processors: int) -> Tables:
         """Return the tables of an idle machine with the first jobs in them."""
         jobs, running = len(self._submit), min(len(self._submit), processors)
+        self._kind = np.min_scalar_type(processors)
         tables = Tables(
             seconds=np.zeros((8, 0)),
             numbers=np.zeros((6, 0), np.int64),
@@ -150,20 +155,25 @@ class JobPieces:
         self._running += jobs.size
         self.start[jobs], self.end[jobs] = seconds[START, started], seconds[END, started]
         self.believed[jobs] = seconds[BELIEF, started]
-        self.allocated[jobs] = numbers[PROCESSORS, started]
+        held = numbers[PROCESSORS, started]
+        if self.allocated is self._requested and (held != self._requested[jobs]).any():
+            self.allocated = self._requested.copy()
+        if self.allocated is not self._requested:
+            self.allocated[jobs] = held
         self.killed[jobs] = numbers[KILLED, started] != 0
-        sizes = (numbers[LAST_RANGE, started] - numbers[FIRST_RANGE, started]).astype(np.int32)
-        low, high = tables.ranges[:, self._held : counters[RANGES]].astype(np.int32)
+        sizes = numbers[LAST_RANGE, started] - numbers[FIRST_RANGE, started]
+        self._sizes.append(sizes.astype(self._kind))
+        self._nodes.append(tables.ranges[:, self._held : counters[RANGES]].astype(self._kind))
         self._held = counters.item(RANGES)
-        self._sizes.append(sizes)
-        self._low.append(low)
-        self._high.append(high)
 
     def nodes(self) -> NodeSets:
         """Return the processors of all runs that are written down, in the order of the starts."""
-        first = np.zeros(self._noted + 1, np.int64)
-        np.cumsum(np.concatenate(self._sizes), out=first[1:])
-        return NodeSets(np.concatenate(self._low), np.concatenate(self._high), first)
+        sizes, edges = np.concatenate(self._sizes), np.concatenate(self._nodes, axis=1)
+        self._sizes.clear()
+        self._nodes.clear()
+        first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1]))
+        np.cumsum(sizes, out=first[1:])
+        return NodeSets(edges[LOW], edges[HIGH], first)
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

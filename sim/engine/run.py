@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from predictors.base import Explanation
 from sim.engine.clock import END as END_EVENT
@@ -31,7 +32,7 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import AskedOnce, Records, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -119,6 +120,8 @@ def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
     return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
 
 
+STATES: "pd.Index[Any]" = pd.Index(["completed", "killed"])
+"""How a job may end, by whether it was killed."""
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -329,36 +332,38 @@ class CompiledRun:
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
         job, jobs = found.in_turn, len(found.in_turn)
-        processors, start = found.allocated[job], found.start[job]
+        first = job.item(0)
         explanations = self._explanations or [
-            engine.predictor.explain(job.item(0), processors.item(0))
+            engine.predictor.explain(first, found.allocated.item(first))
         ]
-        never = np.broadcast_to(np.int64(0), jobs)
+        start, processors, undecided = (
+            found.start,
+            found.allocated,
+            engine.view.preferences.undecided,
+        )
+        all_of_them = np.broadcast_to(np.True_, jobs)
         return Records(
             submit_time=engine.trace.jobs["submit_time"].to_numpy(),
-            start_time=found.start,
+            start_time=start,
             end_time=found.end,
-            run_start=found.start,
-            allocated=found.allocated,
+            run_start=start,
+            allocated=processors,
             believed_runtime=found.believed,
-            status=[("completed", "killed")[is_over] for is_over in found.killed.tolist()],
-            restarts=never,
-            stretches=Stretches(
-                job=job,
-                run=never,
-                start_time=start,
-                end_time=found.end[job],
-                processors=processors,
-                nodes=found.nodes(),
+            status=pd.Categorical.from_codes(found.killed.view(np.int8), STATES),
+            restarts=np.broadcast_to(np.int64(0), jobs),
+            stretches=WholeRuns(
+                job,
+                {"start_time": start, "end_time": found.end, "processors": processors},
+                found.nodes(),
             ),
-            consultations=Consultations(
-                job=job,
-                time=start,
-                nprocs=processors,
-                predicted=found.believed[job],
-                **explained(explanations, jobs),
-                decided=~np.isin(job, list(engine.view.preferences.undecided)),
-                final=np.ones(jobs, np.bool_),
+            consultations=AskedOnce(
+                job,
+                {"time": start, "nprocs": processors, "predicted": found.believed},
+                {
+                    **explained(explanations, jobs),
+                    "decided": ~np.isin(job, list(undecided)) if undecided else all_of_them,
+                    "final": all_of_them,
+                },
             ),
             counters={
                 "starts": float(jobs),

@@ -114,11 +114,12 @@ def least_costs(trace: Trace, truth: GroundTruth, processors: int) -> Least | No
     """
     requested = trace.jobs["requested_processors"].to_numpy()
     reference = trace.jobs["reference_runtime"].to_numpy()
-    area, time = requested * reference, reference.copy()
-    top = np.minimum(truth.max_processors, processors)
+    area = requested * reference
     jobs = np.flatnonzero(truth.max_processors > truth.min_processors)
     if not len(jobs):
-        return Least(area, time)
+        return Least(area, reference)
+    time = reference.copy()
+    top = np.minimum(truth.max_processors, processors)
     chosen, position = _representatives(truth, top, jobs)
     if int(top[chosen].sum()) > MOST_RUNTIMES:
         return None
@@ -199,7 +200,7 @@ def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool
         busy time.
     """
     origin = release[0] if len(release) else 0.0
-    arguments = (release - origin, size.astype(np.float64), by_remaining)
+    arguments = (release - origin, size.astype(np.float64, copy=False), by_remaining)
     if len(release) < COMPILED_JOBS:
         return Sums(*_one_machine(*arguments))
     return Sums(*_compiled()(*arguments))
@@ -220,9 +221,11 @@ def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
     The latest of: a job's submit and least time; and, from any submit on, the
     area of all later jobs on the whole machine.
     """
-    later = np.cumsum(least.area[::-1])[::-1] / processors
-    ends = np.maximum(release + least.time, release + later)
-    return float(ends.max() - release[0])
+    later = np.cumsum(least.area[::-1])[::-1]
+    later /= processors
+    later += release
+    ends = release + least.time
+    return float(np.maximum(ends, later, out=ends).max() - release[0])
 
 
 def response_bounds(
@@ -286,11 +289,13 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
     if least is None or not run.counted.any():
         return undefined
     done = completed(run.records)
-    least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
-    order = np.argsort(run.records.submit_time, kind="stable")
-    release = run.records.submit_time[order]
-    everyone = Least(least.area[order], least.time[order])
-    mine = run.counted[order]
+    if not done.all():
+        least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
+    release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
+    order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
+    release, everyone = release[order], Least(least.area[order], least.time[order])
+    makespan = makespan_bound(release, everyone, run.records.processors)
+    mine = slice(None) if run.counted.all() else run.counted[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     runs = int((run.records.restarts + 1).sum())
     response = response_bounds(
@@ -299,10 +304,11 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
         run.records.processors,
         fixed_allotment=len(run.records.stretches.job) == runs,
     )
-    reference = run.trace.jobs["reference_runtime"].to_numpy()[order][mine]
-    slowdown = np.maximum(1.0, counted.time / np.maximum(reference, BOUND_SECONDS))
+    slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
+    np.divide(counted.time, slowdown, out=slowdown)
+    np.maximum(1.0, slowdown, out=slowdown)
     return undefined | {
-        "bound_makespan": makespan_bound(release, everyone, run.records.processors),
+        "bound_makespan": makespan,
         "bound_mean_response_time": max(response.values()),
         "bound_mean_bounded_slowdown": float(slowdown.mean()),
         **{f"bound_mean_response_{name}": value for name, value in response.items()},
