@@ -6,13 +6,12 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.machine_state import Run
 from sim.state.processors import NodeSets
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Consultations, FewWords, Records, Stretches
 
 
 class Columns:
@@ -219,6 +218,6 @@ def explained(explanations: Sequence[Explanation], runs: int) -> dict[str, Any]:
         return {**words, **numbers}
     same = np.zeros(runs, np.int8)
     return {
-        **{name: pd.Categorical.from_codes(same, pd.Index(one)) for name, one in words.items()},
+        **{name: FewWords(one, same) for name, one in words.items()},
         **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
     }

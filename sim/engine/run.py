@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from predictors.base import Explanation
 from sim.engine.clock import END as END_EVENT
@@ -32,7 +31,7 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.state.records import AskedOnce, Records, WholeRuns
+from sim.state.records import AskedOnce, FewWords, Records, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -120,7 +119,7 @@ def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
     return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
 
 
-STATES: "pd.Index[Any]" = pd.Index(["completed", "killed"])
+STATES = "completed", "killed"
 """How a job may end, by whether it was killed."""
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
@@ -349,7 +348,7 @@ class CompiledRun:
             run_start=start,
             allocated=processors,
             believed_runtime=found.believed,
-            status=pd.Categorical.from_codes(found.killed.view(np.int8), STATES),
+            status=FewWords(STATES, found.killed),
             restarts=np.broadcast_to(np.int64(0), jobs),
             stretches=WholeRuns(
                 job,

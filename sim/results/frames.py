@@ -1,6 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.state.processors import NodeSets
-from sim.state.records import Records, Rows, WholeRuns, Words, are
+from sim.state.records import FewWords, Records, Rows, WholeRuns, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Callable[[Rows], Any]
@@ -263,12 +263,12 @@ def _part_of(values: NDArray[Any]) -> Column:
     return values.__getitem__
 
 
-def _words(values: Words) -> Column:
+def _words(values: Sequence[str]) -> Column:
     """Return the column of words."""
 
     def part(rows: Rows) -> "pd.Series[Any]":
-        if isinstance(values, pd.Categorical):
-            return pd.Series(values[rows]).astype("str")
+        if isinstance(values, FewWords):
+            return pd.Series(values.names[values.codes[rows]], dtype="str")
         found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
         return pd.Series(found, dtype="str")
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
@@ -14,13 +13,46 @@ Ranges = tuple[tuple[int, int], ...]
 """Processor numbers as closed intervals, ascending and apart: ((0, 3), (7, 7))."""
 Rows = slice | IntArray
 """Which rows of a table: a slice, or their numbers."""
-Words = list[str] | pd.Categorical
-"""A column of words, of which few differ."""
 SHOWN_SHARE = 0.05
 """Least share of a run's time on a count after which the run shows its runtime there."""
 
 
-def are(words: Words, names: Collection[str]) -> NDArray[np.bool_]:
+class FewWords(Sequence[str]):
+    """A column of words of which few differ, seen as a list.
+
+    Parameters
+    ----------
+    names : sequence of str
+    codes : numpy.ndarray of int or bool, shape (n,)
+        Which of them each word is.
+
+    Examples
+    --------
+    >>> FewWords(["no", "yes"], np.array([0, 1, 0])) == ["no", "yes", "no"]
+    True
+    """
+
+    def __init__(self, names: Sequence[str], codes: NDArray[Any]) -> None:
+        self.names, self.codes = np.array(names, object), codes.astype(np.int8)
+
+    def __len__(self) -> int:
+        return self.codes.size
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        found = self.names[self.codes[place]]
+        return found.tolist() if isinstance(place, slice) else str(found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     """Return which words are among some names.
 
     Examples
@@ -28,8 +60,8 @@ def are(words: Words, names: Collection[str]) -> NDArray[np.bool_]:
     >>> are(["killed", "completed"], {"completed"}).tolist()
     [False, True]
     """
-    if isinstance(words, pd.Categorical):
-        return np.asarray(words.isin(list(names)))
+    if isinstance(words, FewWords):
+        return are(words.names.tolist(), names)[words.codes]
     return np.fromiter((word in names for word in words), np.bool_, len(words))
 
 
@@ -103,7 +135,7 @@ class Consultations:
     time : numpy.ndarray of float, shape (m,), seconds
     nprocs : numpy.ndarray of int, shape (m,)
     predicted : numpy.ndarray of float, shape (m,), seconds
-    method, reliability : list of str or pandas.Categorical, length m
+    method, reliability : sequence of str, length m
     observations : numpy.ndarray of int, shape (m,)
     runs_at_count : numpy.ndarray of int, shape (m,)
         Runs that the predictor kept at that very count.
@@ -119,8 +151,8 @@ class Consultations:
     time: FloatArray
     nprocs: IntArray
     predicted: FloatArray
-    method: Words
-    reliability: Words
+    method: Sequence[str]
+    reliability: Sequence[str]
     observations: IntArray
     runs_at_count: IntArray
     mean_at_count: FloatArray
@@ -291,7 +323,7 @@ class Records:
         Processors at the start of the last run.
     believed_runtime : numpy.ndarray of float, shape (n,), seconds
         The belief at the start of the last run.
-    status : list of str or pandas.Categorical, length n
+    status : sequence of str, length n
         ``completed``, ``killed``, ``failed``.
     restarts : numpy.ndarray of int, shape (n,)
     stretches : Stretches
@@ -313,7 +345,7 @@ class Records:
     run_start: FloatArray
     allocated: IntArray
     believed_runtime: FloatArray
-    status: Words
+    status: Sequence[str]
     restarts: IntArray
     stretches: Stretches
     consultations: Consultations

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,8 +47,6 @@ def plain(thing):
     """Return records as plain data that can be compared."""
     if dataclasses.is_dataclass(thing):
         return {f.name: plain(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
-    if isinstance(thing, pd.Categorical):
-        return thing.tolist()
     return [repr(one) for one in thing.tolist()] if isinstance(thing, np.ndarray) else thing
 
 
