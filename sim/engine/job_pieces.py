@@ -51,10 +51,12 @@ class JobPieces:
 
     Parameters
     ----------
-    submit, limit : numpy.ndarray of float, shape (n,), seconds
-        When each job is submitted, ascending, and how long it may run.
+    submit, requested_time : numpy.ndarray of float, shape (n,), seconds
+        The first ascending.
     requested : numpy.ndarray of int, shape (n,)
         Processors.
+    kills : bool
+        Whether jobs run no longer than they requested.
     piece : int
         Jobs that enter at once.
 
@@ -74,15 +76,21 @@ class JobPieces:
     """
 
     def __init__(
-        self, submit: FloatArray, limit: FloatArray | float, requested: IntArray, piece: int = PIECE
+        self,
+        submit: FloatArray,
+        requested: IntArray,
+        requested_time: FloatArray,
+        kills: bool,
+        piece: int,
     ) -> None:
         number = len(submit)
         self._submit, self._requested, self._piece = submit, requested, piece
-        self._limit = np.broadcast_to(limit, number)
+        self._limit = requested_time if kills else np.broadcast_to(np.inf, number)
         self.jobs: IntArray = np.zeros(0, np.int64)
         self.fresh = self._entered = self._noted = self._running = self._held = 0
-        self.start, self.end, self.believed = np.empty(number), np.empty(number), np.empty(number)
-        self.allocated = requested
+        self.start, self.end = np.empty(number), np.empty(number)
+        self._asked = {"allocated": requested, "believed": requested_time}
+        self.allocated, self.believed = requested, requested_time
         self.in_turn = np.empty(number, np.min_scalar_type(-number))
         self.killed = np.zeros(number, np.bool_)
         self._nodes: list[NDArray[Any]] = []
@@ -154,17 +162,22 @@ class JobPieces:
         self._noted += jobs.size
         self._running += jobs.size
         self.start[jobs], self.end[jobs] = seconds[START, started], seconds[END, started]
-        self.believed[jobs] = seconds[BELIEF, started]
-        held = numbers[PROCESSORS, started]
-        if self.allocated is self._requested and (held != self._requested[jobs]).any():
-            self.allocated = self._requested.copy()
-        if self.allocated is not self._requested:
-            self.allocated[jobs] = held
+        self._keep("allocated", jobs, numbers[PROCESSORS, started])
+        self._keep("believed", jobs, seconds[BELIEF, started])
         self.killed[jobs] = numbers[KILLED, started] != 0
         sizes = numbers[LAST_RANGE, started] - numbers[FIRST_RANGE, started]
         self._sizes.append(sizes.astype(self._kind))
         self._nodes.append(tables.ranges[:, self._held : counters[RANGES]].astype(self._kind))
         self._held = counters.item(RANGES)
+
+    def _keep(self, name: str, jobs: IntArray, values: NDArray[Any]) -> None:
+        """Write down a column, without room of its own while it is what the jobs asked for."""
+        asked, kept = self._asked[name], getattr(self, name)
+        if kept is asked and (values != asked[jobs]).any():
+            kept = asked.copy()
+            setattr(self, name, kept)
+        if kept is not asked:
+            kept[jobs] = values
 
     def nodes(self) -> NodeSets:
         """Return the processors of all runs that are written down, in the order of the starts."""

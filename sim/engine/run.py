@@ -154,8 +154,9 @@ class CompiledRun:
         submit = engine.trace.jobs["submit_time"].to_numpy()
         self._pieces = JobPieces(
             submit,
-            view.jobs.requested_time if engine.kills else np.inf,
             view.jobs.requested_processors,
+            view.jobs.requested_time,
+            engine.kills,
             len(submit) if self._asks or rule == OPEN else PIECE,
         )
         self.tables = self._pieces.begin(processors)

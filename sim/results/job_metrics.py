@@ -67,11 +67,13 @@ def count_bin(counts: pd.Series) -> pd.Series:
 
 
 def _spread(values: FloatArray, name: str) -> Figures:
+    """Return mean and percentiles; the values are in another order afterwards."""
     keys = [f"{part}_{name}" for part in ("mean", "median", "p95", "p99", "max")]
     if not len(values):
         return dict.fromkeys(keys)
-    points = np.percentile(values, [50, 95, 99, 100])
-    return dict(zip(keys, [float(values.mean()), *map(float, points)], strict=True))
+    average = float(values.mean())
+    points = np.percentile(values, [50, 95, 99, 100], overwrite_input=True)
+    return dict(zip(keys, [average, *map(float, points)], strict=True))
 
 
 def mean(values: FloatArray) -> float | None:
@@ -165,15 +167,17 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     }
     del efficiency
     for column in ("wait_time", "response_time", "bounded_slowdown"):
-        values = jobs[column].to_numpy()
-        figures |= _spread(values, column)
+        values = jobs[column].to_numpy(copy=True)
         figures[f"area_weighted_{column}"] = weighted_mean(values, requested * reference)
         for name, where in classes.items():
             own = _spread(values[where], column)
             figures |= {f"{name}_{part}": figure for part, figure in own.items()}
         if column == "response_time":
             figures |= _slowdowns(values, reference, requested)
-    return figures | _fairness(values, jobs["user"].to_numpy())
+        if column == "bounded_slowdown":
+            figures |= _fairness(values, jobs["user"].to_numpy())
+        figures |= _spread(values, column)
+    return figures
 
 
 def error_figures(predictions: pd.DataFrame | Columns) -> Figures:

@@ -151,7 +151,9 @@ def _chunks(widths: IntArray) -> list[slice]:
     return slices
 
 
-def _one_machine(release: FloatArray, size: FloatArray, by_remaining: bool) -> tuple[float, float]:
+def _one_machine(
+    release: FloatArray, origin: float, size: FloatArray, by_remaining: bool
+) -> tuple[float, float]:
     """Run jobs preemptively on a machine of speed 1; see `preemptive_sums`."""
     n = len(release)
     left = size.copy()
@@ -162,21 +164,23 @@ def _one_machine(release: FloatArray, size: FloatArray, by_remaining: bool) -> t
     now, arrived = 0.0, 0
     while arrived < n or len(heap) > 0:
         if len(heap) == 0:
-            now = max(now, release[arrived])
-        while arrived < n and release[arrived] <= now:
+            now = max(now, (release[arrived] - origin))
+        while arrived < n and (release[arrived] - origin) <= now:
             heapq.heappush(heap, (size[arrived], arrived))
             arrived += 1
         key, job = heapq.heappop(heap)
         end = now + left[job]
-        if arrived < n and release[arrived] < end:
-            end = release[arrived]
+        if arrived < n and (release[arrived] - origin) < end:
+            end = release[arrived] - origin
             moment[job] += (end - now) * (end + now) / 2
             left[job] -= end - now
             heapq.heappush(heap, (left[job] if by_remaining else key, job))
         else:
             moment[job] += left[job] * (end + now) / 2
-            response += end - release[job]
-            mean_busy += (moment[job] / size[job] if size[job] > 0 else end) - release[job]
+            response += end - (release[job] - origin)
+            mean_busy += (moment[job] / size[job] if size[job] > 0 else end) - (
+                release[job] - origin
+            )
         now = end
     return response, mean_busy
 
@@ -200,17 +204,17 @@ def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool
         busy time.
     """
     origin = release[0] if len(release) else 0.0
-    arguments = (release - origin, size.astype(np.float64, copy=False), by_remaining)
+    arguments = (release, float(origin), size.astype(np.float64, copy=False), by_remaining)
     if len(release) < COMPILED_JOBS:
         return Sums(*_one_machine(*arguments))
     return Sums(*_compiled()(*arguments))
 
 
-def _compiled() -> Callable[[FloatArray, FloatArray, bool], tuple[float, float]]:
+def _compiled() -> Callable[[FloatArray, float, FloatArray, bool], tuple[float, float]]:
     """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
     from predictors.compiling import njit
 
-    compiled: Callable[[FloatArray, FloatArray, bool], tuple[float, float]]
+    compiled: Callable[[FloatArray, float, FloatArray, bool], tuple[float, float]]
     compiled = njit(cache=True)(_one_machine)
     return compiled
 

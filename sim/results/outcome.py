@@ -26,12 +26,7 @@ def demand(trace: Trace, truth: GroundTruth, counted: NDArray[np.bool_]) -> Dema
     """
     jobs = trace.jobs
     requested = jobs["requested_processors"].to_numpy()
-    return Demand(
-        requested,
-        np.minimum(truth.min_processors, requested),
-        requested * jobs["reference_runtime"].to_numpy(),
-        counted,
-    )
+    return Demand(requested, truth.min_processors, jobs["reference_runtime"].to_numpy(), counted)
 
 
 class Timeline(Columns):

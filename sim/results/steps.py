@@ -25,16 +25,16 @@ class Demand:
     requested : numpy.ndarray of int, shape (n,)
         Reference processors.
     least : numpy.ndarray of int, shape (n,)
-        Fewest processors the job can start on.
-    work : numpy.ndarray of float, shape (n,), processor-seconds
-        Reference processors times reference runtime.
+        Fewest processors the job can start on, its reference processors if they are fewer.
+    runtime : numpy.ndarray of float, shape (n,), seconds
+        Reference runtime; its work is that times the reference processors.
     counted : numpy.ndarray of bool, shape (n,)
         Whether the job's waiting counts.
     """
 
     requested: IntArray
     least: IntArray
-    work: FloatArray
+    runtime: FloatArray
     counted: NDArray[np.bool_]
 
 
@@ -121,7 +121,7 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
     return np.cumsum(up - down)[:length]
 
 
-PIECE = 1 << 19
+PIECE = 1 << 18
 """Jobs whose submits lie in one piece of a history."""
 
 
@@ -188,8 +188,8 @@ class History:
             _level(on, off, busy.value.astype(np.float64), size).astype(np.int64),
             _level(join, leave, None, size).astype(np.int64),
             _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
-            np.maximum(_level(join, leave, demand.work[job], size), 0.0),
-            least_over(*lasting, demand.least[job][there], size),
+            np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
+            least_over(*lasting, np.minimum(demand.least[job], requested)[there], size),
             least_over(*lasting, requested[there], size),
             _level(fail, repair, down.value.astype(np.float64), size).astype(np.int64)
             if fail.size

@@ -33,7 +33,8 @@ class FewWords(Sequence[str]):
     """
 
     def __init__(self, names: Sequence[str], codes: NDArray[Any]) -> None:
-        self.names, self.codes = np.array(names, object), codes.astype(np.int8)
+        self.names = np.array(names, object)
+        self.codes = codes.view(np.int8) if codes.itemsize == 1 else codes.astype(np.int8)
 
     def __len__(self) -> int:
         return self.codes.size
