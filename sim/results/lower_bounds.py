@@ -164,13 +164,13 @@ def _one_machine(
     now, arrived = 0.0, 0
     while arrived < n or len(heap) > 0:
         if len(heap) == 0:
-            now = max(now, (release[arrived] - origin))
-        while arrived < n and (release[arrived] - origin) <= now:
+            now = max(now, release[arrived] - origin)
+        while arrived < n and release[arrived] - origin <= now:
             heapq.heappush(heap, (size[arrived], arrived))
             arrived += 1
         key, job = heapq.heappop(heap)
         end = now + left[job]
-        if arrived < n and (release[arrived] - origin) < end:
+        if arrived < n and release[arrived] - origin < end:
             end = release[arrived] - origin
             moment[job] += (end - now) * (end + now) / 2
             left[job] -= end - now

@@ -109,7 +109,7 @@ class Truth:
         unknown = np.broadcast_to(np.nan, jobs)
         self.size = scales.size if options.size == "known" else unknown
         self.serial_time, self.noise = scales.scale, scales.noise
-        self.nominal_scale = scales.nominal
+        self.nominal_scale = scales.nominal if self.known else unknown
         self.serial_time_assumed = shapes.assumed(scales.application)
         # Rows of the curves that runtimes come from: applications, or jobs
         # where the parallelism of each depends on its size.
