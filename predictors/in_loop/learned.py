@@ -152,6 +152,10 @@ class History:
         runs, mean = self._measured.kept_at(nprocs)
         return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
 
+    def grade(self, nprocs: int, size: float) -> tuple[str, str]:
+        """Return how a belief about a count is graded, and the code of why."""
+        return self.judge(nprocs)
+
     def judge(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of the worst remark about a count, empty without any.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import Direct, njit
 from predictors.observations import ObservedCurve, merged_curve
 
 KEPT_RUNS = 16
@@ -262,6 +262,9 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
 
 
+_take_in, _kept_at, _believed = Direct(take_in), Direct(kept_at), Direct(believed)
+
+
 class MeasuredCounts:
     """The runs kept at each processor count, as logarithms, and a model's residuals there.
 
@@ -322,7 +325,7 @@ class MeasuredCounts:
 
     def kept_at(self, nprocs: int) -> tuple[int, float]:
         """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
-        found: tuple[int, float] = kept_at(self.table, nprocs)
+        found: tuple[int, float] = _kept_at(self.table, nprocs)
         return found
 
     def add(self, nprocs: int, runtime: float, tolerance: float = nan) -> int:
@@ -333,7 +336,7 @@ class MeasuredCounts:
         """
         if self.table.known.size == self.table.sums[COUNTS]:
             self._make_room(2 * self.table.known.size)
-        moved: int = take_in(self.table, nprocs, runtime, tolerance)
+        moved: int = _take_in(self.table, nprocs, float(runtime), float(tolerance))
         return moved
 
     def note_fit(self) -> None:
@@ -359,7 +362,8 @@ class MeasuredCounts:
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return the runtimes of the model last compared, by count, as the runs correct them."""
-        found: FloatArray = believed(self.table, predicted, counts)
+        counts = np.ascontiguousarray(counts, np.int64)
+        found: FloatArray = _believed(self.table, predicted, counts)
         return found
 
     def corrected(

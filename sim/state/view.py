@@ -75,6 +75,7 @@ class View:
         self.preferences = preferences or Preferences()
         self.queries = 0
         self._predictor = predictor
+        self._grade = getattr(predictor, "grade", self._explained_grade)
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
@@ -377,6 +378,9 @@ class View:
 
     def reliability(self, job: int, processors: int) -> tuple[str, str]:
         """Return how the predictor grades its own belief, and the code of why."""
+        return self._grade(job, processors)
+
+    def _explained_grade(self, job: int, processors: int) -> tuple[str, str]:
         found = self._predictor.explain(job, processors)
         return found.reliability, found.code
 
