@@ -15,9 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from numba import config
+from numba import config, typeof
 from numba import njit as njit
-from numba import typeof
 from numba.core.caching import Cache, CacheImpl, _CacheLocator
 from numba.core.runtime.nrt import rtsys
 
@@ -168,6 +167,7 @@ class Direct:
         self._entry: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        """Call it."""
         entry = self._entry
         if entry is not None:
             return entry(*arguments)

@@ -1,7 +1,6 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
 from copy import copy
-from math import isnan
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -126,12 +125,10 @@ class History:
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count; fit if need be."""
         model = self._fitted()
-        if not self._is_compared or (counts.item(-1) if len(counts) == 1 else counts.max()) >= (
-            self._predicted.size
-        ):
-            self._ask(model, counts)
-        values = self._measured.believed(self._predicted, counts)
-        if isnan(values.sum()):
+        values = self._predicted[:0]
+        if self._is_compared:
+            values = self._measured.believed(self._predicted, counts)
+        if not values.size:
             self._ask(model, counts)
             values = self._measured.believed(self._predicted, counts)
         return values * or_unit(size)

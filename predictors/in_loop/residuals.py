@@ -246,9 +246,14 @@ def compare(table: CountTable, predicted: FloatArray) -> None:
 
 @njit(cache=True)
 def believed(table: CountTable, predicted: FloatArray, counts: IntArray) -> FloatArray:
-    """Return `corrected` for a model whose runtimes stand in a table by count."""
+    """Return `corrected` for a model whose runtimes stand in a table by count.
+
+    Nothing, where one of these counts is beyond the table or NaN in it.
+    """
     runtimes, number, figures = np.empty(counts.size), int(table.sums[COUNTS]), table.figures
     for i in range(counts.size):
+        if counts[i] >= predicted.size or np.isnan(predicted[counts[i]]):
+            return runtimes[:0]
         runtimes[i] = predicted[counts[i]]
     own = figures[PREDICTED, :number], table.known[:number], figures[RAW, :number]
     return corrected(
@@ -361,7 +366,10 @@ class MeasuredCounts:
         compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
-        """Return the runtimes of the model last compared, by count, as the runs correct them."""
+        """Return the runtimes of the model last compared, by count, as the runs correct them.
+
+        Nothing, where it says none at one of these counts.
+        """
         counts = np.ascontiguousarray(counts, np.int64)
         found: FloatArray = _believed(self.table, predicted, counts)
         return found

@@ -214,11 +214,12 @@ class CompiledRun:
             counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
             self.plan = self.plan._replace(counts=counts, choices=choices)
         every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
-        np.concatenate([counts for counts, _ in offered], out=every)
-        np.concatenate([believed for _, believed in offered], out=choices[0])
         if len(jobs) == 1:
+            every[:], choices[0] = offered[0]
             choices[1] = work.runtimes(jobs[0], every)
         else:
+            np.concatenate([counts for counts, _ in offered], out=every)
+            np.concatenate([believed for _, believed in offered], out=choices[0])
             choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
 
     def run(self) -> Records:
@@ -248,10 +249,8 @@ class CompiledRun:
 
     def _go_on(self, revision: Revision) -> float:
         """Go on to the next instant that needs Python; return when it is."""
-        following: float = self._step(
-            self.tables, self.plan, self._rule, revision, self._asks, self._news
-        )
-        return following
+        step, rule, news = self._step, self._rule, self._news
+        return float(step(self.tables, self.plan, rule, revision, self._asks, news))
 
     def _tell(self) -> Revision:
         """Tell the predictor who ended; return what it believes differently of who waits.
@@ -259,16 +258,13 @@ class CompiledRun:
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
         tables, engine = self.tables, self._engine
-        told, ended = self._told, tables.counters.item(ENDED)
-        if told < ended:
-            self._told = ended
-            for job, before in self._news.ended[:, told:ended].T.tolist():
-                self._explain_started(before)
-                start, end = tables.seconds.item(START, job), tables.seconds.item(END, job)
-                if end > start and not tables.numbers.item(KILLED, job):
-                    processors = tables.numbers.item(PROCESSORS, job)
-                    engine.learn(job, processors, end - start, end, {}, {})
-                engine.view.forget([job])
+        told, self._told = self._told, tables.counters.item(ENDED)
+        for job, before in self._news.ended[:, told : self._told].T.tolist():
+            self._explain_started(before)
+            start, end = tables.seconds.item(START, job), tables.seconds.item(END, job)
+            if end > start and not tables.numbers.item(KILLED, job):
+                engine.learn(job, tables.numbers.item(PROCESSORS, job), end - start, end, {}, {})
+            engine.view.forget([job])
         self._explain_started(tables.counters.item(STARTED))
         return self._revised()
 
