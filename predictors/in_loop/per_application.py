@@ -125,7 +125,7 @@ class PerApplication(ABC, Generic[History]):
                 found = found._replace(reliability=UNUSABLE, code=UNLIKE)
         return Explanation("requested_time", 0, "") if found is None else found
 
-    def grade(self, job: int, nprocs: int) -> tuple[str, str]:
+    def grade_of(self, job: int, nprocs: int) -> tuple[str, str]:
         """Return reliability and code of what `explain` says."""
         history, found = self._history(job), None
         if history is not None:

@@ -75,7 +75,7 @@ class View:
         self.preferences = preferences or Preferences()
         self.queries = 0
         self._predictor = predictor
-        self._grade = getattr(predictor, "grade", self._explained_grade)
+        self._grade = getattr(predictor, "grade_of", self._explained_grade)
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
