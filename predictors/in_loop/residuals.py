@@ -246,10 +246,7 @@ def compare(table: CountTable, predicted: FloatArray) -> None:
 
 @njit(cache=True)
 def believed(table: CountTable, predicted: FloatArray, counts: IntArray) -> FloatArray:
-    """Return `corrected` for a model whose runtimes stand in a table by count.
-
-    Nothing, where one of these counts is beyond the table or NaN in it.
-    """
+    """Return `corrected` for a model whose runtimes stand in a table by count; nothing without."""
     runtimes, number, figures = np.empty(counts.size), int(table.sums[COUNTS]), table.figures
     for i in range(counts.size):
         if counts[i] >= predicted.size or np.isnan(predicted[counts[i]]):
@@ -366,10 +363,7 @@ class MeasuredCounts:
         compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
-        """Return the runtimes of the model last compared, by count, as the runs correct them.
-
-        Nothing, where it says none at one of these counts.
-        """
+        """Return what `believed` says by the model last compared."""
         counts = np.ascontiguousarray(counts, np.int64)
         found: FloatArray = _believed(self.table, predicted, counts)
         return found
