@@ -28,6 +28,7 @@ from sim.state.records import Ranges
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
+GradeOf = Callable[[int, int], tuple[str, str]]
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
 
@@ -75,7 +76,7 @@ class View:
         self.preferences = preferences or Preferences()
         self.queries = 0
         self._predictor = predictor
-        self._grade = getattr(predictor, "grade_of", None)
+        self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
@@ -297,10 +298,7 @@ class View:
         """
         self.queries += 1
         curve = self._predictor.curve(job, np.append(processors, counts))
-        if curve is None:
-            return processors / counts
-        factors: FloatArray = curve[1:] / curve[0]
-        return factors
+        return processors / counts if curve is None else np.asarray(curve[1:] / curve[0])
 
     def stretch_factor(self, job: int, before: int, after: int) -> float:
         """Return the believed runtime at one count over that at another."""
