@@ -23,7 +23,7 @@ from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.runtime.nrt import rtsys
 
 PACKAGES = ("predictors", "sim", "workloads")
-HOLDS_COMPILED = re.compile(r"import njit|^@compiled", re.MULTILINE)
+HOLDS_COMPILED = re.compile(r"import .*\bnjit|^@compiled", re.MULTILINE)
 OWN = Path(__file__).resolve()
 """This file, which no compiled code hangs on."""
 ROOT = OWN.parents[1]

@@ -363,7 +363,7 @@ class MeasuredCounts:
         compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
-        """Return what `believed` says by the model last compared."""
+        """Return what `believed` says by the model that was compared last."""
         counts = np.ascontiguousarray(counts, np.int64)
         found: FloatArray = _believed(self.table, predicted, counts)
         return found

@@ -373,7 +373,7 @@ class View:
         return found if left is None else found._replace(mean_at_count=found.mean_at_count * left)
 
     def reliability(self, job: int, processors: int) -> tuple[str, str]:
-        """Return how the predictor grades its own belief, and the code of why."""
+        """Return how the predictor grades its belief, and the code of why."""
         if self._grade is not None:
             return self._grade(job, processors)
         found = self._predictor.explain(job, processors)
