@@ -12,12 +12,14 @@ import re
 import tempfile
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 from llvmlite.binding import parse_bitcode
 from numba import config, typeof
 from numba import njit as njit
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import Cache, CacheImpl, _CacheLocator
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.runtime.nrt import rtsys
@@ -238,6 +240,9 @@ class KeptLibrary(JITCodeLibrary):
         return address
 
 
+# Numba tells functions of one name and one type apart by a number that counts from 1 in each
+# process. Of two such that different processes kept one would run in place of the other.
+FunctionIdentity._unique_ids = count(int.from_bytes(os.urandom(6)))
 if KernelLocator not in CacheImpl._locator_classes:
     setattr(JITCPUCodegen, "_library_class", KeptLibrary)  # noqa: B010
     CacheImpl._locator_classes.insert(0, KernelLocator)
