@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.state.processors import NodeSets
+from sim.state.records import WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -179,14 +180,16 @@ class JobPieces:
         if kept is not asked:
             kept[jobs] = values
 
-    def nodes(self) -> NodeSets:
-        """Return the processors of all runs that are written down, in the order of the starts."""
+    def stretches(self) -> WholeRuns:
+        """Return all runs that are written down; what is noted of their processors goes along."""
         sizes, edges = np.concatenate(self._sizes), np.concatenate(self._nodes, axis=1)
         self._sizes.clear()
         self._nodes.clear()
         first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1]))
         np.cumsum(sizes, out=first[1:])
-        return NodeSets(edges[LOW], edges[HIGH], first)
+        nodes = NodeSets(edges[LOW], edges[HIGH], first)
+        columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
+        return WholeRuns(self.in_turn, columns, nodes)
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

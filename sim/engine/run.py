@@ -32,7 +32,7 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.state.records import AskedOnce, FewWords, Records, WholeRuns
+from sim.state.records import AskedOnce, FewWords, Records
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -366,11 +366,7 @@ class CompiledRun:
             believed_runtime=found.believed,
             status=FewWords(STATES, found.killed),
             restarts=np.broadcast_to(np.int64(0), jobs),
-            stretches=WholeRuns(
-                job,
-                {"start_time": start, "end_time": found.end, "processors": processors},
-                found.nodes(),
-            ),
+            stretches=found.stretches(),
             consultations=AskedOnce(
                 job,
                 {"time": start, "nprocs": processors, "predicted": found.believed},
