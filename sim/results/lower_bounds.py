@@ -152,11 +152,11 @@ def _chunks(widths: IntArray) -> list[slice]:
 
 
 def _one_machine(
-    release: FloatArray, origin: float, size: FloatArray, by_remaining: bool
+    release: FloatArray, origin: float, area: FloatArray, processors: int, by_remaining: bool
 ) -> tuple[float, float]:
     """Run jobs preemptively on a machine of speed 1; see `preemptive_sums`."""
     n = len(release)
-    left = size.copy()
+    left = area / processors
     moment = np.zeros(n)
     response, mean_busy = 0.0, 0.0
     heap = [(0.0, 0)]
@@ -166,7 +166,7 @@ def _one_machine(
         if len(heap) == 0:
             now = max(now, release[arrived] - origin)
         while arrived < n and release[arrived] - origin <= now:
-            heapq.heappush(heap, (size[arrived], arrived))
+            heapq.heappush(heap, (left[arrived], arrived))
             arrived += 1
         key, job = heapq.heappop(heap)
         end = now + left[job]
@@ -177,22 +177,25 @@ def _one_machine(
             heapq.heappush(heap, (left[job] if by_remaining else key, job))
         else:
             moment[job] += left[job] * (end + now) / 2
-            response += end - (release[job] - origin)
-            mean_busy += (moment[job] / size[job] if size[job] > 0 else end) - (
-                release[job] - origin
-            )
+            released, size = release[job] - origin, area[job] / processors
+            response += end - released
+            mean_busy += (moment[job] / size if size > 0 else end) - released
         now = end
     return response, mean_busy
 
 
-def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool) -> Sums:
-    """Run jobs preemptively on one machine of speed 1 and sum over them.
+def preemptive_sums(
+    release: FloatArray, area: FloatArray, processors: int = 1, *, by_remaining: bool
+) -> Sums:
+    """Run jobs preemptively on one machine as fast as some processors, and sum over them.
 
     Parameters
     ----------
     release : numpy.ndarray of float, shape (n,), seconds
         Ascending.
-    size : numpy.ndarray of float, shape (n,), seconds
+    area : numpy.ndarray of float, shape (n,), processor-seconds
+        A job's size is its area over the processors.
+    processors : int
     by_remaining : bool
         Shortest remaining size first (SRPT, least total response time), else
         shortest size first (least total mean busy time).
@@ -204,17 +207,18 @@ def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool
         busy time.
     """
     origin = release[0] if len(release) else 0.0
-    arguments = (release, float(origin), size.astype(np.float64, copy=False), by_remaining)
+    area = area.astype(np.float64, copy=False)
+    arguments = (release, float(origin), area, processors, by_remaining)
     if len(release) < COMPILED_JOBS:
         return Sums(*_one_machine(*arguments))
     return Sums(*_compiled()(*arguments))
 
 
-def _compiled() -> Callable[[FloatArray, float, FloatArray, bool], tuple[float, float]]:
+def _compiled() -> Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]:
     """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
     from predictors.compiling import njit
 
-    compiled: Callable[[FloatArray, float, FloatArray, bool], tuple[float, float]]
+    compiled: Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]
     compiled = njit(cache=True)(_one_machine)
     return compiled
 
@@ -260,13 +264,13 @@ def response_bounds(
         time.
     """
     n = len(release)
-    size = least.area / processors
+    work = (release, least.area, processors)
     bounds = {
         "height": float(least.time.sum()) / n,
-        "squashed": preemptive_sums(release, size, by_remaining=True).response / n,
+        "squashed": preemptive_sums(*work, by_remaining=True).response / n,
     }
     if fixed_allotment:
-        busy = preemptive_sums(release, size, by_remaining=False).mean_busy
+        busy = preemptive_sums(*work, by_remaining=False).mean_busy
         bounds["mixed"] = (busy + float(least.time.sum()) / 2) / n
     return bounds
 

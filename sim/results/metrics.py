@@ -259,7 +259,6 @@ def summarise(
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
     charged = jobs["job_id"] < 0
-    counted = np.flatnonzero(run.counted)
     own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
     return _merge(
         [
@@ -268,7 +267,7 @@ def summarise(
             history_figures(run),
             error_figures(predictions),
             belief_figures(predictions),
-            learning_figures(run.truth, run.records, calibration, counted),
+            learning_figures(run.truth, run.records, calibration, np.flatnonzero(run.counted)),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),
