@@ -9,7 +9,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.backfill.queue_search import BLOCK
-from sim.policies.backfill.reservations import compress, due, repair, replan, replan_soonest
+from sim.policies.backfill.reservations import compress, due, repair, replan_soonest, reserve_rest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
@@ -134,18 +134,13 @@ class ReplanningScheduler(ReservationKeeper):
     more gets the others then.
     """
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self._reserved = 0  # the place up to which reservations are made
-
     def decide(self) -> list[Decision]:
         """Reserve as far as it matters now, then start those whose hole begins now."""
         view, queue = self.view, self.queue
         self.refresh()
         self.rank()
         queue.tidy()
-        self.lay_running()
-        self._reserved = queue.first
+        self._begin_anew()
         for job in view.arrived:
             if self._keyless:
                 self.admit(job, self.outlook)
@@ -153,12 +148,8 @@ class ReplanningScheduler(ReservationKeeper):
                 self._place_last(job)
         if view.arrived and not self._keyless:
             self.rank()
-            self.lay_running()
-            self._reserved = queue.first
-        profile = self.profile
-        self._reserved = replan_soonest(
-            profile.holes, view.now, queue.table, self._reserved, queue.last
-        )
+            self._begin_anew()
+        replan_soonest(self.profile.holes, view.now, queue.table, queue.first, queue.last)
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
 
@@ -172,6 +163,11 @@ class ReplanningScheduler(ReservationKeeper):
         self._reserve_all()
         return super().reserved_starts()
 
+    def _begin_anew(self) -> None:
+        """Take all reservations back."""
+        self.lay_running()
+        self.queue.start[self.queue.first : self.queue.last] = np.inf
+
     def _place_last(self, job: int) -> None:
         """Admit a job wherever its key puts it; if it is to foresee starts, behind all others."""
         if isinstance(self.allocation, Request):
@@ -179,13 +175,11 @@ class ReplanningScheduler(ReservationKeeper):
             return
         self._reserve_all()
         self.place(job)
-        self._reserved = self.queue.last
 
     def _reserve_all(self) -> None:
         """Make the reservations that are not made yet."""
-        queue, profile = self.queue, self.profile
-        replan(profile.holes, self.view.now, queue.table, self._reserved, queue.last)
-        self._reserved = queue.last
+        queue = self.queue
+        reserve_rest(self.profile.holes, self.view.now, queue.table, queue.first, queue.last)
 
 
 class ConservativeScheduler(ReservationKeeper):

@@ -65,59 +65,91 @@ def compress(
 
 
 @njit(cache=True)
-def replan(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> None:
-    """Reserve for every waiting job anew, in queue order."""
+def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts = waiting
     found = nothing_found(last - first)
     for k in range(first, last):
-        if counts[k] > 0:
+        if counts[k] > 0 and starts[k] == np.inf:
             starts[k] = place_next(*holes, now, counts[k], runtimes[k], found)
 
 
 @njit(cache=True)
-def replan_soonest(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> int:
-    """Do of `replan` what tells who starts now, and when the next reservation begins.
+def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Reserve for every waiting job anew, in queue order."""
+    waiting.starts[first:last] = np.inf
+    reserve_rest(holes, now, waiting, first, last)
 
-    A job that finds no hole before the next reservation known, not even if those passed over
-    ahead of it held nothing, can neither start now nor be that next one: it is passed over
-    until a later job may be. Returns up to where jobs hold what `replan` gives them; the
-    starts of those from there on are infinite.
+
+@njit(cache=True)
+def _raise_bound(holes: Holes, waiting: Waiting, bounds: FloatArray, k: int, limit: float) -> bool:
+    """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit."""
+    if bounds[k] < limit:
+        counts, runtimes, _ = waiting
+        start = earliest(*holes, counts[k], runtimes[k], bounds[k], limit, np.inf)
+        bounds[k] = min(start, limit)
+    return bool(bounds[k] < limit)
+
+
+@njit(cache=True)
+def _reserve_before(
+    holes: Holes, waiting: Waiting, bounds: FloatArray, first: int, k: int, limit: float
+) -> bool:
+    """Reserve for a job if it starts before a limit, and first for those ahead that matter.
+
+    A job ahead without a reservation matters where it might start before this one ends, or
+    before another that matters and is behind it ends. Bounds are such that no job starts
+    earlier: they are true of a profile with fewer reservations. Where a job that matters turns
+    out to start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = waiting
-    soonest, most, reserved = np.inf, 0, first
-    found = nothing_found(last - first)
-    for k in range(first, last):
-        starts[k] = np.inf
+    matter = np.empty(k - first + 1, np.int64)
+    while _raise_bound(holes, waiting, bounds, k, limit):
+        number, until = 1, bounds[k] + runtimes[k]
+        matter[0] = k
+        for j in range(k - 1, first - 1, -1):
+            waits = counts[j] > 0 and starts[j] == np.inf
+            if waits and _raise_bound(holes, waiting, bounds, j, until):
+                matter[number] = j
+                number += 1
+                until = max(until, bounds[j] + runtimes[j])
+        while number > 0:
+            j = matter[number - 1]
+            believed = bounds[j]
+            _raise_bound(holes, waiting, bounds, j, np.inf)
+            if bounds[j] > believed:
+                break
+            occupy(*holes, believed, believed + runtimes[j], counts[j])
+            starts[j] = believed
+            number -= 1
+        if number == 0:
+            return True
+    return False
+
+
+@njit(cache=True)
+def replan_soonest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Do of `reserve_rest` what tells who starts now, and when the next reservation begins.
+
+    Every start that is finite on return is what `reserve_rest` gives, and it gives the others
+    theirs after this.
+    """
+    counts, _, starts = waiting
+    bounds = np.full(last, now)
+    soonest, most = np.inf, 0
     for k in range(first, last):
         if counts[k] == 0:
             continue
-        while reserved <= k:
-            if soonest < np.inf:
-                if counts[k] > most:
-                    break
-                start = earliest(*holes, counts[k], runtimes[k], now, soonest, np.inf)
-                if start >= soonest:
-                    break
-            if counts[reserved] > 0:
-                start = place_next(*holes, now, counts[reserved], runtimes[reserved], found)
-                starts[reserved] = start
-                if start > now:
-                    soonest = min(soonest, start)
-                    most = most_free(*holes, now, soonest)
-            reserved += 1
-    return int(reserved)
+        if starts[k] == np.inf:
+            if soonest < np.inf and counts[k] > most:
+                bounds[k] = soonest
+                continue
+            if not _reserve_before(holes, waiting, bounds, first, k, soonest):
+                continue
+        if starts[k] > now:
+            soonest = min(soonest, starts[k])
+        if soonest < np.inf:
+            most = most_free(*holes, now, soonest)
 
 
 @njit(cache=True)
