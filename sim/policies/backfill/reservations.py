@@ -1,10 +1,13 @@
 """Compiled reservations of waiting jobs on the availability profile: made, kept, compressed."""
 
+from math import frexp
+from typing import NamedTuple
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import BLOCK
+from sim.policies.backfill.queue_search import BLOCK, SIZES
 from sim.state.availability import (
     Holes,
     earliest,
@@ -81,46 +84,80 @@ def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) ->
     reserve_rest(holes, now, waiting, first, last)
 
 
-@njit(cache=True)
-def _raise_bound(holes: Holes, waiting: Waiting, bounds: FloatArray, k: int, limit: float) -> bool:
-    """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit."""
-    if bounds[k] < limit:
-        counts, runtimes, _ = waiting
-        start = earliest(*holes, counts[k], runtimes[k], bounds[k], limit, np.inf)
-        bounds[k] = min(start, limit)
-    return bool(bounds[k] < limit)
+class Bounds(NamedTuple):
+    """What is known of jobs that have no reservation yet.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray of float, shape (n,), seconds
+        No job starts earlier: of a profile with fewer reservations it is true.
+    shortest : numpy.ndarray of float, shape (32,), seconds
+        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time.
+    matter : numpy.ndarray of int, shape (n,)
+        Room for places.
+    """
+
+    starts: FloatArray
+    shortest: FloatArray
+    matter: IntArray
+
+
+@njit(cache=True, inline="always")
+def _begins_before(
+    holes: Holes, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+) -> bool:
+    """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
+
+    ``shortest`` is what is known of the same limit, or of a later one.
+    """
+    counts, runtimes, _ = waiting
+    least = bounds.starts
+    fraction, size = frexp(counts[k])
+    if runtimes[k] < shortest[size - 1]:
+        least[k] = earliest(*holes, counts[k], runtimes[k], least[k], limit, np.inf)
+        if least[k] < limit:
+            return True
+        size -= fraction == 0.5
+        while size < shortest.size and runtimes[k] < shortest[size]:
+            shortest[size] = runtimes[k]
+            size += 1
+    least[k] = limit
+    return False
 
 
 @njit(cache=True)
 def _reserve_before(
-    holes: Holes, waiting: Waiting, bounds: FloatArray, first: int, k: int, limit: float
+    holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
 ) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
     A job ahead without a reservation matters where it might start before this one ends, or
-    before another that matters and is behind it ends. Bounds are such that no job starts
-    earlier: they are true of a profile with fewer reservations. Where a job that matters turns
-    out to start later than its bound, others may matter, and all is looked at again.
+    before another that matters and is behind it ends. Where one that matters turns out to
+    start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = waiting
-    matter = np.empty(k - first + 1, np.int64)
-    while _raise_bound(holes, waiting, bounds, k, limit):
-        number, until = 1, bounds[k] + runtimes[k]
-        matter[0] = k
+    least, matter = bounds.starts, bounds.matter
+    shortest = np.empty(SIZES)
+    while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
+        matter[0], number, until = k, 1, least[k] + runtimes[k]
+        shortest[:] = np.inf
         for j in range(k - 1, first - 1, -1):
-            waits = counts[j] > 0 and starts[j] == np.inf
-            if waits and _raise_bound(holes, waiting, bounds, j, until):
+            if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
+                continue
+            if _begins_before(holes, waiting, bounds, shortest, j, until):
                 matter[number] = j
                 number += 1
-                until = max(until, bounds[j] + runtimes[j])
+                if least[j] + runtimes[j] > until:
+                    until = least[j] + runtimes[j]
+                    shortest[:] = np.inf
         while number > 0:
             j = matter[number - 1]
-            believed = bounds[j]
-            _raise_bound(holes, waiting, bounds, j, np.inf)
-            if bounds[j] > believed:
+            start = earliest(*holes, counts[j], runtimes[j], least[j], np.inf, np.inf)
+            if start > least[j]:
+                least[j] = start
                 break
-            occupy(*holes, believed, believed + runtimes[j], counts[j])
-            starts[j] = believed
+            occupy(*holes, start, start + runtimes[j], counts[j])
+            starts[j] = start
             number -= 1
         if number == 0:
             return True
@@ -135,14 +172,16 @@ def replan_soonest(holes: Holes, now: float, waiting: Waiting, first: int, last:
     theirs after this.
     """
     counts, _, starts = waiting
-    bounds = np.full(last, now)
+    bounds = Bounds(np.full(last, now), np.full(SIZES, np.inf), np.empty(last, np.int64))
     soonest, most = np.inf, 0
     for k in range(first, last):
         if counts[k] == 0:
             continue
         if starts[k] == np.inf:
             if soonest < np.inf and counts[k] > most:
-                bounds[k] = soonest
+                bounds.starts[k] = soonest
+                continue
+            if not _begins_before(holes, waiting, bounds, bounds.shortest, k, soonest):
                 continue
             if not _reserve_before(holes, waiting, bounds, first, k, soonest):
                 continue
