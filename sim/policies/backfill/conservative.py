@@ -8,7 +8,7 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
-from sim.policies.backfill.queue_search import BLOCK
+from sim.policies.backfill.queue_search import BLOCK, Blocks, forget
 from sim.policies.backfill.reservations import compress, due, repair, replan_soonest, reserve_rest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
@@ -134,10 +134,15 @@ class ReplanningScheduler(ReservationKeeper):
     more gets the others then.
     """
 
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self._blocks = Blocks()
+
     def decide(self) -> list[Decision]:
         """Reserve as far as it matters now, then start those whose hole begins now."""
         view, queue = self.view, self.queue
-        self.refresh()
+        if self.refresh():
+            self._blocks.forget()
         self.rank()
         queue.tidy()
         self._begin_anew()
@@ -149,7 +154,9 @@ class ReplanningScheduler(ReservationKeeper):
         if view.arrived and not self._keyless:
             self.rank()
             self._begin_anew()
-        replan_soonest(self.profile.holes, view.now, queue.table, queue.first, queue.last)
+        summaries = self._blocks.follow(queue)
+        holes = self.profile.holes
+        replan_soonest(holes, view.now, queue.table, queue.first, queue.last, summaries)
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
 
@@ -162,6 +169,11 @@ class ReplanningScheduler(ReservationKeeper):
         """Return start, processors and believed runtime of every reservation of this pass."""
         self._reserve_all()
         return super().reserved_starts()
+
+    def start(self, place: int) -> Start:
+        """Start the job at a place on its count."""
+        forget(self._blocks.summaries, place, place)
+        return super().start(place)
 
     def _begin_anew(self) -> None:
         """Take all reservations back."""

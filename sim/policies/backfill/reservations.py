@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import BLOCK, SIZES
+from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
 from sim.state.availability import (
     Holes,
     earliest,
@@ -95,11 +95,14 @@ class Bounds(NamedTuple):
         Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time.
     matter : numpy.ndarray of int, shape (n,)
         Room for places.
+    summaries : Summaries
+        Of all blocks of the queue.
     """
 
     starts: FloatArray
     shortest: FloatArray
     matter: IntArray
+    summaries: Summaries
 
 
 @njit(cache=True, inline="always")
@@ -141,15 +144,18 @@ def _reserve_before(
     while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
         matter[0], number, until = k, 1, least[k] + runtimes[k]
         shortest[:] = np.inf
-        for j in range(k - 1, first - 1, -1):
-            if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
+        for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
+            if is_hopeless(bounds.summaries, block, shortest):
                 continue
-            if _begins_before(holes, waiting, bounds, shortest, j, until):
-                matter[number] = j
-                number += 1
-                if least[j] + runtimes[j] > until:
-                    until = least[j] + runtimes[j]
-                    shortest[:] = np.inf
+            for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
+                if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
+                    continue
+                if _begins_before(holes, waiting, bounds, shortest, j, until):
+                    matter[number] = j
+                    number += 1
+                    if least[j] + runtimes[j] > until:
+                        until = least[j] + runtimes[j]
+                        shortest[:] = np.inf
         while number > 0:
             j = matter[number - 1]
             start = earliest(*holes, counts[j], runtimes[j], least[j], np.inf, np.inf)
@@ -165,30 +171,34 @@ def _reserve_before(
 
 
 @njit(cache=True)
-def replan_soonest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+def replan_soonest(
+    holes: Holes, now: float, waiting: Waiting, first: int, last: int, summaries: Summaries
+) -> None:
     """Do of `reserve_rest` what tells who starts now, and when the next reservation begins.
 
     Every start that is finite on return is what `reserve_rest` gives, and it gives the others
     theirs after this.
     """
-    counts, _, starts = waiting
-    bounds = Bounds(np.full(last, now), np.full(SIZES, np.inf), np.empty(last, np.int64))
-    soonest, most = np.inf, 0
-    for k in range(first, last):
-        if counts[k] == 0:
+    counts, runtimes, starts = waiting
+    summarise(summaries, counts, runtimes, first, last)
+    shortest = np.full(SIZES, np.inf)
+    bounds = Bounds(np.full(last, now), shortest, np.empty(last, np.int64), summaries)
+    soonest, most = np.inf, holes[1].max()
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        if is_hopeless(summaries, block, shortest):
             continue
-        if starts[k] == np.inf:
-            if soonest < np.inf and counts[k] > most:
-                bounds.starts[k] = soonest
+        for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+            if counts[k] == 0 or counts[k] > most:
                 continue
-            if not _begins_before(holes, waiting, bounds, bounds.shortest, k, soonest):
-                continue
-            if not _reserve_before(holes, waiting, bounds, first, k, soonest):
-                continue
-        if starts[k] > now:
-            soonest = min(soonest, starts[k])
-        if soonest < np.inf:
-            most = most_free(*holes, now, soonest)
+            if starts[k] == np.inf:
+                if not _begins_before(holes, waiting, bounds, shortest, k, soonest):
+                    continue
+                if not _reserve_before(holes, waiting, bounds, first, k, soonest):
+                    continue
+            soonest = min(soonest, starts[k]) if starts[k] > now else soonest
+            if soonest < np.inf:
+                most = most_free(*holes, now, soonest)
+                shortest[frexp(most)[1] :] = -np.inf
 
 
 @njit(cache=True)
