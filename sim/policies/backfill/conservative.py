@@ -9,7 +9,14 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.backfill.queue_search import BLOCK, Blocks, forget
-from sim.policies.backfill.reservations import compress, due, repair, replan_soonest, reserve_rest
+from sim.policies.backfill.reservations import (
+    compress,
+    due,
+    no_bounds,
+    repair,
+    replan_soonest,
+    reserve_rest,
+)
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
@@ -137,6 +144,7 @@ class ReplanningScheduler(ReservationKeeper):
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self._blocks = Blocks()
+        self._bounds = no_bounds(0, self._blocks.summaries)
 
     def decide(self) -> list[Decision]:
         """Reserve as far as it matters now, then start those whose hole begins now."""
@@ -154,9 +162,11 @@ class ReplanningScheduler(ReservationKeeper):
         if view.arrived and not self._keyless:
             self.rank()
             self._begin_anew()
-        summaries = self._blocks.follow(queue)
+        summaries, bounds = self._blocks.follow(queue), self._bounds
+        if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
+            bounds = self._bounds = no_bounds(queue.job.size, summaries)
         holes = self.profile.holes
-        replan_soonest(holes, view.now, queue.table, queue.first, queue.last, summaries)
+        replan_soonest(holes, view.now, queue.table, queue.first, queue.last, bounds)
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
 

@@ -85,24 +85,29 @@ def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) ->
 
 
 class Bounds(NamedTuple):
-    """What is known of jobs that have no reservation yet.
+    """What a pass finds out about jobs that have no reservation yet.
 
     Attributes
     ----------
     starts : numpy.ndarray of float, shape (n,), seconds
-        No job starts earlier: of a profile with fewer reservations it is true.
+        No job starts earlier: it could not in a profile with fewer reservations.
     shortest : numpy.ndarray of float, shape (32,), seconds
         Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time.
     matter : numpy.ndarray of int, shape (n,)
         Room for places.
     summaries : Summaries
-        Of all blocks of the queue.
+        Of the blocks of the queue.
     """
 
     starts: FloatArray
     shortest: FloatArray
     matter: IntArray
     summaries: Summaries
+
+
+def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
+    """Return room for what a pass finds out about so many jobs."""
+    return Bounds(np.zeros(jobs), np.zeros(SIZES), np.zeros(jobs, np.int64), summaries)
 
 
 @njit(cache=True, inline="always")
@@ -172,7 +177,7 @@ def _reserve_before(
 
 @njit(cache=True)
 def replan_soonest(
-    holes: Holes, now: float, waiting: Waiting, first: int, last: int, summaries: Summaries
+    holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds
 ) -> None:
     """Do of `reserve_rest` what tells who starts now, and when the next reservation begins.
 
@@ -180,9 +185,9 @@ def replan_soonest(
     theirs after this.
     """
     counts, runtimes, starts = waiting
+    shortest, summaries = bounds.shortest, bounds.summaries
     summarise(summaries, counts, runtimes, first, last)
-    shortest = np.full(SIZES, np.inf)
-    bounds = Bounds(np.full(last, now), shortest, np.empty(last, np.int64), summaries)
+    bounds.starts[first:last], shortest[:] = now, np.inf
     soonest, most = np.inf, holes[1].max()
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(summaries, block, shortest):
