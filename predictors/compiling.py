@@ -15,9 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+from llvmlite.binding import parse_bitcode
 from numba import config
 from numba import njit as njit
 from numba.core.caching import Cache, CacheImpl, _CacheLocator
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.runtime.nrt import rtsys
 
 PACKAGES = ("predictors", "sim", "workloads")
@@ -31,6 +33,21 @@ IMPORTED = re.compile(
 
 
 @cache
+def _imports(path: Path) -> frozenset[Path]:
+    """Return the modules of the project that a file imports, if it holds compiled functions."""
+    text = path.read_text(encoding="utf-8")
+    if not HOLDS_COMPILED.search(text):
+        return frozenset()
+    named = [
+        one
+        for module, names in IMPORTED.findall(text)
+        for one in (module, *(f"{module}.{name}" for name in re.findall(r"\w+", names)))
+    ]
+    files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in named]
+    return frozenset(file for file in files if file != OWN and file.is_file())
+
+
+@cache
 def compiled_from(path: Path) -> frozenset[Path]:
     """Return the files that the compiled functions of a file hang on, itself among them.
 
@@ -39,15 +56,9 @@ def compiled_from(path: Path) -> frozenset[Path]:
     """
     found, pending = {path}, [path]
     while pending:
-        text = pending.pop().read_text(encoding="utf-8")
-        if not HOLDS_COMPILED.search(text):
-            continue
-        for module, names in IMPORTED.findall(text):
-            asked = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
-            files = [ROOT.joinpath(*one.split(".")).with_suffix(".py") for one in asked]
-            new = {file for file in files if file.is_file()} - found - {OWN}
-            found |= new
-            pending += new
+        new = _imports(pending.pop()) - found
+        found |= new
+        pending += new
     return frozenset(found)
 
 
@@ -158,6 +169,41 @@ def _load_kernel(self: Any, signature: Any, context: Any) -> Any:
     return self._load_overload(signature, context)
 
 
+class KeptLibrary(JITCodeLibrary):
+    """Compiled code; where it was kept, what other code inlines of it is read once any does.
+
+    Numba reads that at once, which takes as long as the code itself, although nothing is
+    compiled where everything is kept.
+    """
+
+    _kept: tuple[bytes, bytes] = b"", b""
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, kind, kept = state
+        if kind != "object":
+            return super()._unserialize(codegen, state)  # type: ignore[no-untyped-call]
+        library = codegen.create_library(name)
+        library._kept = kept
+        library.enable_object_caching()
+        library._set_compiled_object(kept[0])
+        library._finalize_final_module()
+        return library
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None and self._kept[1]:
+            self._shared_module = parse_bitcode(self._kept[1])
+        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return where a function of it stands, 0 if it has none of that name."""
+        address: int = super().get_pointer_to_function(name)  # type: ignore[no-untyped-call]
+        if not address and name.encode() in self._kept[0]:
+            address = self._codegen._engine.get_function_address(name)
+        return address
+
+
 if KernelLocator not in CacheImpl._locator_classes:
+    setattr(JITCPUCodegen, "_library_class", KeptLibrary)  # noqa: B010
     CacheImpl._locator_classes.insert(0, KernelLocator)
     setattr(Cache, "load_overload", _load_kernel)  # noqa: B010 (typed as a method)

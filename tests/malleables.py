@@ -39,12 +39,12 @@ def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
     jobs = VisibleJobs(labels, labels - 1, sizes, labels, truth.reference, requested)
     counts = FeasibleCounts(truth.min_processors, truth.largest, truth.feasible)
     view = View(
-        MachineState(processors, [0.0] * number),
+        MachineState(processors, np.zeros(number)),
         jobs,
         ToyOracle(truth),
         counts,
         np.zeros(number),
-        [True] * number,
+        np.ones(number, np.bool_),
     )
     return Beliefs(view)
 

@@ -47,7 +47,6 @@ class Engine:
         self.work = Work(trace, truth, machine)
         self.clock = Clock()
         self.free = FreeProcessors(machine.processors)
-        self.submit: list[float] = trace.jobs["submit_time"].tolist()
         self._visible = visible(trace, truth)
         refuse_misfits(trace, machine.processors)
         self.predictor.attach(self._visible)
@@ -56,7 +55,8 @@ class Engine:
         for observation in setup.known:
             self.predictor.observe(observation)
             self.view.note(observation.application, observation.nprocs)
-        self.load = watch_load(machine, self.free, self.view, self.predictor, self.submit[0])
+        first = float(trace.jobs["submit_time"].iloc[0])
+        self.load = watch_load(machine, self.free, self.view, self.predictor, first)
         self.state.load = self.load
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
@@ -80,9 +80,15 @@ class Engine:
         """What has happened, where that is not compiled."""
         return Logbook(len(self.trace.jobs))
 
+    @cached_property
+    def submit(self) -> list[float]:
+        """When each job is submitted, seconds; that of one with feedback once it arrives."""
+        return self.state.submit_time
+
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened."""
-        state = MachineState(setup.machine.processors, self.submit)
+        submit = setup.trace.jobs["submit_time"].to_numpy()
+        state = MachineState(setup.machine.processors, submit)
         state.measured_efficiency = EfficiencySensor(
             setup.truth.serial_time,
             self.work.runtime,
@@ -92,6 +98,8 @@ class Engine:
         )
         state.processors_per_node = setup.machine.processors_per_node
         state.idle = self.free.ranges
+        if setup.trace.feedback:
+            state.submit_time  # noqa: B018  copies of the state share what becomes known
         return state
 
     def _shown(self, setup: Setup) -> View:
@@ -104,8 +112,8 @@ class Engine:
             self._visible,
             setup.predictor,
             self._feasible,
-            np.zeros(len(self.submit)) if draws is None else draws,
-            np.asarray(truth.malleable, bool).tolist(),
+            np.zeros(len(self.trace.jobs)) if draws is None else draws,
+            np.asarray(truth.malleable, bool),
             getattr(setup.policy, "preferences", Preferences)(),
         )
 

@@ -9,6 +9,7 @@ from sim.state.run_tables import (
     CHANGED,
     ENDED_NOW,
     EXPIRED_NOW,
+    LATER,
     NEW,
     PASSES,
     RANGES,
@@ -46,10 +47,11 @@ def breakpoints(tables: Tables, instant: float) -> int:
 
 @njit(cache=True)
 def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
-    """Say whether whatever happens at an instant finds room in the tables."""
+    """Say whether who arrives at an instant is in the tables, and all that happens finds room."""
     counters = tables.counters
     return bool(
-        tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
+        instant < tables.instant[LATER]
+        and tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
         and tables.wakes.size > counters[WAKES]
         and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
     )

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import Explanation, IntArray
+from predictors.base import Explanation
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.instants import INSTANTS, advance, breakpoints
+from sim.engine.job_pieces import PIECE, JobPieces
 from sim.engine.logbook import explained
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
@@ -26,11 +27,10 @@ from sim.policies.backfill.passes import (
     Revision,
     is_refuted,
 )
-from sim.policies.backfill.queue_search import summaries_of
+from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
@@ -40,33 +40,24 @@ from sim.state.run_tables import (
     ENDED_ONE,
     EVENTS,
     EXPIRED_NOW,
-    FIRST_RANGE,
-    FREE,
-    FREE_RANGES,
     HEAD,
-    HIGH,
     IN_TURN,
     KILLED,
-    LIMIT,
-    LOW,
+    LATER,
     NEW,
     NOW,
     PASSES,
     PROCESSORS,
     RANGES,
     ROOM,
-    RUNNING,
     RUNTIME,
     START,
     STARTED,
-    SUBMIT,
     TAKEN,
     WAITING,
     WAKES,
-    Tables,
     next_instant,
 )
-from sim.state.run_tables import END as END_TIME
 
 
 def simulate(setup: Setup) -> Records:
@@ -154,32 +145,24 @@ class CompiledRun:
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
-        jobs, view, processors = len(engine.submit), engine.view, engine.machine.processors
+        view, processors = engine.view, engine.machine.processors
         rigid = isinstance(self._allocation, Request)
         chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
-        room = min(processors, 2 * jobs + 1)
-        self.tables = Tables(
-            seconds=np.zeros((8, jobs)),
-            numbers=np.zeros((6, jobs), np.int64),
-            running_times=np.zeros((2, min(jobs, processors))),
-            running=np.zeros((7, min(jobs, processors)), np.int64),
-            free=np.zeros((2, min(jobs, processors) + 1), np.int64),
-            ranges=np.zeros((2, jobs + room), np.int64),
-            wakes=np.zeros(64),
-            counters=np.zeros(19, np.int64),
-            instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, -np.inf]),
+        self._asks = self._learns or (anew is not None and chooses)
+        submit = engine.trace.jobs["submit_time"].to_numpy()
+        self._pieces = JobPieces(
+            submit,
+            view.jobs.requested_time if engine.kills else np.inf,
+            view.jobs.requested_processors,
+            len(submit) if self._asks or rule == OPEN else PIECE,
         )
-        self.tables.counters[FREE] = processors
-        self.tables.counters[ROOM] = room
-        self.tables.counters[FREE_RANGES] = 1
-        self.tables.free[HIGH, 0] = processors - 1
-        self.tables.seconds[SUBMIT] = engine.submit
-        self.tables.seconds[LIMIT] = view.jobs.requested_time if engine.kills else np.inf
-        self.tables.numbers[PROCESSORS] = view.jobs.requested_processors
+        self.tables = self._pieces.begin(processors)
+        jobs = self._pieces.jobs.size
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule == EASY else 0),
+            soonest=np.full(jobs // BLOCK + 1, -np.inf),
             times=np.zeros(holes),
             free=np.full(holes, processors),
             span=np.array([0, 1]),
@@ -190,33 +173,38 @@ class CompiledRun:
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
             open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
         )
-        self._asks = self._learns or self.plan.anew < np.inf
-        if not self._asks:
-            self._ask_at_once(np.arange(jobs))
+        self._take_beliefs()
 
-    def _ask_at_once(self, jobs: IntArray) -> None:
-        """Ask what is believed of all jobs, and what each may choose from."""
-        tables, view = self.tables, self._engine.view
+    def _take_beliefs(self) -> None:
+        """Ask what is believed of the jobs that entered last, and what each may choose from."""
+        if self._asks:
+            return
+        tables, view, first = self.tables, self._engine.view, self._pieces.fresh
+        jobs = self._pieces.jobs[first:]
         if isinstance(self._allocation, Request):
-            wanted = tables.numbers[PROCESSORS]
-            tables.seconds[BELIEF] = view.beliefs(wanted)
-            tables.seconds[RUNTIME] = self._engine.work.runtimes_at(jobs, wanted)
+            wanted = tables.numbers[PROCESSORS, first:]
+            tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
+            tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
         else:
-            self._offer(jobs.tolist())
+            self._offer(jobs.tolist(), first)
 
-    def _offer(self, jobs: Sequence[int]) -> None:
-        """Put down what each of these jobs may choose from; nothing else is to be chosen now."""
+    def _offer(self, jobs: Sequence[int], column: int | None = None) -> None:
+        """Put down what each of these jobs may choose from; nothing else is to be chosen now.
+
+        Their columns are those from `column` on; without it, their own numbers.
+        """
         view, work, rows = self._engine.view, self._engine.work, self.plan.offers
         offered, end = [], 0
-        for job in jobs:
+        columns = jobs if column is None else range(column, column + len(jobs))
+        for place, job in zip(columns, jobs, strict=True):
             if self._rule != OPEN:
                 counts, believed, at_once, _ = offers_of(self._allocation, job, view)
             else:
-                counts, believed, self.plan.open.serial[job] = self._candidates(job)
+                counts, believed, self.plan.open.serial[place] = self._candidates(job)
                 at_once = False
             if believed is None:
                 believed = np.array([view.belief(job, int(counts[0]))])
-            rows[:3, job] = end, counts.size, at_once
+            rows[:3, place] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed))
         if self.plan.counts.size < end:
@@ -228,7 +216,7 @@ class CompiledRun:
         if len(jobs) == 1:
             choices[1] = work.runtimes(jobs[0], every)
         else:
-            choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, jobs]), every)
+            choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -312,6 +300,8 @@ class CompiledRun:
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
+        if instant == self.tables.instant[LATER]:
+            self._take_in_more()
         tables, plan = self.tables, self.plan
         if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
             tables = tables._replace(ranges=np.tile(tables.ranges, 2))
@@ -323,42 +313,49 @@ class CompiledRun:
             self.plan = plan._replace(times=times, free=free)
         self.tables = tables
 
+    def _take_in_more(self) -> None:
+        """Let the next jobs enter, and those leave that have ended."""
+        self.tables = self._pieces.enter(self.tables)
+        jobs, plan = self._pieces.jobs.size, self.plan
+        self.plan = plan._replace(
+            summaries=summaries_of(jobs if self._rule == EASY else 0),
+            soonest=np.full(jobs // BLOCK + 1, -np.inf),
+            offers=np.zeros((len(plan.offers), jobs), np.int64),
+        )
+        self._take_beliefs()
+
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
-        tables, engine = self.tables, self._engine
-        job, jobs = tables.numbers[IN_TURN].copy(), tables.seconds.shape[1]
-        # Copies, so that what nobody needs any more is not kept along with them.
-        submit, start, end, belief = tables.seconds[[SUBMIT, START, END_TIME, BELIEF]]
-        processors = tables.numbers[PROCESSORS, job]
+        found, engine, tables = self._pieces, self._engine, self.tables
+        found.note(tables)
+        job, jobs = found.in_turn, len(found.in_turn)
+        processors, start = found.allocated[job], found.start[job]
         explanations = self._explanations or [
             engine.predictor.explain(job.item(0), processors.item(0))
         ]
-        began = start[job]
-        first = np.append(tables.numbers[FIRST_RANGE, job], tables.counters[RANGES])
-        low, high = tables.ranges[[LOW, HIGH], : first[-1]]
-        never = np.zeros(jobs, np.int64)
+        never = np.broadcast_to(np.int64(0), jobs)
         return Records(
-            submit_time=submit,
-            start_time=start,
-            end_time=end,
-            run_start=start,
-            allocated=tables.numbers[PROCESSORS].copy(),
-            believed_runtime=belief,
-            status=[("completed", "killed")[is_over] for is_over in tables.numbers[KILLED]],
+            submit_time=engine.trace.jobs["submit_time"].to_numpy(),
+            start_time=found.start,
+            end_time=found.end,
+            run_start=found.start,
+            allocated=found.allocated,
+            believed_runtime=found.believed,
+            status=[("completed", "killed")[is_over] for is_over in found.killed.tolist()],
             restarts=never,
             stretches=Stretches(
                 job=job,
                 run=never,
-                start_time=began,
-                end_time=end[job],
+                start_time=start,
+                end_time=found.end[job],
                 processors=processors,
-                nodes=NodeSets(low, high, first),
+                nodes=found.nodes(),
             ),
             consultations=Consultations(
                 job=job,
-                time=began,
+                time=start,
                 nprocs=processors,
-                predicted=belief[job],
+                predicted=found.believed[job],
                 **explained(explanations, jobs),
                 decided=~np.isin(job, list(engine.view.preferences.undecided)),
                 final=np.ones(jobs, np.bool_),
@@ -377,6 +374,9 @@ class CompiledRun:
         """Tell whoever watches how far the run is."""
         counters = self.tables.counters
         if counters[PASSES] % INSTANTS == 0:
-            ended, running = int(counters[ENDED]), int(counters[RUNNING])
-            instant, arrived = float(self.tables.instant[NOW]), int(counters[ARRIVED])
-            tell_progress(self._engine.watchers, instant, ended, arrived - ended - running)
+            ended = counters.item(ENDED)
+            instant, waiting = (
+                float(self.tables.instant[NOW]),
+                counters[ARRIVED] - counters[STARTED],
+            )
+            tell_progress(self._engine.watchers, instant, ended, int(waiting))

@@ -22,12 +22,13 @@ class Losing(Protocol):
     clock: Clock
     state: MachineState
     free: FreeProcessors
-    submit: list[float]
     down: dict[int, Ranges]
     events: int
 
     @property
     def log(self) -> Logbook: ...  # noqa: D102
+    @property
+    def submit(self) -> list[float]: ...  # noqa: D102
 
     def lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""

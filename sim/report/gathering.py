@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
     Configuration,
     Setting,
+    SharedNames,
     asking_nobody,
     distinguishing,
     of_baseline,
@@ -66,27 +67,6 @@ Summaries = dict[tuple[str, str], Mapping[str, Any]]
 """Summaries of finished simulations by run and role."""
 Origin = tuple[str | None, dict[str, str]]
 """Of a run: its code and its input files, as manifests have them; None without a manifest."""
-
-
-class SharedNames(Mapping[str, Any]):
-    """Figures of a summary by name; the names are kept once for all summaries that have them."""
-
-    __slots__ = ("_places", "_values")
-    _known: ClassVar[dict[tuple[str, ...], dict[str, int]]] = {}
-
-    def __init__(self, figures: Mapping[str, object]) -> None:
-        names = tuple(figures)
-        self._places = self._known.setdefault(names, {name: k for k, name in enumerate(names)})
-        self._values = tuple(figures.values())
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[self._places[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 class _Row(NamedTuple):

@@ -317,7 +317,9 @@ def _picture(sample: Sample) -> bytes | None:
 
 def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     samples = [sample for group in groups for sample in group.samples]
-    labels = {sample.name: group.label for group in groups for sample in group.samples}
+    labels: dict[str, str] = {}
+    for group in groups:
+        labels |= dict.fromkeys([sample.name for sample in group.samples], group.label)
     if asked:
         chosen = [sample for sample in samples if sample.name in asked]
     else:

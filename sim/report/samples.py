@@ -66,7 +66,8 @@ class Group:
     @property
     def label(self) -> str:
         """Name the group by its values."""
-        own = [key for key in self.setting if not self.is_recorded or group_of(key) != "predictor"]
+        asks = not self.is_recorded
+        own = [key for key in self.setting if asks or group_of(key) != "predictor"]
         values = [_text(key, self.setting[key]) for key in own]
         name = ", ".join(values) if values else self.role
         kind = SUFFIXES.get(self.role)

@@ -1,6 +1,7 @@
-"""Which counts each job can run on."""
+"""Which counts each job can run on, and which its application was seen on."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,17 @@ _LISTED = 1 << 20
 """Largest count up to which feasible counts are views of one listed range."""
 
 _POWERS = 2 ** np.arange(63)
+
+
+class Support(NamedTuple):
+    """The counts of an application that a predictor has seen, and in how many runs."""
+
+    least: int
+    most: int
+    runs: int
+
+
+NOTHING_SEEN = Support(0, 0, 0)
 
 
 class FeasibleCounts:

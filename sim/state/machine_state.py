@@ -1,6 +1,7 @@
 """The state of the machine at an instant, which the engine alone writes."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from predictors.base import FloatArray
@@ -91,8 +92,8 @@ class MachineState:
     Parameters
     ----------
     processors : int
-    submit_time : list of float
-        Of each job, seconds; that of a job with feedback is known once it arrives.
+    submit : numpy.ndarray of float, shape (n,), seconds
+        When each job is submitted; that of one with feedback is known once it arrives.
 
     Attributes
     ----------
@@ -141,11 +142,11 @@ class MachineState:
         What is believed of the load, on a shared machine.
     """
 
-    def __init__(self, processors: int, submit_time: list[float]) -> None:
+    def __init__(self, processors: int, submit: FloatArray) -> None:
         self.now = 0.0
         self.processors = processors
         self.free = processors
-        self.submit_time = submit_time
+        self._submit = submit
         self.running: dict[int, Run] = {}
         self.believed_ends: list[tuple[float, int, int]] = []
         self.arrived: list[int] = []
@@ -164,6 +165,11 @@ class MachineState:
         self.requests: dict[tuple[int, str], Request] = {}
         self.measured_efficiency: Callable[[int], float] | None = None
         self.load: LoadOutlook | None = None
+
+    @cached_property
+    def submit_time(self) -> list[float]:
+        """Of each job, seconds."""
+        return [*self._submit.tolist()]
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""

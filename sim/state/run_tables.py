@@ -51,8 +51,9 @@ ENDING, EXPIRING = range(2)
 this instant; `SPARE` is what the reservation leaves over, `ROOM` how many ranges of processors an
 instant may hand out. `TAKEN` is 1 while the pass of an instant that was taken in is to come, and
 `CHANGED` whether more than arrivals happened at it."""
-NOW, SHADOW, NEXT_START, WAKING, FREED = range(5)
-"""Places in `instant`; from `FREED` on the begin and the end of what became free since the last
+NOW, SHADOW, NEXT_START, WAKING, LATER, FREED = range(6)
+"""Places in `instant`. `LATER` is when the next jobs are submitted that are not in the tables;
+from `FREED` on stand the begin and the end of what became free since the last
 compression."""
 
 
@@ -73,7 +74,7 @@ class Tables(NamedTuple):
     wakes : numpy.ndarray of float, shape (w,), ascending, seconds
         When there shall be a pass whatever happens.
     counters : numpy.ndarray of int, shape (19,)
-    instant : numpy.ndarray of float, shape (6,), seconds
+    instant : numpy.ndarray of float, shape (7,), seconds
     """
 
     seconds: FloatArray
@@ -332,9 +333,11 @@ def next_instant(tables: Tables) -> float:
         following = tables.running_times[COMING, 0]
     if counters[ARRIVED] < tables.seconds.shape[1]:
         following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
+    else:
+        following = min(following, tables.instant[LATER])
     if counters[WAKES] > 0:
         following = min(following, tables.wakes[0])
-    return following
+    return float(following)
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import FeasibleCounts
+from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
 
@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
-
-
-class Support(NamedTuple):
-    """The counts of an application that a predictor has seen, and in how many runs."""
-
-    least: int
-    most: int
-    runs: int
-
-
-NOTHING_SEEN = Support(0, 0, 0)
 
 
 class View:
@@ -55,14 +44,13 @@ class View:
     feasible : FeasibleCounts
     adopter_draws : numpy.ndarray of float, shape (n,)
         One uniform draw a job, for shares such as that of adopters.
-    malleable : sequence of bool, optional
-        Jobs whose processors may change while they run; by default none.
+    malleable : numpy.ndarray of bool, shape (n,)
+        Jobs whose processors may change while they run.
     preferences : Preferences of the policy
 
     Attributes
     ----------
     jobs : VisibleJobs
-    requested_processors, application : list of int
     fitted : bool
         Whether the predictor's curves are fitted to finished runs.
     queries : int
@@ -76,15 +64,13 @@ class View:
         predictor: RuntimePredictor,
         feasible: FeasibleCounts,
         adopter_draws: FloatArray,
-        malleable: Sequence[bool] | None = None,
+        malleable: BoolArray,
         preferences: Preferences | None = None,
     ) -> None:
         self._state = state
         self.jobs = jobs
-        self.requested_processors: list[int] = jobs.requested_processors.tolist()
-        self.application: list[int] = jobs.application.tolist()
         self.adopter_draws = adopter_draws
-        self.malleable = [False] * len(self.application) if malleable is None else list(malleable)
+        self._malleable = malleable
         self.fitted = predictor.learns
         self.preferences = preferences or Preferences()
         self.queries = 0
@@ -98,6 +84,21 @@ class View:
         self._believed: dict[int, tuple[int, float]] = {}
         self.curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
+
+    @cached_property
+    def requested_processors(self) -> list[int]:
+        """Of each job."""
+        return [*self.jobs.requested_processors.tolist()]
+
+    @cached_property
+    def application(self) -> list[int]:
+        """Of each job."""
+        return [*self.jobs.application.tolist()]
+
+    @cached_property
+    def malleable(self) -> list[bool]:
+        """Whether the processors of each job may change while it runs."""
+        return [*self._malleable.tolist()]
 
     @cached_property
     def requested_time(self) -> list[float]:
@@ -265,12 +266,13 @@ class View:
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
         return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
 
-    def beliefs(self, processors: IntArray) -> FloatArray:
-        """Return `belief` of every job, at a count for each."""
+    def beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return `belief` of each of these jobs, at a count for each."""
         if not vars(type(self._predictor)).get("has_curves", True):
             self.queries += len(processors)
-            return np.maximum(self.jobs.requested_time, LEAST_BELIEF)
-        return np.array([self.belief(job, n) for job, n in enumerate(processors.tolist())])
+            return np.maximum(self.jobs.requested_time[jobs], LEAST_BELIEF)
+        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
+        return np.array([self.belief(job, count) for job, count in pairs])
 
     def _requested(self, job: int, processors: int) -> float:
         seconds = self.requested_time[job]
@@ -293,11 +295,8 @@ class View:
         Without a curve a job's work counts in processor-seconds, as if it sped
         up perfectly: nothing else is known of it.
         """
-        asked = np.empty(counts.size + 1, np.int64)
-        asked[0] = processors
-        asked[1:] = counts
         self.queries += 1
-        curve = self._predictor.curve(job, asked)
+        curve = self._predictor.curve(job, np.append(processors, counts))
         if curve is None:
             return processors / counts
         factors: FloatArray = curve[1:] / curve[0]

@@ -1,12 +1,14 @@
 """What tells runs apart: their overrides, filled up from their configurations."""
 
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from sys import intern
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -17,6 +19,42 @@ OVERLAYS = ("hydra/", "given/", "former/")
 """Groups whose options follow from those of others, or tell nothing of a run."""
 Setting = dict[str, str | int | float | bool | None]
 """Values of configuration keys."""
+
+
+class SharedNames(Mapping[str, Any]):
+    """A mapping that may have many like it: names are kept once for all, floats side by side."""
+
+    __slots__ = ("_floats", "_others", "_places")
+    _known: ClassVar[dict[tuple[object, ...], dict[str, int]]] = {}
+
+    def __init__(self, content: Mapping[str, object]) -> None:
+        floats = {name: value for name, value in content.items() if isinstance(value, float)}
+        self._floats = array("d", floats.values())
+        self._others = tuple([value for name, value in content.items() if name not in floats])
+        kind = (*content, None, *floats)
+        if kind not in self._known:
+            self._known[kind] = _places(content, floats)
+        self._places = self._known[kind]
+
+    def __getitem__(self, name: str) -> Any:
+        place = self._places[name]
+        return self._floats[place] if place >= 0 else self._others[~place]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a name, or something else; as `dict.get`."""
+        return self[name] if name in self._places else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _places(names: Iterable[str], floats: Container[str]) -> dict[str, int]:
+    """Return where each value stands: among the floats, or, inverted, among the others."""
+    first, others = count(), count()
+    return {name: next(first) if name in floats else ~next(others) for name in names}
 
 
 @dataclass(frozen=True)
@@ -35,7 +73,7 @@ class Configuration:
 
     overrides: Setting = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
-    values: Setting = field(default_factory=dict)
+    values: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
     def value(self, key: str) -> str | int | float | bool | None:
         """Return what a key was, whether it was given or not; None if there is none."""
@@ -258,7 +296,7 @@ def read_configuration(run: Path) -> Configuration:
     """
     folder = run / ".hydra"
     overrides, choices = _overrides(folder / "overrides.yaml"), _choices(folder / "hydra.yaml")
-    return Configuration(overrides, choices, _values(folder / "config.yaml"))
+    return Configuration(overrides, choices, SharedNames(_values(folder / "config.yaml")))
 
 
 def _varying(settings: Sequence[Setting]) -> list[Setting]:

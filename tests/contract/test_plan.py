@@ -117,10 +117,11 @@ def test_packages_hide_no_import():
             assert IMPORTS[folder] == set(), folder
 
 
-MOST_SINGLE = 27
+MOST_SINGLE = 28
 """Modules that one other alone imports; presets that name a class, and plugins, are users.
 
-25 of the plan, the one behind ``sim.run``, and the account that ``sim.explain`` prints.
+25 of the plan, the one behind ``sim.run``, the account that ``sim.explain`` prints, and the
+pieces in which jobs enter a run.
 """
 
 

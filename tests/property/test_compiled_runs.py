@@ -5,6 +5,7 @@ A checker wants every pass, so that with one nothing is compiled.
 
 import dataclasses
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
 
 from scripts.composing import composed
+from sim.engine import run
 from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
@@ -32,6 +34,13 @@ from sim.policies.order import FirstComeFirstServed
 from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "conservative"]
+pieces = st.sampled_from([1, 3, run.PIECE])
+"""How many jobs enter the tables at once."""
+
+
+def of_pieces(jobs):
+    """Let so many jobs at once enter the tables of runs."""
+    return patch.object(run, "PIECE", jobs)
 
 
 def plain(thing):
@@ -51,9 +60,10 @@ def both(rows, processors, policy, **options):
 
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=300, deadline=None)
-@given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]))
-def test_compiled_steps_leave_the_same_records(rule, rows, overrun):
-    compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
+@given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]), piece=pieces)
+def test_compiled_steps_leave_the_same_records(rule, rows, overrun, piece):
+    with of_pieces(piece):
+        compiled, python = both(rows, MACHINE, rigid(rule), overrun=overrun)
     assert compiled == python
 
 
@@ -72,7 +82,8 @@ def crowd(seed, jobs, processors):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(3))
 def test_long_queues_leave_the_same_records(rule, seed):
-    compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
+    with of_pieces([16, 100, run.PIECE][seed]):
+        compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
     assert compiled == python
 
 
@@ -89,7 +100,7 @@ def both_molded(rows, policy, factor):
     )
     draws = np.random.default_rng(3).random(len(rows))
 
-    def run(watchers):
+    def made(watchers):
         predictor = ToyOracle(truth, factor)
         machine = Dedicated(MACHINE)
         return plain(
@@ -100,16 +111,17 @@ def both_molded(rows, policy, factor):
             )
         )
 
-    return run(()), run((Checker(),))
+    return made(()), made((Checker(),))
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.6])
 @pytest.mark.parametrize("backfill", RULES)
 @settings(max_examples=150, deadline=None)
-@given(rows=traces())
-def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows):
+@given(rows=traces(), piece=pieces)
+def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows, piece):
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
-    compiled, python = both_molded(rows, policy, factor)
+    with of_pieces(piece):
+        compiled, python = both_molded(rows, policy, factor)
     assert compiled == python
 
 

@@ -251,7 +251,7 @@ def test_what_is_read_once_for_texts_alike_is_what_yaml_says(text, tmp_path):
         content = load_yaml(path)
         expected = flatten(content) if content else {}
         found = read_configuration(tmp_path).values
-        assert repr(found) == repr(expected)
+        assert repr(dict(found)) == repr(expected)
 
 
 def test_choices_are_found_in_all_that_hydra_writes(tmp_path):

@@ -14,7 +14,10 @@ from sim.warm import main, toys
 pytestmark = pytest.mark.fast
 
 
-FORGOTTEN = compiling.compiled_from, compiling.folder_of, compiling._digest, compiling._stamp
+FORGOTTEN = (
+    compiling.compiled_from, compiling.folder_of, compiling._imports, compiling._digest,
+    compiling._stamp,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -80,6 +83,16 @@ def test_a_folder_of_ones_own_is_taken_first(tmp_path, monkeypatch, forgetful):
 def test_the_project_s_functions_are_kept_by_it():
     assert first_least(np.array([2.0, 1.0])) == 1
     assert isinstance(first_least._cache._impl.locator, KernelLocator)
+
+
+def test_code_that_is_compiled_now_takes_in_what_was_kept():
+    costs = np.array([2.0, 1.0, 1.0])
+    first_least(costs)
+    kept = compiling.njit(cache=True)(first_least.py_func)
+    assert kept(costs) == 1
+    assert sum(kept.stats.cache_hits.values()) == 1
+    caller = compiling.njit(lambda values: 10 * kept(values))
+    assert caller(costs) == 10
 
 
 def test_the_command_compiles_and_says_where(capsys):

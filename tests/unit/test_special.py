@@ -11,7 +11,7 @@ from scripts.composing import composed
 from sim.policies.advice import Advice, tried
 from sim.simulation.scene import play, set_scene
 from sim.state.decisions import Preferences
-from sim.state.view import Support
+from sim.state.feasible_counts import Support
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import allowed_counts, is_allowed
 from workloads.shapes.irregular import Special

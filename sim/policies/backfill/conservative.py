@@ -8,6 +8,7 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
+from sim.policies.backfill.queue_search import BLOCK
 from sim.policies.backfill.reservations import compress, due, repair, replan, replan_soonest
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
@@ -84,8 +85,9 @@ class ReservationKeeper(QueueKeeper):
             return decisions
         if self._found.size < queue.job.size:
             self._found = np.zeros(queue.job.size, np.int64)
+        unknown = np.full(queue.last // BLOCK + 1, -np.inf)
         number, self._next_start = due(
-            queue.processors, queue.start, queue.first, queue.last, now, self._found
+            queue.table, unknown, queue.first, queue.last, now, self._found
         )
         for place in self._found[:number].tolist():
             decisions.append(self.start(place))

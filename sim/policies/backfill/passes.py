@@ -7,7 +7,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
+from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.state.availability import (
@@ -50,7 +50,7 @@ from sim.state.run_tables import (
     ask_to_wake,
     is_believed_end,
     start,
-)
+)  # fmt: skip
 from sim.state.waiting_queue import Waiting
 
 STRICT, EASY, CONSERVATIVE, OPEN = range(4)
@@ -66,6 +66,8 @@ class Plan(NamedTuple):
     ----------
     summaries : Summaries
         Of the queue.
+    soonest : numpy.ndarray of float, shape (b,), seconds
+        See `sim.policies.backfill.reservations.due`.
     times, free, span : numpy.ndarray
         The profile of `sim.state.availability`.
     offers : numpy.ndarray of int, shape (3, n)
@@ -84,6 +86,7 @@ class Plan(NamedTuple):
     """
 
     summaries: Summaries
+    soonest: FloatArray
     times: FloatArray
     free: IntArray
     span: IntArray
@@ -254,22 +257,12 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
         first = counters[HEAD] + 1
     if counters[FREE] == 0:
         return
-    waiting, belief, shadow = (
-        tables.numbers[WAITING],
-        tables.seconds[BELIEF],
-        tables.instant[SHADOW],
-    )
-    number = fill(
-        waiting,
-        belief,
-        first,
-        counters[ARRIVED],
-        Opening(counters[FREE], counters[SPARE], now, shadow),
-        not arrivals_only,
-        plan.summaries,
-        tables.running[FOUND],
-    )
-    for job in tables.running[FOUND, :number]:
+    waiting, belief = tables.numbers[WAITING], tables.seconds[BELIEF]
+    shadow, found = tables.instant[SHADOW], tables.running[FOUND]
+    opening = Opening(counters[FREE], counters[SPARE], now, shadow)
+    whole, last = not arrivals_only, counters[ARRIVED]
+    number = fill(waiting, belief, first, last, opening, whole, plan.summaries, found)
+    for job in found[:number]:
         if now + belief[job] > shadow:
             counters[SPARE] -= waiting[job]
         start(tables, job)
@@ -285,6 +278,14 @@ def _note_freed(tables: Tables, begin: float, end: float) -> None:
 
 
 @njit(cache=True)
+def _look_again(tables: Tables, plan: Plan) -> None:
+    """See to it that this pass looks at all reservations for those that begin now."""
+    counters = tables.counters
+    plan.soonest[counters[HEAD] // BLOCK : counters[ARRIVED] // BLOCK + 1] = -np.inf
+    tables.instant[NEXT_START] = tables.instant[NOW]
+
+
+@njit(cache=True)
 def _repair(tables: Tables, plan: Plan) -> None:
     """Lay the running jobs anew and keep the reservations that still fit."""
     seconds, counters = tables.seconds, tables.counters
@@ -293,7 +294,7 @@ def _repair(tables: Tables, plan: Plan) -> None:
     holes = plan.times, plan.free, plan.span
     waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
     repair(holes, now, waiting, counters[HEAD], counters[NEW])
-    tables.instant[NEXT_START] = now
+    _look_again(tables, plan)
     _note_freed(tables, now, np.inf)
 
 
@@ -325,6 +326,7 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     seconds, counters, instant = tables.seconds, tables.counters, tables.instant
     now, waiting = instant[NOW], tables.numbers[WAITING]
+    jobs = Waiting(waiting, seconds[BELIEF], seconds[RESERVED])
     holes = plan.times, plan.free, plan.span
     advance(plan.times, plan.span, now)
     early = _follow_runs(tables, plan)
@@ -335,19 +337,19 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
         counters[HEAD] += 1
     head = counters[HEAD]
     if early and head < counters[NEW]:
-        jobs = Waiting(waiting, seconds[BELIEF], seconds[RESERVED])
         compress(holes, now, jobs, head, counters[NEW], instant[FREED:])
-        instant[NEXT_START] = now
+        _look_again(tables, plan)
     found = nothing_found(counters[ARRIVED] - counters[NEW])
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, CONSERVATIVE)
         begin = place_next(*holes, now, waiting[job], seconds[BELIEF, job], found)
         seconds[RESERVED, job] = begin
+        plan.soonest[job // BLOCK] = min(plan.soonest[job // BLOCK], begin)
         instant[NEXT_START] = min(instant[NEXT_START], begin)
     number = 0
     if instant[NEXT_START] <= now:
         number, instant[NEXT_START] = due(
-            waiting, seconds[RESERVED], head, counters[ARRIVED], now, tables.running[FOUND]
+            jobs, plan.soonest, head, counters[ARRIVED], now, tables.running[FOUND]
         )
     following = instant[NEXT_START]
     asked_for = following == np.inf or following == instant[WAKING]

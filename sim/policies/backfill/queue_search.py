@@ -31,7 +31,7 @@ class Summaries(NamedTuple):
 
 def summaries_of(jobs: int) -> Summaries:
     """Return room for the summaries of a queue of so many jobs."""
-    rows = _row(jobs // BLOCK) + 1
+    rows = _row.py_func(jobs // BLOCK) + 1
     return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.policies.backfill.queue_search import BLOCK
 from sim.state.availability import (
     Holes,
     earliest,
@@ -150,16 +151,26 @@ def repair(
 
 @njit(cache=True)
 def due(
-    counts: IntArray, starts: FloatArray, first: int, last: int, now: float, found: IntArray
+    waiting: Waiting, soonest: FloatArray, first: int, last: int, now: float, found: IntArray
 ) -> tuple[int, float]:
-    """Write the places of the jobs whose time has come; return how many, and the next time."""
-    number = 0
-    following = np.inf
-    for k in range(first, last):
-        if counts[k] > 0:
-            if starts[k] <= now:
-                found[number] = k
-                number += 1
-            else:
-                following = min(following, starts[k])
+    """Write the places of the jobs whose time has come; return how many, and the next time.
+
+    ``soonest`` holds the earliest start that each `BLOCK` of places waits for, or less where
+    that is not known; a block whose time has not come is passed over, any other is brought
+    up to date for the jobs that stay.
+    """
+    counts, _, starts = waiting
+    number, following = 0, np.inf
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        if soonest[block] <= now:
+            least = np.inf
+            for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+                if counts[k] > 0:
+                    if starts[k] <= now:
+                        found[number] = k
+                        number += 1
+                    else:
+                        least = min(least, starts[k])
+            soonest[block] = least
+        following = min(following, soonest[block])
     return number, following
