@@ -22,15 +22,25 @@ from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
     OPEN,
+    SHARING,
     SIZE,
     Plan,
     Revision,
     is_refuted,
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
-from sim.policies.base import QueueKeeper
+from sim.policies.base import Allocation, QueueKeeper, Scheduler
 from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
 from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.reallocation.equal_passes import has_room
+from sim.policies.reallocation.equi import shares_equally
+from sim.policies.reallocation.sharing import (
+    NOBODY,
+    QUERIES,
+    EqualShares,
+    stretches_of,
+    with_room,
+)
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
@@ -97,8 +107,8 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
 
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
-    scheduler = engine.scheduler
-    if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+    rule = _compiled_rule(engine.scheduler)
+    if rule is None:
         return None
     needs_python = (
         type(engine.machine) is not Dedicated
@@ -107,9 +117,17 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
         or not engine.view.curve_is_belief
         or any(watcher.checks for watcher in engine.watchers)
     )
-    if needs_python or (engine.kills and type(scheduler.allocation) is not Request):
+    allocation = getattr(engine.scheduler, "allocation", None)
+    if needs_python or (engine.kills and type(allocation) is not Request):
         return None
-    return CompiledRun(engine, scheduler)
+    return CompiledRun(engine, rule, allocation)
+
+
+def _compiled_rule(scheduler: Scheduler) -> int | None:
+    """Return by which rule of `sim.policies.backfill.passes` it decides; None if by none."""
+    if isinstance(scheduler, QueueKeeper):
+        return scheduler.compiled
+    return SHARING if shares_equally(scheduler) else None
 
 
 def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
@@ -132,21 +150,22 @@ class CompiledRun:
     ----------
     engine : Engine
         About to begin; its jobs are taken.
-    scheduler : QueueKeeper
-        The engine's, of compiled passes.
+    rule : int
+        By which its scheduler decides.
+    allocation : Allocation or None
+        Of jobs whose count does not change; None where that is for `EqualShares` to say.
     """
 
-    def __init__(self, engine: Engine, scheduler: QueueKeeper) -> None:
-        rule = scheduler.compiled
-        assert rule is not None
-        self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
+    def __init__(self, engine: Engine, rule: int, allocation: Allocation | None) -> None:
+        scheduler = engine.scheduler
+        self._engine, self._rule, self._allocation = engine, rule, allocation
         self._learns = engine.predictor.learns
         self._explanations: list[Explanation] = []
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
         view, processors = engine.view, engine.machine.processors
-        rigid = isinstance(self._allocation, Request)
+        rigid = rule == SHARING or isinstance(self._allocation, Request)
         chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
         self._asks = self._learns or (anew is not None and chooses)
         submit = engine.trace.jobs["submit_time"].to_numpy()
@@ -154,14 +173,14 @@ class CompiledRun:
             submit,
             view.jobs.requested_time if engine.kills else np.inf,
             view.jobs.requested_processors,
-            len(submit) if self._asks or rule == OPEN else PIECE,
+            len(submit) if self._asks or rule in (OPEN, SHARING) else PIECE,
         )
         self.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
-            summaries=summaries_of(jobs if rule == EASY else 0),
+            summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
             soonest=np.full(jobs // BLOCK + 1, -np.inf),
             times=np.zeros(holes),
             free=np.full(holes, processors),
@@ -172,7 +191,9 @@ class CompiledRun:
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
             open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+            sharing=NOBODY,
         )
+        self._shares = EqualShares(view, engine.predictor, engine.work)
         self._take_beliefs()
 
     def _take_beliefs(self) -> None:
@@ -181,7 +202,10 @@ class CompiledRun:
             return
         tables, view, first = self.tables, self._engine.view, self._pieces.fresh
         jobs = self._pieces.jobs[first:]
-        if isinstance(self._allocation, Request):
+        if self._rule == SHARING:
+            self.tables, sharing = self._shares.begin(tables)
+            self.plan = self.plan._replace(sharing=sharing)
+        elif isinstance(self._allocation, Request):
             wanted = tables.numbers[PROCESSORS, first:]
             tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
             tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
@@ -233,6 +257,10 @@ class CompiledRun:
         self._explain_started()  # at an instant that needed nothing else of Python
         while counters[TAKEN]:
             self._engine.state.now = following
+            if self._rule == SHARING:
+                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+                following = self._go_on(NOTHING)
+                continue
             teaches = self._learns and counters[ENDED_NOW] > 0
             revision = self._tell(following) if teaches else NOTHING
             choosing = self._choosing()
@@ -307,6 +335,8 @@ class CompiledRun:
             tables = tables._replace(ranges=np.tile(tables.ranges, 2))
         if tables.wakes.size == tables.counters[WAKES]:
             tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        if not has_room(plan.sharing):
+            plan = self.plan = plan._replace(sharing=with_room(plan.sharing))
         more = breakpoints(tables, instant) if plan.times.size > 1 else 0
         if plan.times.size < more:
             times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
@@ -329,6 +359,7 @@ class CompiledRun:
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
         job, jobs = found.in_turn, len(found.in_turn)
+        stretches = self._stretches()
         processors, start = found.allocated[job], found.start[job]
         explanations = self._explanations or [
             engine.predictor.explain(job.item(0), processors.item(0))
@@ -343,14 +374,7 @@ class CompiledRun:
             believed_runtime=found.believed,
             status=[("completed", "killed")[is_over] for is_over in found.killed.tolist()],
             restarts=never,
-            stretches=Stretches(
-                job=job,
-                run=never,
-                start_time=start,
-                end_time=found.end[job],
-                processors=processors,
-                nodes=found.nodes(),
-            ),
+            stretches=stretches,
             consultations=Consultations(
                 job=job,
                 time=start,
@@ -369,6 +393,18 @@ class CompiledRun:
             },
             processors=engine.machine.processors,
         )
+
+    def _stretches(self) -> Stretches:
+        """Return what runs held, and note with how many processors they began."""
+        found, view, sharing = self._pieces, self._engine.view, self.plan.sharing
+        job, never = found.in_turn, np.broadcast_to(np.int64(0), len(found.in_turn))
+        if self._rule != SHARING:
+            begun, over, count = found.start[job], found.end[job], found.allocated[job]
+            return Stretches(job, never, begun, over, count, found.nodes())
+        held = stretches_of(sharing, self.tables)
+        found.allocated[held.job[::-1]] = held.processors[::-1]
+        view.queries += sharing.tallies.item(QUERIES)
+        return held
 
     def _tell_progress(self, now: float) -> None:
         """Tell whoever watches how far the run is."""

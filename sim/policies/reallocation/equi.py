@@ -6,8 +6,11 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.base import Scheduler
 from sim.policies.reallocation.beliefs import Beliefs, Members
-from sim.policies.reallocation.rule import Reallocation
+from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.ties import TIE, first_least
 
@@ -24,6 +27,26 @@ class Equipartition(Reallocation):
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return equal shares, clipped to what each may hold."""
         return apportion(np.ones(len(members)), total, members.least, members.largest)
+
+
+def shares_equally(scheduler: Scheduler) -> bool:
+    """Say whether the passes of a scheduler are those of `equal_passes`.
+
+    They are EQUI's under EASY in the order of arrival, where changes are free, every count
+    between the least and the largest of a malleable job is feasible, and the predictor does
+    not learn.
+    """
+    if type(scheduler) is not ReallocatingScheduler or type(scheduler.rule) is not Equipartition:
+        return False
+    rule, inner, view = scheduler.rule, scheduler.inner, scheduler.view
+    if not (rule.cost.free and rule.cost.start(1) == rule.distance == 0 and rule.reclaim):
+        return False
+    if view.fitted or type(inner) is not EasyScheduler or not inner.is_plain or inner.anew:
+        return False
+    if type(getattr(inner.allocation, "rest", None)) is not Request:
+        return False
+    malleable = np.flatnonzero(view.malleable).tolist()
+    return all(view.special(job) is None for job in malleable)
 
 
 @dataclass(frozen=True)

@@ -128,13 +128,13 @@ class _AllocationOfTheRest:
     def __init__(self, rule: Reallocation, beliefs: Beliefs, allocation: Allocation) -> None:
         self._rule = rule
         self._beliefs = beliefs
-        self._allocation = allocation
+        self.rest = allocation
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with which a job waits."""
         if view.malleable[job] and not self._rule.grows_only:
             return self._rule.queue_count(self._beliefs, job)
-        return self._allocation.choose(job, view, outlook)
+        return self.rest.choose(job, view, outlook)
 
 
 class ReallocatingScheduler:
