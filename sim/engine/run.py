@@ -29,18 +29,12 @@ from sim.policies.backfill.passes import (
     is_refuted,
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
-from sim.policies.base import Allocation, QueueKeeper, Scheduler
-from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
+from sim.policies.base import QueueKeeper
+from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.equal_passes import has_room
-from sim.policies.reallocation.equi import shares_equally
-from sim.policies.reallocation.sharing import (
-    NOBODY,
-    QUERIES,
-    EqualShares,
-    stretches_of,
-    with_room,
-)
+from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.policies.reallocation.sharing import NOBODY, EqualShares
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
@@ -107,8 +101,8 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
 
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
-    rule = _compiled_rule(engine.scheduler)
-    if rule is None:
+    scheduler = engine.scheduler
+    if not isinstance(scheduler, QueueKeeper | ReallocatingScheduler) or scheduler.compiled is None:
         return None
     needs_python = (
         type(engine.machine) is not Dedicated
@@ -117,24 +111,10 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
         or not engine.view.curve_is_belief
         or any(watcher.checks for watcher in engine.watchers)
     )
-    allocation = getattr(engine.scheduler, "allocation", None)
-    if needs_python or (engine.kills and type(allocation) is not Request):
+    may_kill = type(scheduler.allocation) is Request and scheduler.compiled != SHARING
+    if needs_python or (engine.kills and not may_kill):
         return None
-    return CompiledRun(engine, rule, allocation)
-
-
-def _compiled_rule(scheduler: Scheduler) -> int | None:
-    """Return by which rule of `sim.policies.backfill.passes` it decides; None if by none."""
-    if isinstance(scheduler, QueueKeeper):
-        return scheduler.compiled
-    return SHARING if shares_equally(scheduler) else None
-
-
-def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
-    """Return what compiled passes of open counts keep of a run of so many jobs."""
-    narrowing = scheduler.candidates.narrowing or NO_NARROWING
-    serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
-    return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
+    return CompiledRun(engine, scheduler)
 
 
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
@@ -150,22 +130,21 @@ class CompiledRun:
     ----------
     engine : Engine
         About to begin; its jobs are taken.
-    rule : int
-        By which its scheduler decides.
-    allocation : Allocation or None
-        Of jobs whose count does not change; None where that is for `EqualShares` to say.
+    scheduler : QueueKeeper or ReallocatingScheduler
+        The engine's, of compiled passes.
     """
 
-    def __init__(self, engine: Engine, rule: int, allocation: Allocation | None) -> None:
-        scheduler = engine.scheduler
-        self._engine, self._rule, self._allocation = engine, rule, allocation
+    def __init__(self, engine: Engine, scheduler: QueueKeeper | ReallocatingScheduler) -> None:
+        rule = scheduler.compiled
+        assert rule is not None
+        self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._learns = engine.predictor.learns
         self._explanations: list[Explanation] = []
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
         view, processors = engine.view, engine.machine.processors
-        rigid = rule == SHARING or isinstance(self._allocation, Request)
+        rigid = isinstance(self._allocation, Request)
         chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
         self._asks = self._learns or (anew is not None and chooses)
         submit = engine.trace.jobs["submit_time"].to_numpy()
@@ -190,7 +169,7 @@ class CompiledRun:
             choices=np.zeros((2, 0)),
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
-            open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+            open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=NOBODY,
         )
         self._shares = EqualShares(view, engine.predictor, engine.work)
@@ -257,14 +236,12 @@ class CompiledRun:
         self._explain_started()  # at an instant that needed nothing else of Python
         while counters[TAKEN]:
             self._engine.state.now = following
-            if self._rule == SHARING:
-                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
-                following = self._go_on(NOTHING)
-                continue
             teaches = self._learns and counters[ENDED_NOW] > 0
             revision = self._tell(following) if teaches else NOTHING
             choosing = self._choosing()
-            if choosing:
+            if self._rule == SHARING:
+                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+            elif choosing:
                 self._offer(choosing)
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
@@ -336,7 +313,7 @@ class CompiledRun:
         if tables.wakes.size == tables.counters[WAKES]:
             tables = tables._replace(wakes=np.tile(tables.wakes, 2))
         if not has_room(plan.sharing):
-            plan = self.plan = plan._replace(sharing=with_room(plan.sharing))
+            plan = self.plan = plan._replace(sharing=plan.sharing.doubled())
         more = breakpoints(tables, instant) if plan.times.size > 1 else 0
         if plan.times.size < more:
             times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
@@ -396,14 +373,13 @@ class CompiledRun:
 
     def _stretches(self) -> Stretches:
         """Return what runs held, and note with how many processors they began."""
-        found, view, sharing = self._pieces, self._engine.view, self.plan.sharing
+        found = self._pieces
         job, never = found.in_turn, np.broadcast_to(np.int64(0), len(found.in_turn))
         if self._rule != SHARING:
             begun, over, count = found.start[job], found.end[job], found.allocated[job]
             return Stretches(job, never, begun, over, count, found.nodes())
-        held = stretches_of(sharing, self.tables)
+        held = self._shares.stretches(self.plan.sharing, self.tables)
         found.allocated[held.job[::-1]] = held.processors[::-1]
-        view.queries += sharing.tallies.item(QUERIES)
         return held
 
     def _tell_progress(self, now: float) -> None:
@@ -411,8 +387,5 @@ class CompiledRun:
         counters = self.tables.counters
         if counters[PASSES] % INSTANTS == 0:
             ended = counters.item(ENDED)
-            instant, waiting = (
-                float(self.tables.instant[NOW]),
-                counters[ARRIVED] - counters[STARTED],
-            )
-            tell_progress(self._engine.watchers, instant, ended, int(waiting))
+            waiting = int(counters[ARRIVED] - counters[STARTED])
+            tell_progress(self._engine.watchers, self.tables.instant.item(NOW), ended, waiting)

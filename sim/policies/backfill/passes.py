@@ -142,10 +142,8 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     seconds, now = tables.seconds, tables.instant[NOW]
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
         _lay_running(tables, plan)
-        waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
-        head, starts = tables.counters[HEAD], seconds[RESERVED]
-        holes = plan.times, plan.free, plan.span
-        replan(holes, now, Waiting(waiting, beliefs, starts), head, job)
+        waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
+        replan((plan.times, plan.free, plan.span), now, waiting, tables.counters[HEAD], job)
     _settle(tables, plan, job)
 
 
@@ -292,8 +290,7 @@ def _look_again(tables: Tables, plan: Plan) -> None:
 @njit(cache=True)
 def _repair(tables: Tables, plan: Plan) -> None:
     """Lay the running jobs anew and keep the reservations that still fit."""
-    seconds, counters = tables.seconds, tables.counters
-    now = tables.instant[NOW]
+    seconds, counters, now = tables.seconds, tables.counters, tables.instant[NOW]
     _lay_running(tables, plan)
     holes = plan.times, plan.free, plan.span
     waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])

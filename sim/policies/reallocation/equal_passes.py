@@ -94,7 +94,7 @@ def _forget_ended(tables: Tables, sharing: Sharing) -> None:
     """Take those who ended now from the members, and what was known of them."""
     held, members, tallies = tables.numbers[PROCESSORS], sharing.members, sharing.tallies
     for job in tables.running[ENDED_ONE, : tables.counters[ENDED_NOW]]:
-        held[job] = 0
+        held[job] = sharing.jobs[MOST, job] = 0
         for page in range(sharing.pages.shape[0]):
             if sharing.pages[page, job] >= 0:
                 sharing.unused[tallies[UNUSED]] = sharing.pages[page, job]

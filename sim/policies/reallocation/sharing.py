@@ -23,6 +23,10 @@ MEMBERS, STRETCHES, ASKED, UNUSED, QUERIES, PENDING = range(6)
 """Places in `Sharing.tallies`; `PENDING` are queries of a pass that is not yet made."""
 BLOCK = 256
 """Counts whose runtimes are asked for at once."""
+MOST_PAGES = 1 << 25
+"""So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
+AHEAD = 64
+"""Jobs behind one that is asked for whose runtimes are asked for with it."""
 
 
 class Sharing(NamedTuple):
@@ -58,6 +62,11 @@ class Sharing(NamedTuple):
     unused: IntArray
     asked: IntArray
     tallies: IntArray
+
+    def doubled(self) -> "Sharing":
+        """Return the same with twice the room for stretches."""
+        stretches, times = np.tile(self.stretches, 2), np.tile(self.times, 2)
+        return self._replace(stretches=stretches, times=times)
 
 
 def sharing_of(jobs: int, running: int, pages: int) -> Sharing:
@@ -127,25 +136,48 @@ class EqualShares:
         return tables._replace(free=free, ranges=ranges), sharing
 
     def answer(self, sharing: Sharing) -> Sharing:
-        """Return what is kept, with the runtimes that a pass waits for."""
-        tallies, jobs = sharing.tallies, sharing.jobs
-        asked, sharing.tallies[ASKED] = tallies.item(ASKED), 0
-        if tallies[UNUSED] < asked:
-            sharing = _with_blocks(sharing, max(asked, sharing.unused.size, 64))
-        for job, page in sharing.asked[:, :asked].T.tolist():
+        """Return what is kept, with the runtimes that a pass waits for.
+
+        Those of some later jobs come along, which will soon be asked for.
+        """
+        tallies, jobs, number = sharing.tallies, sharing.jobs, sharing.tallies.item(ASKED)
+        wanted = sharing.asked[:, :number].T.tolist()
+        last = max(job for job, _ in wanted) + 1
+        small = (jobs[MOST, last : last + AHEAD] > 0) & (jobs[MOST, last : last + AHEAD] <= BLOCK)
+        small &= sharing.pages[0, last : last + AHEAD] < 0
+        wanted += [(last + k, 0) for k in np.flatnonzero(small).tolist()]
+        tallies[ASKED] = 0
+        if tallies[UNUSED] < len(wanted):
+            sharing = _with_blocks(sharing, max(len(wanted), sharing.unused.size))
+        for job, page in wanted:
             tallies[UNUSED] -= 1
             block = sharing.pages[page, job] = sharing.unused[tallies[UNUSED]]
-            low, high = page * BLOCK, min((page + 1) * BLOCK, jobs.item(MOST, job))
-            counts = np.arange(low + 1, high + 1)
-            believed = self._predictor.curve(job, counts)
-            jobs[CURVED, job] = believed is not None
-            if believed is not None:
-                sharing.blocks[BELIEVED, block, : counts.size] = believed
-            skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
-            if skipped < counts.size:
-                true = self._truth.runtimes(job, counts[skipped:])
-                sharing.blocks[TRUE, block, skipped : counts.size] = true
+            self._fill(sharing, job, page * BLOCK, block)
         return sharing
+
+    def _fill(self, sharing: Sharing, job: int, low: int, block: int) -> None:
+        """Ask for a job's runtimes on the counts above one, and put them into a block."""
+        jobs, blocks = sharing.jobs, sharing.blocks
+        counts = np.arange(low + 1, min(low + BLOCK, jobs.item(MOST, job)) + 1)
+        believed = self._predictor.curve(job, counts)
+        jobs[CURVED, job] = believed is not None
+        if believed is not None:
+            blocks[BELIEVED, block, : counts.size] = believed
+        skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
+        if skipped < counts.size:
+            true = self._truth.runtimes(job, counts[skipped:])
+            blocks[TRUE, block, skipped : counts.size] = true
+
+    def stretches(self, sharing: Sharing, tables: Tables) -> Stretches:
+        """Return the stretches of all runs, in the order of their begins, when all have ended."""
+        self._view.queries += sharing.tallies.item(QUERIES)
+        number = sharing.tallies.item(STRETCHES)
+        job, processors, first = sharing.stretches[:, :number].copy()
+        begun, over = sharing.times[:, :number].copy()
+        over[sharing.jobs[STRETCH]] = tables.seconds[END]
+        held = tables.ranges[:, : tables.counters[RANGES]].copy()
+        nodes = NodeSets(held[0], held[1], np.append(first, held.shape[1]))
+        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
 
 
 def _with_blocks(sharing: Sharing, more: int) -> Sharing:
@@ -157,21 +189,3 @@ def _with_blocks(sharing: Sharing, more: int) -> Sharing:
     unused[last : last + more] = np.arange(before, before + more)
     sharing.tallies[UNUSED] += more
     return sharing._replace(blocks=blocks, unused=unused)
-
-
-def with_room(sharing: Sharing) -> Sharing:
-    """Return the same with twice the room for stretches."""
-    return sharing._replace(
-        stretches=np.tile(sharing.stretches, 2), times=np.tile(sharing.times, 2)
-    )
-
-
-def stretches_of(sharing: Sharing, tables: Tables) -> Stretches:
-    """Return the stretches of all runs, in the order of their begins, when all have ended."""
-    number = sharing.tallies.item(STRETCHES)
-    job, processors, first = sharing.stretches[:, :number].copy()
-    begun, over = sharing.times[:, :number].copy()
-    over[sharing.jobs[STRETCH]] = tables.seconds[END]
-    held = tables.ranges[:, : tables.counters[RANGES]].copy()
-    nodes = NodeSets(held[0], held[1], np.append(first, held.shape[1]))
-    return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
