@@ -143,9 +143,10 @@ class EqualShares:
         tallies, jobs, number = sharing.tallies, sharing.jobs, sharing.tallies.item(ASKED)
         wanted = sharing.asked[:, :number].T.tolist()
         last = max(job for job, _ in wanted) + 1
-        small = (jobs[MOST, last : last + AHEAD] > 0) & (jobs[MOST, last : last + AHEAD] <= BLOCK)
-        small &= sharing.pages[0, last : last + AHEAD] < 0
-        wanted += [(last + k, 0) for k in np.flatnonzero(small).tolist()]
+        coming = (jobs[MOST, last : last + AHEAD] > 0) & (sharing.pages[0, last : last + AHEAD] < 0)
+        for job in (coming.nonzero()[0] + last).tolist():
+            most = (jobs.item(MOST, job) - 1) // BLOCK
+            wanted += [(job, 0), (job, most)] if most > 0 else [(job, 0)]
         tallies[ASKED] = 0
         if tallies[UNUSED] < len(wanted):
             sharing = _with_blocks(sharing, max(len(wanted), sharing.unused.size))
