@@ -47,6 +47,7 @@ BACKFILLS: dict[str, Backfill] = {
     "sa": Conservative(),
     "sjf": Easy(),
     "iterative": Conservative(replan=True),
+    "replan": Conservative(replan=True),
 }
 MOLDED: dict[str, Allocation | OpenAllocation] = {
     "sa": SmallestTurnaround(),
@@ -58,10 +59,12 @@ BACKLOGS = [
     ("sjf", "loose", 2.0),
     ("iterative", "loose", 4.0),
     ("conservative", "exact", 2.0),
+    ("replan", "exact", 4.0),
+    ("replan", "loose", 4.0),
 ]
 """Rule, estimates, and times the cost of a job of a tenth of them at most.
 
-Conservative backfilling with loose estimates, or planned anew, takes too long for a row: see
+Conservative backfilling with loose estimates takes too long for a row: see
 docs/results/performance.md.
 """
 

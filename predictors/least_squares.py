@@ -295,7 +295,7 @@ def check_method(method: str, weights: str) -> None:
 
 def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the columns brought to length 1, and their lengths (1 for a column of zeros)."""
-    lengths = np.linalg.norm(design, axis=0)
+    lengths = np.sqrt(np.add.reduce(design * design, axis=0))
     lengths[lengths == 0.0] = 1.0
     return design / lengths, lengths
 

@@ -305,8 +305,8 @@ def checked_targets(nprocs: ArrayLike) -> FloatArray:
         targets = np.asarray(nprocs, float)
     except (TypeError, ValueError):
         raise PredictorError(f"processor counts must be numbers, got {nprocs!r}") from None
-    bad = ~(np.isfinite(targets) & (targets >= 1.0))
-    if bad.any():
+    if targets.size and not (targets.min() >= 1.0 and targets.max() < np.inf):
+        bad = ~(np.isfinite(targets) & (targets >= 1.0))
         raise PredictorError(
             f"processor counts must be finite and at least 1, got {targets[bad].flat[0]:g}"
         )

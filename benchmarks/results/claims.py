@@ -111,6 +111,16 @@ def compared() -> list[list[str]]:
                 f"`scalability`, A from {least}",
                 *(at("scalability", p, moldability__parallelism_min=least) for p in (own, other)),
             )
+    for part in ("0.02", "0.1", "0.5"):
+        add(
+            "iterative below fair share",
+            "less",
+            f"`one_fraction`, {part}",
+            *(
+                at("one_fraction", p, moldability__serial_min=part)
+                for p in ("iterative", "fair_share")
+            ),
+        )
     add(
         "utilisation-based below rigid",
         "up to -75 %",

@@ -91,14 +91,22 @@ def rational() -> list[str]:
     return lines(("experiment", "runs", *heads, "paper"), rows, 2)
 
 
-def cycles(machine: str) -> list[str]:
-    """Return mean errors of the next cycle's time by processors, in percent."""
+def cycles(machine: str, beside: list[list[float]] | None = None) -> list[str]:
+    """Return mean errors of the next cycle's time by processors, in percent; beside others."""
     decks = ("timing_a", "timing_b", "timing_c")
     heads = [f"{deck} {mode}" for deck in decks for mode in ("online", "offline")]
     found = method_data("cycles")[machine]
+    if beside is not None:
+        found = [
+            [f"{other:g} / {own:.1f}" for other, own in zip(*each, strict=True)]
+            for each in zip(beside, found, strict=True)
+        ]
     rows = [(n, *errors) for n, errors in zip(("1", "2", "4", "8", "16"), found, strict=True)]
     return lines(("processors", *heads), rows)
 
 
 for _machine in ("alphaserver", "itanium2"):
     table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine))
+    table(f"papers/{_machine}")(
+        lambda machine=_machine: cycles(machine, data("papers")["printed"][machine])
+    )

@@ -111,7 +111,8 @@ LEVELS = {"[1,4]": "light", "[1,48]": "heavy", "[52829,158488]": "light", "[6488
 def shared(preset: str, key: str) -> list[str]:
     rows = [row for row in data("shared")["rows"] if row["preset"] == preset]
     shown = []
-    for level in dict.fromkeys(row[key].replace(" ", "") for row in rows):
+    levels = dict.fromkeys(row[key].replace(" ", "") for row in rows)
+    for level in sorted(levels, key=lambda level: LEVELS[level], reverse=True):
         here = [row for row in rows if row[key].replace(" ", "") == level]
         for policy, twin in (
             ("easy_fastest", "easy"),
@@ -183,15 +184,20 @@ def evolving_nodes() -> list[str]:
     return lines(["disturbed for", "`careful` may", "against a blind policy"], shown, 2)
 
 
-@table("evolving/processors")
-def evolving_processors() -> list[str]:
-    rows, shown = (
-        [row for row in data("evolving")["rows"] if row["preset"] == "more_processors"],
-        [],
-    )
+def granted(preset: str) -> list[str]:
+    """Return what granting changes against refusing, and how often jobs began anew."""
+    rows = [row for row in data("evolving")["rows"] if row["preset"] == preset]
+    shown = []
     for policy in ("easy", "conservative"):
         base = one(rows, policy=policy, **{"policy/grants": "none"})
-        for grants in ("now", "defer"):
+        for grants in ("none", "now", "defer"):
             own = one(rows, policy=policy, **{"policy/grants": grants})
-            shown.append([f"`{policy}`", grants, change(own, base)])
-    return lines(["policy", "grants", "against refusals"], shown, 2)
+            against = "–" if own is base else change(own, base)
+            hours = mean(own, "mean_response_time", 1 / 3600)
+            shown.append([f"`{policy}`", grants, hours, against, mean(own, "restarts", 1, 0)])
+    head = ["policy", "grants", "mean response, h", "against refusals", "restarts"]
+    return lines(head, shown, 2)
+
+
+table("evolving/limits")(lambda: granted("longer_limits"))
+table("evolving/processors")(lambda: granted("more_processors"))

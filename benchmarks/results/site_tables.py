@@ -183,8 +183,6 @@ def papers(name: str, words: int) -> list[str]:
 
 
 table("papers/figure_4")(lambda: papers("figure_4", 3))
-table("papers/alphaserver")(lambda: papers("alphaserver", 7))
-table("papers/itanium2")(lambda: papers("itanium2", 7))
 table("papers/rational")(lambda: papers("rational", 2))
 
 

@@ -92,13 +92,9 @@ def impact(place: str) -> tuple[Sweep, ...]:
                 )
             )
             for given in ("free", "charged", "online"):
-                mine = labels | {"given": given}
                 learned = LEARNED if size == "known" else "adept,consensus"
-                if not whole and given != "charged":
-                    learned = "adept"
-                if whole or given == "charged" or size != "hidden":
-                    asked = f"{base} given={given} policy=sa_easy predictor={learned}"
-                    swept.append(Sweep(asked, mine))
+                asked = f"{base} given={given} policy=sa_easy predictor={learned}"
+                swept.append(Sweep(asked, labels | {"given": given}))
             if size == "known" and whole:
                 noisy = "noisy_oracle_10,noisy_oracle,noisy_oracle_50,noisy_oracle_100"
                 swept.append(

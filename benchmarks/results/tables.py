@@ -29,6 +29,7 @@ LEARNED = {
     "regression": "regression",
     "amdahl": "Amdahl",
 }
+GIVEN = {"free": "given away", "charged": "charged", "online": "none"}
 NOISY = ("noisy_oracle_10", "noisy_oracle", "noisy_oracle_50", "noisy_oracle_100")
 
 
@@ -85,42 +86,41 @@ def impact_noise() -> list[str]:
     return lines(head, rows, 2)
 
 
-@table("impact/sizes")
-def impact_sizes() -> list[str]:
-    rows = []
-    for names, found, key in settings():
-        cells = []
-        for name in ("adept", "consensus"):
-            for sizes in ("known", "classes", "hidden"):
-                own = one(
-                    found, policy="sa_easy", predictor=name, given="charged", sizes=sizes, **key
-                )
-                best = foresight(found, sizes=sizes, **key)
-                cells.append(kept(own, best, rigid(found, sizes=sizes, **key)))
-        rows.append([*names, *cells])
-    kinds = [
-        f"{name}, {sizes}"
-        for name in ("ADEPT", "consensus")
-        for sizes in ("known", "classes", "hidden")
-    ]
-    return lines(["workload", "curves", *kinds], rows, 2)
-
-
 @table("impact/given")
 def impact_given() -> list[str]:
+    """Compare runs given away, charged and none, with sizes known, in classes and hidden."""
     rows = []
-    for sizes in ("known", "classes"):
+    for sizes in ("known", "classes", "hidden"):
         for names, found, key in settings():
             key["sizes"] = sizes
-            best, base = foresight(found, **key), rigid(found, **key)
-            every = [
-                one(found, policy="sa_easy", predictor="adept", given=given, **key)
-                for given in ("free", "charged", "online")
-            ]
-            share = f"{100 * figures(every[1], 'given_work_share').mean():.1f} %"
-            rows.append([*names, sizes, *(kept(own, best, base) for own in every), share])
-    head = ["workload", "curves", "sizes", "given away", "charged", "none", "work of charged runs"]
-    return lines(head, rows, 3)
+            best, base, cells = foresight(found, **key), rigid(found, **key), []
+            for name in ("adept", "consensus"):
+                every = [
+                    one(found, policy="sa_easy", predictor=name, given=given, **key)
+                    for given in GIVEN
+                ]
+                cells += [kept(own, best, base) for own in every]
+            share = f"{100 * figures(every[1], 'given_work_share').mean():.0f} %"
+            rows.append([*names, sizes, *cells, share])
+    head = [f"{name}, {how}" for name in ("ADEPT", "consensus") for how in GIVEN.values()]
+    return lines(["workload", "curves", "sizes", *head, "work of charged runs"], rows, 3)
+
+
+@table("impact/others")
+def impact_others() -> list[str]:
+    """Compare them for the two other predictors, with known sizes."""
+    rows = []
+    for names, found, key in settings():
+        key["sizes"] = "known"
+        best, base = foresight(found, **key), rigid(found, **key)
+        cells = [
+            kept(one(found, policy="sa_easy", predictor=name, given=g, **key), best, base)
+            for name in ("regression", "amdahl")
+            for g in ("free", "online")
+        ]
+        rows.append([*names, *cells])
+    head = [f"{name}, {GIVEN[g]}" for name in ("regression", "Amdahl") for g in ("free", "online")]
+    return lines(["workload", "curves", *head], rows, 2)
 
 
 @table("impact/recorded")

@@ -273,7 +273,7 @@ class Adept(AnchoredEstimator):
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
         self._targets(1.0)
-        return self._layout.feasible
+        return self._layout.feasible if self._reading is None else Feasible(self.allowed)
 
     def _learn(self, curve: ObservedCurve) -> None:
         if self.scale == "serial" and curve.nprocs[0] != 1.0:

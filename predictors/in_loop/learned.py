@@ -1,7 +1,6 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
 from copy import copy
-from math import isnan
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -126,12 +125,10 @@ class History:
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count; fit if need be."""
         model = self._fitted()
-        if not self._is_compared or (counts.item(-1) if len(counts) == 1 else counts.max()) >= (
-            self._predicted.size
-        ):
-            self._ask(model, counts)
-        values = self._measured.believed(self._predicted, counts)
-        if isnan(values.sum()):
+        values = self._predicted[:0]
+        if self._is_compared:
+            values = self._measured.believed(self._predicted, counts)
+        if not values.size:
             self._ask(model, counts)
             values = self._measured.believed(self._predicted, counts)
         return values * or_unit(size)
@@ -151,6 +148,10 @@ class History:
         grade, code = self.judge(nprocs)
         runs, mean = self._measured.kept_at(nprocs)
         return Explanation(method, self.number, grade, code, runs, mean * or_unit(size))
+
+    def grade(self, nprocs: int, size: float) -> tuple[str, str]:
+        """Return how a belief about a count is graded, and the code of why."""
+        return self.judge(nprocs)
 
     def judge(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of the worst remark about a count, empty without any.

@@ -136,13 +136,17 @@ class LoadedHistory:
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation:
         """Say on how many runs a belief rests, and whether the count lies among them."""
-        inside = min(self.counts) <= nprocs <= max(self.counts)
-        grade, code = ("", "") if inside else ("warning", "outside")
+        grade, code = self.grade(nprocs, size)
         count, compared = np.array([nprocs]), self._compared()
         runs, mean = compared.kept_at(nprocs)
         parts = self._plain_parts(count, or_unit(size)).scaled(np.array([mean]))
         mean = self._under_load(parts, count).item() if runs else nan
         return Explanation(method, self.number, grade, code, runs, mean)
+
+    def grade(self, nprocs: int, size: float) -> tuple[str, str]:
+        """Return how a belief about a count is graded, and the code of why."""
+        inside = min(self.counts) <= nprocs <= max(self.counts)
+        return ("", "") if inside else ("warning", "outside")
 
     def _plain_parts(self, counts: IntArray, size: float | FloatArray) -> Parts:
         model = self.model()

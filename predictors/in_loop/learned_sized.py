@@ -6,6 +6,7 @@ from math import log2, nan
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.compiling import Direct
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.sized_kernels import (
@@ -49,6 +50,8 @@ WAYS = tuple(SPLITS)[:1]
 """The simulator splits times by the slowest process alone."""
 
 Regression = LogLogRegression | FocusedRegression
+
+_believe, _believe_in_focus, _account = Direct(believe), Direct(believe_in_focus), Direct(account)
 
 
 def latest_runs(room: int = _ROOM) -> LatestRuns:
@@ -189,14 +192,15 @@ class SizedHistory:
         if not self.can_predict:
             return None
         assert self._fit is not None
+        counts, size = np.ascontiguousarray(counts, np.int64), float(size)
         found: FloatArray
         if self._focal is None:
-            found = believe(self._latest, self._fit, counts, size)
+            found = _believe(self._latest, self._fit, counts, size)
             return found
         self._make_room(counts.size)
         if self._is_plain:
             half_width = float(self._focal.tolerance)
-            found = believe_in_focus(
+            found = _believe_in_focus(
                 self._latest, self._fit, self._foci, counts, size, self._fitted_at, half_width
             )
             return found
@@ -208,14 +212,20 @@ class SizedHistory:
 
     def explain(self, method: str, nprocs: int, size: float) -> Explanation | None:
         """Say what a belief about a job of that size at a count rests on, and how it is graded."""
+        graded = self.grade(nprocs, size)
+        if graded is None:
+            return None
+        runs, mean = _account(self._latest, self._fit, nprocs, float(size))
+        return Explanation(method, self.number, *graded, runs, mean)
+
+    def grade(self, nprocs: int, size: float) -> tuple[str, str] | None:
+        """Return how a belief about a count is graded, and the code of why; None without one."""
         if not self.can_predict:
             return None
         assert self._fit is not None
-        grade, code = self._grade, ""
         if not self._fit.limits.item(LEAST) <= nprocs <= self._fit.limits.item(MOST):
-            grade, code = self._judged(nprocs)
-        runs, mean = account(self._latest, self._fit, nprocs, size)
-        return Explanation(method, self.number, grade, code, runs, mean)
+            return self._judged(nprocs)
+        return self._grade, ""
 
     def _judged(self, nprocs: int) -> tuple[str, str]:
         """Return grade and code of a count beyond the runs, found once a fit."""

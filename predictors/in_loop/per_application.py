@@ -33,6 +33,10 @@ class RunHistory(Protocol):
         """Say what the belief about such a job rests on; None if there is none."""
         ...
 
+    def grade(self, nprocs: int, size: float) -> tuple[str, str] | None:
+        """Return reliability and code of what `explain` says; None if there is no belief."""
+        ...
+
 
 History = TypeVar("History", bound=RunHistory)
 
@@ -120,6 +124,16 @@ class PerApplication(ABC, Generic[History]):
             if found is not None and isnan(self._size[job]) and self._is_unlike(job, history):
                 found = found._replace(reliability=UNUSABLE, code=UNLIKE)
         return Explanation("requested_time", 0, "") if found is None else found
+
+    def grade_of(self, job: int, nprocs: int) -> tuple[str, str]:
+        """Return reliability and code of what `explain` says."""
+        history, found = self._history(job), None
+        if history is not None:
+            size = self._size[job]
+            found = history.grade(nprocs, size)
+            if found is not None and isnan(size) and self._is_unlike(job, history):
+                found = UNUSABLE, UNLIKE
+        return ("", "") if found is None else found
 
     def _is_unlike(self, job: int, history: History) -> bool:
         """Return whether a job asks for far longer than is believed of it at its request."""

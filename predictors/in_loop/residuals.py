@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import Direct, njit
 from predictors.observations import ObservedCurve, merged_curve
 
 KEPT_RUNS = 16
@@ -246,9 +246,11 @@ def compare(table: CountTable, predicted: FloatArray) -> None:
 
 @njit(cache=True)
 def believed(table: CountTable, predicted: FloatArray, counts: IntArray) -> FloatArray:
-    """Return `corrected` for a model whose runtimes stand in a table by count."""
+    """Return `corrected` for a model whose runtimes stand in a table by count; nothing without."""
     runtimes, number, figures = np.empty(counts.size), int(table.sums[COUNTS]), table.figures
     for i in range(counts.size):
+        if counts[i] >= predicted.size or np.isnan(predicted[counts[i]]):
+            return runtimes[:0]
         runtimes[i] = predicted[counts[i]]
     own = figures[PREDICTED, :number], table.known[:number], figures[RAW, :number]
     return corrected(
@@ -260,6 +262,9 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     """Return an empty table with room for so many counts, and runs at each."""
     figures, runs = np.zeros((8, room)), np.zeros((2, room, kept))
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
+
+
+_take_in, _kept_at, _believed = Direct(take_in), Direct(kept_at), Direct(believed)
 
 
 class MeasuredCounts:
@@ -322,7 +327,7 @@ class MeasuredCounts:
 
     def kept_at(self, nprocs: int) -> tuple[int, float]:
         """Return how many runs are kept at a count, and their geometric mean, NaN without any."""
-        found: tuple[int, float] = kept_at(self.table, nprocs)
+        found: tuple[int, float] = _kept_at(self.table, nprocs)
         return found
 
     def add(self, nprocs: int, runtime: float, tolerance: float = nan) -> int:
@@ -333,7 +338,7 @@ class MeasuredCounts:
         """
         if self.table.known.size == self.table.sums[COUNTS]:
             self._make_room(2 * self.table.known.size)
-        moved: int = take_in(self.table, nprocs, runtime, tolerance)
+        moved: int = _take_in(self.table, nprocs, float(runtime), float(tolerance))
         return moved
 
     def note_fit(self) -> None:
@@ -358,8 +363,9 @@ class MeasuredCounts:
         compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
-        """Return the runtimes of the model last compared, by count, as the runs correct them."""
-        found: FloatArray = believed(self.table, predicted, counts)
+        """Return what `believed` says by the model that was compared last."""
+        counts = np.ascontiguousarray(counts, np.int64)
+        found: FloatArray = _believed(self.table, predicted, counts)
         return found
 
     def corrected(

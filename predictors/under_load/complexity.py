@@ -354,10 +354,8 @@ class RationalForm:
 
     def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
         """Return the design matrix, shape (rows, coefficients)."""
-        parts = zip(self.parts(), self.factors(runs), strict=True)
-        return np.column_stack(
-            [self.scaled(term, runs.size) * factor for terms, factor in parts for term in terms]
-        )
+        parts, scaled = zip(self.parts(), self.factors(runs), strict=True), self.scaled(runs.size)
+        return np.column_stack([scaled[term] * factor for terms, factor in parts for term in terms])
 
     def factors(self, runs: LoadedRuns | Targets) -> tuple[FloatArray, ...]:
         """Return what the terms of each part are multiplied by."""
@@ -371,9 +369,11 @@ class RationalForm:
             exchange * runs.latency,
         )
 
-    def scaled(self, term: Term, size: FloatArray) -> FloatArray:
-        """Return a term at some sizes over what it is at the largest."""
-        return term.values(size) / self._references[term]
+    def scaled(self, size: FloatArray) -> dict[Term, FloatArray]:
+        """Return each term at some sizes over what it is at the largest."""
+        return {
+            term: term.values(size) / at_largest for term, at_largest in self._references.items()
+        }
 
     @cached_property
     def _references(self) -> dict[Term, float]:

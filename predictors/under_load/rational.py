@@ -184,10 +184,11 @@ class RationalPolynomial(Estimator):
         sizes = np.atleast_1d(np.asarray(size, float))  # one size is reckoned with once
         asked = Targets(counts, sizes, ones, ones, ones, counts.shape, True)
         found, first, form = [], 0, self.form_
+        scaled = form.scaled(sizes)
         for terms, factor in zip(form.parts(), form.factors(asked), strict=True):
             own = self.fit_.coefficients[first : first + len(terms)]
             first += len(terms)
-            seconds = [form.scaled(term, sizes) * factor for term in terms]
+            seconds = [scaled[term] * factor for term in terms]
             if len(terms) > 1:
                 found.append(np.asarray((np.column_stack(seconds) * own).sum(axis=1), float))
             else:

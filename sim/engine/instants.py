@@ -1,7 +1,10 @@
 """From instant to instant in compiled steps, until Python is needed."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from predictors.base import IntArray
 from predictors.compiling import njit
 from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_pass
 from sim.policies.reallocation.equal_passes import has_room
@@ -9,8 +12,11 @@ from sim.policies.reallocation.sharing import ASKED
 from sim.state.run_tables import (
     ARRIVED,
     CHANGED,
+    ENDED,
     ENDED_NOW,
+    ENDED_ONE,
     EXPIRED_NOW,
+    HEAD,
     LATER,
     NEW,
     NOW,
@@ -21,6 +27,7 @@ from sim.state.run_tables import (
     STARTED,
     SUBMIT,
     TAKEN,
+    WAITING,
     WAKES,
     Tables,
     next_instant,
@@ -29,6 +36,40 @@ from sim.state.run_tables import (
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted."""
+
+
+WHO, BEFORE = range(2)
+"""Rows of `News.ended`."""
+
+
+class News(NamedTuple):
+    """What a predictor that learns is to be told of, as soon as it is asked.
+
+    Attributes
+    ----------
+    ended : numpy.ndarray of int, shape (2, n)
+        Who ended, in turn, and how many had started before that.
+    application : numpy.ndarray of int, shape (n,)
+        Of each job; empty where no predictor learns.
+    """
+
+    ended: IntArray
+    application: IntArray
+
+
+@njit(cache=True)
+def _is_news(tables: Tables, news: News) -> bool:
+    """Write down who ended at this instant; say whether a job of the same application waits."""
+    counters, waiting = tables.counters, tables.numbers[WAITING]
+    number, concerns = counters[ENDED_NOW], False
+    for i in range(number):
+        job, place = tables.running[ENDED_ONE, i], counters[ENDED] - number + i
+        news.ended[WHO, place], news.ended[BEFORE, place] = job, counters[STARTED]
+        for k in range(counters[HEAD], counters[NEW]):
+            if concerns:
+                break
+            concerns = waiting[k] > 0 and news.application[k] == news.application[job]
+    return concerns
 
 
 @njit(cache=True)
@@ -63,7 +104,7 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
 
 @njit(cache=True)
 def advance(
-    tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, learns: bool
+    tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, news: News
 ) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
@@ -80,8 +121,9 @@ def advance(
         For the pass that waited, if one did.
     asks : bool
         Whether a predictor is asked as jobs choose.
-    learns : bool
-        Whether it is told who ended.
+    news : News
+        What it is to be told of. It is when somebody waits about whom it may change its mind;
+        else it can be told later.
 
     Returns
     -------
@@ -104,9 +146,10 @@ def advance(
             return following
         counters[CHANGED] = take_in(tables, following)
         counters[TAKEN] = 1
+        changes_its_mind = news.application.size > 0 and _is_news(tables, news)
         if asks and (
             counters[NEW] < counters[ARRIVED]
-            or (learns and counters[ENDED_NOW] > 0)
+            or changes_its_mind
             or (counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew))
         ):
             return following

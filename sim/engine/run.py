@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Explanation
+from predictors.compiling import Direct
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
-from sim.engine.instants import INSTANTS, advance, breakpoints
+from sim.engine.instants import INSTANTS, News, advance, breakpoints
 from sim.engine.job_pieces import PIECE, JobPieces
 from sim.engine.logbook import explained
 from sim.engine.setup import Setup
@@ -39,9 +40,8 @@ from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
+    END,
     ENDED,
-    ENDED_NOW,
-    ENDED_ONE,
     EVENTS,
     EXPIRED_NOW,
     HEAD,
@@ -138,7 +138,8 @@ class CompiledRun:
         rule = scheduler.compiled
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
-        self._learns = engine.predictor.learns
+        self._learns, self._told = engine.predictor.learns, 0
+        self._step = Direct(advance)
         self._explanations: list[Explanation] = []
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
@@ -156,6 +157,8 @@ class CompiledRun:
         )
         self.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
+        applications = view.jobs.application if self._learns else np.zeros(0, np.int64)
+        self._news = News(np.zeros((2, applications.size), np.int64), applications)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
@@ -214,11 +217,12 @@ class CompiledRun:
             counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
             self.plan = self.plan._replace(counts=counts, choices=choices)
         every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
-        np.concatenate([counts for counts, _ in offered], out=every)
-        np.concatenate([believed for _, believed in offered], out=choices[0])
         if len(jobs) == 1:
+            every[:], choices[0] = offered[0]
             choices[1] = work.runtimes(jobs[0], every)
         else:
+            np.concatenate([counts for counts, _ in offered], out=every)
+            np.concatenate([believed for _, believed in offered], out=choices[0])
             choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
 
     def run(self) -> Records:
@@ -233,11 +237,9 @@ class CompiledRun:
         self._make_room(occurrence.time)
         counters = self.tables.counters
         following = self._go_on(NOTHING)
-        self._explain_started()  # at an instant that needed nothing else of Python
         while counters[TAKEN]:
             self._engine.state.now = following
-            teaches = self._learns and counters[ENDED_NOW] > 0
-            revision = self._tell(following) if teaches else NOTHING
+            revision = self._tell() if self._learns else NOTHING
             choosing = self._choosing()
             if self._rule == SHARING:
                 self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
@@ -245,22 +247,35 @@ class CompiledRun:
                 self._offer(choosing)
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
-            self._explain_started()
         if following < np.inf:
             Occurrence(self._engine.clock, following, END_EVENT, self._advance)
+        elif self._learns:
+            self._tell()
 
     def _go_on(self, revision: Revision) -> float:
         """Go on to the next instant that needs Python; return when it is."""
-        return advance(self.tables, self.plan, self._rule, revision, self._asks, self._learns)
+        step, rule, news = self._step, self._rule, self._news
+        return float(step(self.tables, self.plan, rule, revision, self._asks, news))
 
-    def _tell(self, now: float) -> Revision:
-        """Tell the predictor who ended; return what it believes differently of who waits."""
+    def _tell(self) -> Revision:
+        """Tell the predictor who ended; return what it believes differently of who waits.
+
+        Ask it what the beliefs rest on of those who started, before it is told of later ends.
+        """
         tables, engine = self.tables, self._engine
-        for job in tables.running[ENDED_ONE, : tables.counters[ENDED_NOW]].tolist():
-            start = tables.seconds.item(START, job)
-            if now > start and not tables.numbers.item(KILLED, job):
-                engine.learn(job, tables.numbers.item(PROCESSORS, job), now - start, now, {}, {})
-        revised, view = engine.state.revised, engine.view
+        told, self._told = self._told, tables.counters.item(ENDED)
+        for job, before in self._news.ended[:, told : self._told].T.tolist():
+            self._explain_started(before)
+            start, end = tables.seconds.item(START, job), tables.seconds.item(END, job)
+            if end > start and not tables.numbers.item(KILLED, job):
+                engine.learn(job, tables.numbers.item(PROCESSORS, job), end - start, end, {}, {})
+            engine.view.forget([job])
+        self._explain_started(tables.counters.item(STARTED))
+        return self._revised()
+
+    def _revised(self) -> Revision:
+        """Return who of those waiting is believed to run for another time than before."""
+        tables, view, revised = self.tables, self._engine.view, self._engine.state.revised
         jobs, beliefs = [], []
         for job in self._waiting() if revised else ():
             if view.application[job] in revised:
@@ -294,14 +309,14 @@ class CompiledRun:
         for job in jobs:
             believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
 
-    def _explain_started(self) -> None:
-        """Ask a predictor that learns what the beliefs of those rest on who have just started."""
-        if not self._learns:
-            return
-        numbers, done = self.tables.numbers, len(self._explanations)
-        processors, explain = numbers[PROCESSORS], self._engine.view.explain
-        for job in numbers[IN_TURN, done : self.tables.counters[STARTED]].tolist():
-            self._explanations.append(explain(job, processors.item(job)))
+    def _explain_started(self, until: int) -> None:
+        """Ask what the beliefs rest on of those who started, up to this one of them."""
+        done = len(self._explanations)
+        if done < until:
+            numbers, explain = self.tables.numbers, self._engine.view.explain
+            processors = numbers[PROCESSORS]
+            for job in numbers[IN_TURN, done:until].tolist():
+                self._explanations.append(explain(job, processors.item(job)))
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""

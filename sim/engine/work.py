@@ -76,9 +76,14 @@ class Work:
         """Return a run's seconds of computation and communication, where the truth knows them."""
         if self._splitting is None:
             return {}
-        parts = self._splitting.computation_communication(job, np.array([processors]))
-        computation, communication = (float(part[0]) for part in parts)
-        if np.isnan(computation):
+        if self._one_by_one is not None:
+            total = self._one_by_one.runtime_on(job, processors)
+            share = self._one_by_one.communication_share_on(job, processors)
+            computation, communication = total * (1.0 - share), total * share
+        else:
+            parts = self._splitting.computation_communication(job, np.array([processors]))
+            computation, communication = (float(part[0]) for part in parts)
+        if isnan(computation):
             return {}
         return {"computation": computation, "communication": communication}
 

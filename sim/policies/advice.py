@@ -84,6 +84,22 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     return low
 
 
+@njit(cache=True)
+def _inside(counts: IntArray, least: float, most: float, request: int) -> IntArray:
+    """Return the counts from the least to the most, and the request."""
+    kept: IntArray = counts[((counts >= least) & (counts <= most)) | (counts == request)]
+    return kept
+
+
+@njit(cache=True)
+def _useful(runtimes: FloatArray, begin: int) -> FloatArray:
+    """Return the running minimum of times from a place on, up to its first least one."""
+    lowest = runtimes.copy()
+    for k in range(1, runtimes.size):
+        lowest[k] = min(lowest[k - 1], runtimes[k])
+    return lowest[begin : begin + first_least(lowest[begin:]) + 1]
+
+
 def round_down(counts: IntArray, wanted: float) -> int:
     """Return the place of the largest count up to `wanted`, else of the first.
 
@@ -195,18 +211,16 @@ class Advice:
             return None
         own = runtimes[asked.size - counts.size :]
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
-            runtimes = np.minimum.accumulate(runtimes)
-            own = runtimes[asked.size - counts.size :]
-            useful = int(first_least(own)) + 1
-            counts, own = counts[:useful], own[:useful]
+            own = _useful(runtimes, asked.size - counts.size)
+            counts = counts[: own.size]
         return Reading(counts, own, float(runtimes[0]))
 
     def _within_reach(self, job: int, view: View, counts: IntArray) -> IntArray:
         seen = view.support(job)
         if seen.runs < self.observations:
             return counts[:0]
-        inside = (counts >= seen.least / self.reach) & (counts <= seen.most * self.reach)
-        kept: IntArray = counts[inside | (counts == view.requested_processors[job])]
+        least, most = seen.least / self.reach, float(seen.most * self.reach)
+        kept: IntArray = _inside(counts, least, most, view.requested_processors[job])
         made_for = view.offered(job, kept)
         return kept if made_for is None or not made_for.any() else kept[made_for]
 

@@ -216,6 +216,13 @@ class ChargedTruth:
         like[charged] = self._like[jobs[charged]]
         return self._truth.communication_shares(like, counts)
 
+    def communication_share_on(self, job: int, count: int) -> float:
+        """Return the share of communication of one job."""
+        own = self._like.item(job) if job < self._first else job - self._first
+        if self._one_by_one is not None:
+            return self._one_by_one.communication_share_on(own, count)
+        return self._truth.communication_shares(np.array([own]), np.array([count])).item(0)
+
     def computation_communication(
         self, job: int, counts: IntArray
     ) -> tuple[FloatArray, FloatArray]:

@@ -46,10 +46,16 @@ class FeasibleCounts:
         self._known_special: dict[int, IntArray | None] = {}
         self._known_extremes: dict[int, tuple[int, int]] = {}
         self._known_powers: dict[tuple[int, int, int], IntArray] = {}
+        self._last: tuple[int, IntArray] = -1, np.zeros(0, np.int64)
         self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
+        if self._last[0] != job:
+            self._last = job, self._counts(job)
+        return self._last[1]
+
+    def _counts(self, job: int) -> IntArray:
         least, largest = self._least[job], self._largest[job]
         if least != largest:
             special = self._special(job)

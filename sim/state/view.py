@@ -28,6 +28,7 @@ from sim.state.records import Ranges
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
 
+GradeOf = Callable[[int, int], tuple[str, str]]
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
 
@@ -75,6 +76,7 @@ class View:
         self.preferences = preferences or Preferences()
         self.queries = 0
         self._predictor = predictor
+        self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
         asking = provider(predictor, NeedsLoad)
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
@@ -234,8 +236,7 @@ class View:
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
         self.queries += 1
-        curve = self._predictor.curve(job, counts)
-        if curve is None:
+        if (curve := self._predictor.curve(job, counts)) is None:
             return None
         return np.maximum(curve * self.left[job] if job in self.left else curve, LEAST_BELIEF)
 
@@ -297,10 +298,7 @@ class View:
         """
         self.queries += 1
         curve = self._predictor.curve(job, np.append(processors, counts))
-        if curve is None:
-            return processors / counts
-        factors: FloatArray = curve[1:] / curve[0]
-        return factors
+        return processors / counts if curve is None else np.asarray(curve[1:] / curve[0])
 
     def stretch_factor(self, job: int, before: int, after: int) -> float:
         """Return the believed runtime at one count over that at another."""
@@ -371,12 +369,13 @@ class View:
     def explain(self, job: int, processors: int) -> Explanation:
         """Return what the predictor's belief rests on, for what is left of the job."""
         found = self._predictor.explain(job, processors)
-        if job in self.left:
-            found = found._replace(mean_at_count=found.mean_at_count * self.left[job])
-        return found
+        left = self.left.get(job)
+        return found if left is None else found._replace(mean_at_count=found.mean_at_count * left)
 
     def reliability(self, job: int, processors: int) -> tuple[str, str]:
-        """Return how the predictor grades its own belief, and the code of why."""
+        """Return how the predictor grades its belief, and the code of why."""
+        if self._grade is not None:
+            return self._grade(job, processors)
         found = self._predictor.explain(job, processors)
         return found.reliability, found.code
 

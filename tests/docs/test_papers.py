@@ -1,5 +1,6 @@
 """The page of the papers: its printed figures are those of the scripts, some of ours recomputed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -36,6 +37,20 @@ def test_the_printed_errors_are_those_of_the_study(machine):
     assert correlation == pytest.approx(float(said[1]), abs=0.02)  # of rounded errors
     few = sage_errors.error_figures(machine, runs=4)
     assert np.abs(few - ours).max() < 1.2  # four of the fifty runs
+
+
+def test_errors_of_rational_polynomials_are_those_of_their_method():
+    """Runs of two minutes are its short ones, those of ten its medium ones."""
+    kept = json.loads((ROOT / "docs/results/methods/rational.json").read_text("utf-8"))["rows"]
+    figures = ("least average, measured", "effective, measured")
+    for mark, case in (
+        ("rational |", "eigenvalue, 8"), ("32 processors, per node", "eigenvalue, 32"),
+        ("| conjugate", "conjugate"), ("| FFT, 32 processors", "FFT, 32"),
+    ):  # fmt: skip
+        shown = next(line for line in PAGE.splitlines() if mark in line)
+        rows = {row["runs"]: row for row in kept if row["case"].startswith(case)}
+        found = [rows[length][one] for one in figures for length in ("short", "medium")]
+        assert shown.endswith(" | ".join(f"{m} ± {h}" for m, h in found) + " |")
 
 
 def test_what_else_is_printed_of_sage():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -108,6 +109,14 @@ def test_the_headline_is_that_of_the_results():
             "distance"
         ] != "inside":
             assert f"{row['median']:.1f} %" in README
+
+
+@pytest.mark.skipif("MOLDSIM_WHOLE" not in os.environ, reason="set MOLDSIM_WHOLE: half a minute")
+def test_the_first_headline_is_that_of_the_default_run(tmp_path):
+    told = run(["-m", "sim", "picture=none", "hydra.run.dir=first"], tmp_path).stdout
+    change = re.search(r"mean response .* h, (\S+ %) against easy by user_estimate", told)[1]
+    alone = re.search(r"^mean response .* (\S+ %) +\S+ %$", told, re.M)[1]
+    assert f"| `sa, adept` | {change}, one draw; {alone} by the policy alone |" in README
 
 
 def test_there_are_two_commands_for_a_fresh_machine():

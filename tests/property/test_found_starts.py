@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sim.policies.backfill.reservations import replan
+from sim.policies.backfill.queue_search import summaries_of
+from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
 from sim.state.availability import Profile
 from sim.state.waiting_queue import Waiting
 
@@ -28,3 +29,36 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         replan(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
         expected = [singly.place(now, *job) for job in zip(counts, runtimes, strict=True)]
         assert starts.tolist() == expected
+
+
+@pytest.mark.parametrize("processors", [3, 16, 250])
+@pytest.mark.parametrize("powers", [False, True])
+@pytest.mark.parametrize("now", [0.0, 1e9 + 0.123])
+def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, now):
+    rng = np.random.default_rng(processors)
+    for jobs in (2, 10, 100, 100, 600, 600):
+        ends = np.sort(now + rng.lognormal(4.0, 2.0, 4)).tolist()
+        running = [(end, k, max(1, processors // 5)) for k, end in enumerate(ends)]
+        running = running[: processors // max(1, processors // 5)]
+        counts = rng.integers(1, processors + 1, jobs)
+        runtimes = np.round(rng.lognormal(4.0, 2.0, jobs), 1) + 1e-3
+        if powers:
+            counts = np.minimum(2 ** rng.integers(0, 9, jobs), processors)
+            runtimes = 2.0 ** rng.integers(-3, 12, jobs)
+        counts[rng.random(jobs) < 0.2] = 0
+        whole, soon = Profile(processors), Profile(processors)
+        for profile in (whole, soon):
+            profile.grow(jobs + 4)
+            profile.lay(now, running)
+        first = int(rng.integers(0, 2))
+        expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
+        replan(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
+        bounds = no_bounds(jobs, summaries_of(jobs))
+        replan_soonest(soon.holes, now, Waiting(counts, runtimes, starts), first, jobs, bounds)
+        made = starts < np.inf
+        assert starts[made].tolist() == expected[made].tolist()
+        assert made[expected <= now].all()
+        later = expected > now
+        assert starts[later].min(initial=np.inf) == expected[later].min(initial=np.inf)
+        reserve_rest(soon.holes, now, Waiting(counts, runtimes, starts), first, jobs)
+        assert starts.tolist() == expected.tolist()

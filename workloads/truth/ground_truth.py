@@ -22,6 +22,20 @@ def _mixed(value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def disturbed(share, job, count, key, spread):  # type: ignore[no-untyped-def]
+    """Return what `disturb` makes of one share."""
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    state = _mixed(key + golden * np.uint64(job + 1))
+    state = _mixed(state + golden * np.uint64(count))
+    first = (np.float64(_mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+    second = (np.float64(_mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+    radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
+    communication = share * np.exp(spread * radius * np.cos(angle))
+    computation = (1.0 - share) * np.exp(spread * radius * np.sin(angle))
+    return communication / (computation + communication)
+
+
+@njit(cache=True)
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 
@@ -36,16 +50,8 @@ def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     spread : float
         Standard deviation of the logarithm of each factor.
     """
-    golden = np.uint64(0x9E3779B97F4A7C15)
     for i in range(len(share)):
-        state = _mixed(key + golden * np.uint64(jobs[i] + 1))
-        state = _mixed(state + golden * np.uint64(counts[i]))
-        first = (np.float64(_mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
-        second = (np.float64(_mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
-        radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
-        communication = share[i] * np.exp(spread * radius * np.cos(angle))
-        computation = (1.0 - share[i]) * np.exp(spread * radius * np.sin(angle))
-        share[i] = communication / (computation + communication)
+        share[i] = disturbed(share[i], jobs[i], counts[i], key, spread)
 
 
 _LARGEST_TABLE = 1 << 23
@@ -315,6 +321,15 @@ class Truth:
             share = np.array(self._curves.communication(self._row[jobs], counts), float)
         disturb(share, jobs, counts, self._split_key, self._options.split_noise)
         return share
+
+    def communication_share_on(self, job: int, count: int) -> float:
+        """Return the share of T(count) that a job communicates, to the bit; NaN where unknown."""
+        if not self.known or self._table is None:
+            return self.communication_shares(np.array([job]), np.array([count])).item(0)
+        share = self._split_of(self._row.item(job)).item(count)
+        spread = float(self._options.split_noise)
+        found: float = disturbed(share, job, count, self._split_key, spread)
+        return found
 
     def _split_of(self, row: int) -> FloatArray:
         """Return an application's share of communication at every count, from 0 processors on."""

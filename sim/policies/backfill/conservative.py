@@ -8,8 +8,15 @@ from predictors.base import FloatArray, IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
-from sim.policies.backfill.queue_search import BLOCK
-from sim.policies.backfill.reservations import compress, due, repair, replan, replan_soonest
+from sim.policies.backfill.queue_search import BLOCK, Blocks, forget
+from sim.policies.backfill.reservations import (
+    compress,
+    due,
+    no_bounds,
+    repair,
+    replan_soonest,
+    reserve_rest,
+)
 from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
@@ -136,16 +143,17 @@ class ReplanningScheduler(ReservationKeeper):
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
-        self._reserved = 0  # the place up to which reservations are made
+        self._blocks = Blocks()
+        self._bounds = no_bounds(0, self._blocks.summaries)
 
     def decide(self) -> list[Decision]:
         """Reserve as far as it matters now, then start those whose hole begins now."""
         view, queue = self.view, self.queue
-        self.refresh()
+        if self.refresh():
+            self._blocks.forget()
         self.rank()
         queue.tidy()
-        self.lay_running()
-        self._reserved = queue.first
+        self._begin_anew()
         for job in view.arrived:
             if self._keyless:
                 self.admit(job, self.outlook)
@@ -153,12 +161,12 @@ class ReplanningScheduler(ReservationKeeper):
                 self._place_last(job)
         if view.arrived and not self._keyless:
             self.rank()
-            self.lay_running()
-            self._reserved = queue.first
-        profile = self.profile
-        self._reserved = replan_soonest(
-            profile.holes, view.now, queue.table, self._reserved, queue.last
-        )
+            self._begin_anew()
+        summaries, bounds = self._blocks.follow(queue), self._bounds
+        if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
+            bounds = self._bounds = no_bounds(queue.job.size, summaries)
+        holes = self.profile.holes
+        replan_soonest(holes, view.now, queue.table, queue.first, queue.last, bounds)
         self._next_start = view.now if queue.waiting else np.inf
         return self.start_due()
 
@@ -172,6 +180,16 @@ class ReplanningScheduler(ReservationKeeper):
         self._reserve_all()
         return super().reserved_starts()
 
+    def start(self, place: int) -> Start:
+        """Start the job at a place on its count."""
+        forget(self._blocks.summaries, place, place)
+        return super().start(place)
+
+    def _begin_anew(self) -> None:
+        """Take all reservations back."""
+        self.lay_running()
+        self.queue.start[self.queue.first : self.queue.last] = np.inf
+
     def _place_last(self, job: int) -> None:
         """Admit a job wherever its key puts it; if it is to foresee starts, behind all others."""
         if isinstance(self.allocation, Request):
@@ -179,13 +197,11 @@ class ReplanningScheduler(ReservationKeeper):
             return
         self._reserve_all()
         self.place(job)
-        self._reserved = self.queue.last
 
     def _reserve_all(self) -> None:
         """Make the reservations that are not made yet."""
-        queue, profile = self.queue, self.profile
-        replan(profile.holes, self.view.now, queue.table, self._reserved, queue.last)
-        self._reserved = queue.last
+        queue = self.queue
+        reserve_rest(self.profile.holes, self.view.now, queue.table, queue.first, queue.last)
 
 
 class ConservativeScheduler(ReservationKeeper):

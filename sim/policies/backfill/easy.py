@@ -8,7 +8,7 @@ from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import EASY
-from sim.policies.backfill.queue_search import BLOCK, Opening, fill, forget, summaries_of
+from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HELD, HIGH, Candidates
 from sim.policies.molding.choice import Blocking, mold_first
@@ -104,9 +104,7 @@ class EasyScheduler(QueueKeeper):
         super().__init__(view, order, allocation)
         self._outlook: Outlook = DryRun(self)
         self._found = np.zeros(64, np.int64)
-        self._summaries = summaries_of(64)
-        self._layout = -1
-        self._searched = 0
+        self._blocks = Blocks()
         self._shadow = -1.0
         self._spare = 0
         self.heads = 0
@@ -149,9 +147,9 @@ class EasyScheduler(QueueKeeper):
         blocked = queue.waiting > 0
         if view.revised:
             self.refresh()
-            self._layout = -1
+            self._blocks.forget()
         if blocked and self.anew is not None and self.anew.is_due and self.anew.choose():
-            self._layout = -1
+            self._blocks.forget()
             self.rank(whatever=True)
         for job in view.arrived:
             self.admit(job, self._outlook)
@@ -237,7 +235,8 @@ class EasyScheduler(QueueKeeper):
     def _start_fillers(self, first: int, free: int, whole: bool, decisions: list[Decision]) -> None:
         queue = self.queue
         now, shadow = self.view.now, self._shadow
-        self._follow_layout()
+        if self._found.size < queue.job.size:
+            self._found = np.zeros(queue.job.size, np.int64)
         number = fill(
             queue.processors,
             queue.runtime,
@@ -245,7 +244,7 @@ class EasyScheduler(QueueKeeper):
             queue.last,
             Opening(free, self._spare, now, shadow),
             whole,
-            self._summaries,
+            self._blocks.follow(queue),
             self._found,
         )
         for place in self._found[:number].tolist():
@@ -254,19 +253,6 @@ class EasyScheduler(QueueKeeper):
                 self._spare -= processors
             decisions.append(Start(queue.job.item(place), processors))
             queue.drop(place)
-
-    def _follow_layout(self) -> None:
-        """Forget the summaries of blocks whose jobs have changed since the last search."""
-        queue = self.queue
-        if queue.layout != self._layout:
-            self._layout = queue.layout
-            if self._found.size < queue.job.size:
-                self._found = np.zeros(queue.job.size, np.int64)
-                self._summaries = summaries_of(queue.job.size)
-            self._summaries.summarised[:] = False
-        elif self._searched < queue.last:
-            forget(self._summaries, self._searched, queue.last - 1)
-        self._searched = queue.last
 
 
 class ManyReservations(QueueKeeper):

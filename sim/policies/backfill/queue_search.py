@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.state.waiting_queue import WaitingQueue
 
 BLOCK = 64
 """Jobs of the queue that share a summary."""
@@ -66,6 +67,38 @@ def forget(summaries: Summaries, first: int, last: int) -> None:
     summaries.summarised[_row(first // BLOCK) : _row(last // BLOCK) + 1] = False
 
 
+class Blocks:
+    """The summaries of a queue's blocks from search to search.
+
+    Attributes
+    ----------
+    summaries : Summaries
+    """
+
+    def __init__(self) -> None:
+        self._jobs = 64
+        self.summaries = summaries_of(self._jobs)
+        self._layout = -1
+        self._searched = 0
+
+    def follow(self, queue: WaitingQueue) -> Summaries:
+        """Forget those whose jobs are others than at the last search, and return the rest."""
+        if queue.layout != self._layout:
+            self._layout = queue.layout
+            if self._jobs < queue.job.size:
+                self._jobs = queue.job.size
+                self.summaries = summaries_of(self._jobs)
+            self.summaries.summarised[:] = False
+        elif self._searched < queue.last:
+            forget(self.summaries, self._searched, queue.last - 1)
+        self._searched = queue.last
+        return self.summaries
+
+    def forget(self) -> None:
+        """Forget all, as runtimes have changed."""
+        self._layout = -1
+
+
 @njit(cache=True)
 def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest jobs."""
@@ -93,6 +126,30 @@ def _summarise(
                 wanted >>= 1
                 size += 1
             shortest[size] = min(shortest[size], runtime[k])
+
+
+@njit(cache=True)
+def summarise(
+    summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
+) -> None:
+    """Give all blocks a summary that have none."""
+    shortest, summarised = summaries
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        row = _row(block)
+        if not summarised[row]:
+            begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
+            _summarise(processors, runtime, begin, end, shortest[row])
+            summarised[row] = True
+
+
+@njit(cache=True, inline="always")
+def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
+    """Say whether no job of a block is shorter than what is given for its size."""
+    row = _row(block)
+    for size in range(SIZES):  # noqa: SIM110 (compiled)
+        if summaries.shortest[row, size] < shortest[size]:
+            return False
+    return True
 
 
 @njit(cache=True)

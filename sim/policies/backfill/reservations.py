@@ -1,10 +1,13 @@
 """Compiled reservations of waiting jobs on the availability profile: made, kept, compressed."""
 
+from math import frexp
+from typing import NamedTuple
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import BLOCK
+from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
 from sim.state.availability import (
     Holes,
     earliest,
@@ -65,59 +68,142 @@ def compress(
 
 
 @njit(cache=True)
-def replan(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> None:
-    """Reserve for every waiting job anew, in queue order."""
+def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts = waiting
     found = nothing_found(last - first)
     for k in range(first, last):
-        if counts[k] > 0:
+        if counts[k] > 0 and starts[k] == np.inf:
             starts[k] = place_next(*holes, now, counts[k], runtimes[k], found)
 
 
 @njit(cache=True)
-def replan_soonest(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> int:
-    """Do of `replan` what tells who starts now, and when the next reservation begins.
+def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
+    """Reserve for every waiting job anew, in queue order."""
+    waiting.starts[first:last] = np.inf
+    reserve_rest(holes, now, waiting, first, last)
 
-    A job that finds no hole before the next reservation known, not even if those passed over
-    ahead of it held nothing, can neither start now nor be that next one: it is passed over
-    until a later job may be. Returns up to where jobs hold what `replan` gives them; the
-    starts of those from there on are infinite.
+
+class Bounds(NamedTuple):
+    """What a pass finds out about jobs that have no reservation yet.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray of float, shape (n,), seconds
+        No job starts earlier: it could not in a profile with fewer reservations.
+    shortest : numpy.ndarray of float, shape (32,), seconds
+        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time.
+    matter : numpy.ndarray of int, shape (n,)
+        Room for places.
+    summaries : Summaries
+        Of the blocks of the queue.
+    """
+
+    starts: FloatArray
+    shortest: FloatArray
+    matter: IntArray
+    summaries: Summaries
+
+
+def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
+    """Return room for what a pass finds out about so many jobs."""
+    return Bounds(np.zeros(jobs), np.zeros(SIZES), np.zeros(jobs, np.int64), summaries)
+
+
+@njit(cache=True, inline="always")
+def _begins_before(
+    holes: Holes, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
+) -> bool:
+    """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
+
+    ``shortest`` is what is known of the same limit, or of a later one.
+    """
+    counts, runtimes, _ = waiting
+    least = bounds.starts
+    fraction, size = frexp(counts[k])
+    if runtimes[k] < shortest[size - 1]:
+        least[k] = earliest(*holes, counts[k], runtimes[k], least[k], limit, np.inf)
+        if least[k] < limit:
+            return True
+        size -= fraction == 0.5
+        while size < shortest.size and runtimes[k] < shortest[size]:
+            shortest[size] = runtimes[k]
+            size += 1
+    least[k] = limit
+    return False
+
+
+@njit(cache=True)
+def _reserve_before(
+    holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
+) -> bool:
+    """Reserve for a job if it starts before a limit, and first for those ahead that matter.
+
+    A job ahead without a reservation matters where it might start before this one ends, or
+    before another that matters and is behind it ends. Where one that matters turns out to
+    start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = waiting
-    soonest, most, reserved = np.inf, 0, first
-    found = nothing_found(last - first)
-    for k in range(first, last):
-        starts[k] = np.inf
-    for k in range(first, last):
-        if counts[k] == 0:
+    least, matter = bounds.starts, bounds.matter
+    shortest = np.empty(SIZES)
+    while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
+        matter[0], number, until = k, 1, least[k] + runtimes[k]
+        shortest[:] = np.inf
+        for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
+            if is_hopeless(bounds.summaries, block, shortest):
+                continue
+            for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
+                if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
+                    continue
+                if _begins_before(holes, waiting, bounds, shortest, j, until):
+                    matter[number] = j
+                    number += 1
+                    if least[j] + runtimes[j] > until:
+                        until = least[j] + runtimes[j]
+                        shortest[:] = np.inf
+        while number > 0:
+            j = matter[number - 1]
+            start = earliest(*holes, counts[j], runtimes[j], least[j], np.inf, np.inf)
+            if start > least[j]:
+                least[j] = start
+                break
+            occupy(*holes, start, start + runtimes[j], counts[j])
+            starts[j] = start
+            number -= 1
+        if number == 0:
+            return True
+    return False
+
+
+@njit(cache=True)
+def replan_soonest(
+    holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds
+) -> None:
+    """Do of `reserve_rest` what tells who starts now, and when the next reservation begins.
+
+    Every start that is finite on return is what `reserve_rest` gives, and it gives the others
+    theirs after this.
+    """
+    counts, runtimes, starts = waiting
+    shortest, summaries = bounds.shortest, bounds.summaries
+    summarise(summaries, counts, runtimes, first, last)
+    bounds.starts[first:last], shortest[:] = now, np.inf
+    soonest, most = np.inf, holes[1].max()
+    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
+        if is_hopeless(summaries, block, shortest):
             continue
-        while reserved <= k:
+        for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
+            if counts[k] == 0 or counts[k] > most:
+                continue
+            if starts[k] == np.inf:
+                if not _begins_before(holes, waiting, bounds, shortest, k, soonest):
+                    continue
+                if not _reserve_before(holes, waiting, bounds, first, k, soonest):
+                    continue
+            soonest = min(soonest, starts[k]) if starts[k] > now else soonest
             if soonest < np.inf:
-                if counts[k] > most:
-                    break
-                start = earliest(*holes, counts[k], runtimes[k], now, soonest, np.inf)
-                if start >= soonest:
-                    break
-            if counts[reserved] > 0:
-                start = place_next(*holes, now, counts[reserved], runtimes[reserved], found)
-                starts[reserved] = start
-                if start > now:
-                    soonest = min(soonest, start)
-                    most = most_free(*holes, now, soonest)
-            reserved += 1
-    return int(reserved)
+                most = most_free(*holes, now, soonest)
+                shortest[frexp(most)[1] :] = -np.inf
 
 
 @njit(cache=True)
