@@ -36,7 +36,7 @@ from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Consultations, Records
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -351,7 +351,11 @@ class CompiledRun:
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
         job, jobs = found.in_turn, len(found.in_turn)
-        stretches = self._stretches()
+        if self._rule == SHARING:
+            stretches = self._shares.stretches(self.plan.sharing, tables)
+            found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
+        else:
+            stretches = found.stretches()
         processors, start = found.allocated[job], found.start[job]
         explanations = self._explanations or [
             engine.predictor.explain(job.item(0), processors.item(0))
@@ -385,17 +389,6 @@ class CompiledRun:
             },
             processors=engine.machine.processors,
         )
-
-    def _stretches(self) -> Stretches:
-        """Return what runs held, and note with how many processors they began."""
-        found = self._pieces
-        job, never = found.in_turn, np.broadcast_to(np.int64(0), len(found.in_turn))
-        if self._rule != SHARING:
-            begun, over, count = found.start[job], found.end[job], found.allocated[job]
-            return Stretches(job, never, begun, over, count, found.nodes())
-        held = self._shares.stretches(self.plan.sharing, self.tables)
-        found.allocated[held.job[::-1]] = held.processors[::-1]
-        return held
 
     def _tell_progress(self, now: float) -> None:
         """Tell whoever watches how far the run is."""
