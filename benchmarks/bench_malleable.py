@@ -42,6 +42,8 @@ from workloads.truth.build import build_truth
 SEED = 1
 PROCESSORS = 256
 LIMIT = 60.0
+LIMITS = {"equi": 7.0}
+"""Where it is another: 7 times the floor with EQUI's changes is 50 times that without them."""
 RULES: dict[str, Reallocation] = {
     "equi": Equipartition(),
     "deq": DynamicEquipartition(),
@@ -111,7 +113,7 @@ def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
         "floor_us_per_event": round(bare / events * 1e6, 3),
         "us_per_event": round(ours / events * 1e6, 2),
         "ratio": round(ours / bare, 1),
-        "limit": LIMIT,
+        "limit": LIMITS.get(name, LIMIT),
     }
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from predictors.base import IntArray
 from predictors.compiling import njit
 from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_pass
+from sim.policies.reallocation.equal_passes import has_room
+from sim.policies.reallocation.sharing import ASKED
 from sim.state.run_tables import (
     ARRIVED,
     CHANGED,
@@ -17,6 +19,7 @@ from sim.state.run_tables import (
     HEAD,
     LATER,
     NEW,
+    NOW,
     PASSES,
     RANGES,
     ROOM,
@@ -94,6 +97,7 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
         instant < tables.instant[LATER]
         and tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
         and tables.wakes.size > counters[WAKES]
+        and has_room(plan.sharing)
         and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
     )
 
@@ -129,9 +133,11 @@ def advance(
     counters = tables.counters
     while True:
         if counters[TAKEN]:
+            make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
+            if plan.sharing.tallies[ASKED] > 0:
+                return float(tables.instant[NOW])
             counters[TAKEN] = 0
             counters[PASSES] += 1
-            make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
             revision = Revision(revision.jobs[:0], revision.beliefs[:0])
             if counters[PASSES] % INSTANTS == 0:
                 return next_instant(tables)

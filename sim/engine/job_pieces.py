@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.state.processors import NodeSets
+from sim.state.records import Stretches
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -159,8 +160,13 @@ class JobPieces:
         self._low.append(low)
         self._high.append(high)
 
-    def nodes(self) -> NodeSets:
-        """Return the processors of all runs that are written down, in the order of the starts."""
+    def stretches(self) -> Stretches:
+        """Return what all runs that are written down held, in the order of the starts."""
+        job, never = self.in_turn, np.broadcast_to(np.int64(0), len(self.in_turn))
+        begun, over, count = self.start[job], self.end[job], self.allocated[job]
+        return Stretches(job, never, begun, over, count, self._nodes())
+
+    def _nodes(self) -> NodeSets:
         first = np.zeros(self._noted + 1, np.int64)
         np.cumsum(np.concatenate(self._sizes), out=first[1:])
         return NodeSets(np.concatenate(self._low), np.concatenate(self._high), first)

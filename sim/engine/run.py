@@ -23,6 +23,7 @@ from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
     OPEN,
+    SHARING,
     SIZE,
     Plan,
     Revision,
@@ -30,9 +31,12 @@ from sim.policies.backfill.passes import (
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
-from sim.policies.molding.open_passes import CLOSED, NO_NARROWING, OpenPlan
+from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.state.records import Consultations, Records, Stretches
+from sim.policies.reallocation.equal_passes import has_room
+from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.policies.reallocation.sharing import NOBODY, EqualShares
+from sim.state.records import Consultations, Records
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -98,7 +102,7 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
     scheduler = engine.scheduler
-    if not isinstance(scheduler, QueueKeeper) or scheduler.compiled is None:
+    if not isinstance(scheduler, QueueKeeper | ReallocatingScheduler) or scheduler.compiled is None:
         return None
     needs_python = (
         type(engine.machine) is not Dedicated
@@ -107,16 +111,10 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
         or not engine.view.curve_is_belief
         or any(watcher.checks for watcher in engine.watchers)
     )
-    if needs_python or (engine.kills and type(scheduler.allocation) is not Request):
+    may_kill = type(scheduler.allocation) is Request and scheduler.compiled != SHARING
+    if needs_python or (engine.kills and not may_kill):
         return None
     return CompiledRun(engine, scheduler)
-
-
-def open_plan(scheduler: OpenScheduler, jobs: int) -> OpenPlan:
-    """Return what compiled passes of open counts keep of a run of so many jobs."""
-    narrowing = scheduler.candidates.narrowing or NO_NARROWING
-    serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
-    return OpenPlan(narrowing, scheduler.reservations, scheduler.strict, serial, promise)
 
 
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
@@ -132,11 +130,11 @@ class CompiledRun:
     ----------
     engine : Engine
         About to begin; its jobs are taken.
-    scheduler : QueueKeeper
+    scheduler : QueueKeeper or ReallocatingScheduler
         The engine's, of compiled passes.
     """
 
-    def __init__(self, engine: Engine, scheduler: QueueKeeper) -> None:
+    def __init__(self, engine: Engine, scheduler: QueueKeeper | ReallocatingScheduler) -> None:
         rule = scheduler.compiled
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
@@ -155,7 +153,7 @@ class CompiledRun:
             submit,
             view.jobs.requested_time if engine.kills else np.inf,
             view.jobs.requested_processors,
-            len(submit) if self._asks or rule == OPEN else PIECE,
+            len(submit) if self._asks or rule in (OPEN, SHARING) else PIECE,
         )
         self.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
@@ -164,7 +162,7 @@ class CompiledRun:
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
-            summaries=summaries_of(jobs if rule == EASY else 0),
+            summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
             soonest=np.full(jobs // BLOCK + 1, -np.inf),
             times=np.zeros(holes),
             free=np.full(holes, processors),
@@ -174,8 +172,10 @@ class CompiledRun:
             choices=np.zeros((2, 0)),
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
-            open=open_plan(scheduler, jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+            open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+            sharing=NOBODY,
         )
+        self._shares = EqualShares(view, engine.predictor, engine.work)
         self._take_beliefs()
 
     def _take_beliefs(self) -> None:
@@ -184,7 +184,10 @@ class CompiledRun:
             return
         tables, view, first = self.tables, self._engine.view, self._pieces.fresh
         jobs = self._pieces.jobs[first:]
-        if isinstance(self._allocation, Request):
+        if self._rule == SHARING:
+            self.tables, sharing = self._shares.begin(tables)
+            self.plan = self.plan._replace(sharing=sharing)
+        elif isinstance(self._allocation, Request):
             wanted = tables.numbers[PROCESSORS, first:]
             tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
             tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
@@ -238,7 +241,9 @@ class CompiledRun:
             self._engine.state.now = following
             revision = self._tell() if self._learns else NOTHING
             choosing = self._choosing()
-            if choosing:
+            if self._rule == SHARING:
+                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+            elif choosing:
                 self._offer(choosing)
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
@@ -322,6 +327,8 @@ class CompiledRun:
             tables = tables._replace(ranges=np.tile(tables.ranges, 2))
         if tables.wakes.size == tables.counters[WAKES]:
             tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        if not has_room(plan.sharing):
+            plan = self.plan = plan._replace(sharing=plan.sharing.doubled())
         more = breakpoints(tables, instant) if plan.times.size > 1 else 0
         if plan.times.size < more:
             times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
@@ -344,6 +351,11 @@ class CompiledRun:
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
         job, jobs = found.in_turn, len(found.in_turn)
+        if self._rule == SHARING:
+            stretches = self._shares.stretches(self.plan.sharing, tables)
+            found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
+        else:
+            stretches = found.stretches()
         processors, start = found.allocated[job], found.start[job]
         explanations = self._explanations or [
             engine.predictor.explain(job.item(0), processors.item(0))
@@ -358,14 +370,7 @@ class CompiledRun:
             believed_runtime=found.believed,
             status=[("completed", "killed")[is_over] for is_over in found.killed.tolist()],
             restarts=never,
-            stretches=Stretches(
-                job=job,
-                run=never,
-                start_time=start,
-                end_time=found.end[job],
-                processors=processors,
-                nodes=found.nodes(),
-            ),
+            stretches=stretches,
             consultations=Consultations(
                 job=job,
                 time=start,
@@ -390,8 +395,5 @@ class CompiledRun:
         counters = self.tables.counters
         if counters[PASSES] % INSTANTS == 0:
             ended = counters.item(ENDED)
-            instant, waiting = (
-                float(self.tables.instant[NOW]),
-                counters[ARRIVED] - counters[STARTED],
-            )
-            tell_progress(self._engine.watchers, instant, ended, int(waiting))
+            waiting = int(counters[ARRIVED] - counters[STARTED])
+            tell_progress(self._engine.watchers, self.tables.instant.item(NOW), ended, waiting)

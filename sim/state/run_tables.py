@@ -110,9 +110,8 @@ def _swap(tables: Tables, one: int, other: int) -> None:
 
 
 @njit(cache=True)
-def _sink(tables: Tables, size: int) -> None:
-    """Move the first entry of the heap down to where it belongs."""
-    here = 0
+def sink(tables: Tables, here: int, size: int) -> None:
+    """Move an entry of the heap down to where it belongs."""
     while True:
         least, left = here, 2 * here + 1
         for child in range(left, min(left + 2, size)):
@@ -133,7 +132,7 @@ def _rise(tables: Tables, here: int) -> None:
 
 
 @njit(cache=True)
-def _foresee(tables: Tables, place: int, job: int) -> None:
+def foresee(tables: Tables, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 
     Ends at one instant are taken in by the order of the starts, expiries by that in
@@ -153,7 +152,7 @@ def _foresee(tables: Tables, place: int, job: int) -> None:
 
 
 @njit(cache=True)
-def _believed_place(tables: Tables, end: float, job: int) -> int:
+def believed_place(tables: Tables, end: float, job: int) -> int:
     """Return where a job with this believed end stands, or would stand."""
     low, high = 0, tables.counters[RUNNING]
     while low < high:
@@ -167,7 +166,7 @@ def _believed_place(tables: Tables, end: float, job: int) -> int:
 
 
 @njit(cache=True)
-def _move_belief(tables: Tables, job: int, before: int, after: int) -> None:
+def move_belief(tables: Tables, job: int, before: int, after: int) -> None:
     """Move a believed end from one place to another, and those between them by one."""
     time, jobs = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
     step = 1 if after > before else -1
@@ -182,7 +181,7 @@ def _move_belief(tables: Tables, job: int, before: int, after: int) -> None:
 
 
 @njit(cache=True)
-def _take(tables: Tables, job: int) -> None:
+def take(tables: Tables, job: int) -> None:
     """Hand a job the lowest-numbered free processors; there are enough."""
     free, ranges, counters = tables.free, tables.ranges, tables.counters
     wanted, whole, last = tables.numbers[PROCESSORS, job], 0, counters[RANGES]
@@ -206,7 +205,7 @@ def _take(tables: Tables, job: int) -> None:
 
 
 @njit(cache=True)
-def _give(tables: Tables, low: int, high: int) -> None:
+def give(tables: Tables, low: int, high: int) -> None:
     """Take back processors from low to high."""
     free, number = tables.free, tables.counters[FREE_RANGES]
     where, after = 0, number
@@ -240,7 +239,7 @@ def _give(tables: Tables, low: int, high: int) -> None:
 @njit(cache=True)
 def is_believed_end(tables: Tables, instant: float) -> bool:
     """Say whether a running job is believed to end then."""
-    place = _believed_place(tables, instant, -1)
+    place = believed_place(tables, instant, -1)
     return bool(
         place < tables.counters[RUNNING] and tables.running_times[BELIEVED, place] == instant
     )
@@ -278,7 +277,7 @@ def start(tables: Tables, job: int) -> None:
     """Start a waiting job on the processors that it wants."""
     seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
     now = tables.instant[NOW]
-    _take(tables, job)
+    take(tables, job)
     end, limit = now + seconds[RUNTIME, job], now + seconds[LIMIT, job]
     if limit < end:
         end = max(limit, now)
@@ -286,8 +285,8 @@ def start(tables: Tables, job: int) -> None:
     seconds[START, job], seconds[END, job] = now, end
     believed = seconds[BELIEVED_END, job] = now + seconds[BELIEF, job]
     running = counters[RUNNING]
-    _move_belief(tables, job, running, _believed_place(tables, believed, job))
-    _foresee(tables, running, job)
+    move_belief(tables, job, running, believed_place(tables, believed, job))
+    foresee(tables, running, job)
     _rise(tables, running)
     numbers[IN_TURN, counters[STARTED]] = job
     numbers[WAITING, job] = 0
@@ -300,12 +299,12 @@ def _end(tables: Tables, job: int) -> None:
     """Take the job at the top of the heap off the machine."""
     numbers, counters = tables.numbers, tables.counters
     for k in range(numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job]):
-        _give(tables, tables.ranges[LOW, k], tables.ranges[HIGH, k])
+        give(tables, tables.ranges[LOW, k], tables.ranges[HIGH, k])
     counters[FREE] += numbers[PROCESSORS, job]
     last = counters[RUNNING] - 1
-    _move_belief(tables, job, _believed_place(tables, tables.seconds[BELIEVED_END, job], job), last)
+    move_belief(tables, job, believed_place(tables, tables.seconds[BELIEVED_END, job], job), last)
     _swap(tables, 0, last)
-    _sink(tables, last)
+    sink(tables, 0, last)
     counters[RUNNING] = last
     counters[ENDED] += 1
 
@@ -315,13 +314,13 @@ def _expire(tables: Tables, job: int) -> None:
     """Double the believed total of the job at the top of the heap, which has outlived it."""
     seconds = tables.seconds
     start, believed = seconds[START, job], seconds[BELIEVED_END, job]
-    before = _believed_place(tables, believed, job)
+    before = believed_place(tables, believed, job)
     total = max(2.0 * (believed - start), tables.instant[NOW] - start + 1.0)
     seconds[BELIEVED_END, job] = start + total
-    after = _believed_place(tables, start + total, job)
-    _move_belief(tables, job, before, after - 1 if after > before else after)
-    _foresee(tables, 0, job)
-    _sink(tables, tables.counters[RUNNING])
+    after = believed_place(tables, start + total, job)
+    move_belief(tables, job, before, after - 1 if after > before else after)
+    foresee(tables, 0, job)
+    sink(tables, 0, tables.counters[RUNNING])
 
 
 @njit(cache=True)

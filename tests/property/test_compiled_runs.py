@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
-from toys import BACKFILLS, ToyOracle, ToyTruth, replay, rigid, trace_of
+from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
 
 from scripts.composing import composed
 from sim.engine import run
+from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
-from sim.engine.run import simulate
+from sim.engine.run import compiled_run, simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
@@ -31,6 +32,8 @@ from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
+from sim.policies.reallocation.costs import Constant, Phases
+from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
 from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "conservative"]
@@ -87,12 +90,12 @@ def test_long_queues_leave_the_same_records(rule, seed):
     assert compiled == python
 
 
-def both_molded(rows, policy, factor):
+def both_molded(rows, policy, factor, processors=MACHINE):
     """Return what moldable jobs leave in a run that may be compiled, and in one in Python."""
     trace = trace_of(rows)
     reference = trace.jobs["requested_processors"].to_numpy()
     runtime = trace.jobs["reference_runtime"].to_numpy()
-    largest = np.where(np.arange(len(rows)) % 4 == 3, 1, MACHINE)
+    largest = np.where(np.arange(len(rows)) % 4 == 3, 1, processors)
     truth = ToyTruth(
         lambda job, n: runtime[job] if n == reference[job] else runtime[job] * reference[job] / n,
         reference,
@@ -101,8 +104,8 @@ def both_molded(rows, policy, factor):
     draws = np.random.default_rng(3).random(len(rows))
 
     def made(watchers):
-        predictor = ToyOracle(truth, factor)
-        machine = Dedicated(MACHINE)
+        predictor = ToyEstimate() if factor is None else ToyOracle(truth, factor)
+        machine = Dedicated(processors)
         return plain(
             simulate(
                 Setup(
@@ -158,6 +161,49 @@ def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, i
     view = SimpleNamespace(fitted=False, processors=4, submit_time=[0.0])
     scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)
     assert (scheduler.compiled is not None) == is_compiled
+
+
+EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartition())
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
+def test_equal_shares_leave_the_same_records(rows, factor):
+    """With jobs of one count among them, at many instants at once, with a curve and without."""
+    compiled, python = both_molded(rows, EQUI, factor)
+    assert compiled == python
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.4, None])
+def test_equal_shares_of_many_jobs_leave_the_same_records(factor):
+    """Of 400 jobs whose runtimes lie in several blocks on 700 processors."""
+    rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
+    compiled, python = both_molded(rows, EQUI, factor, processors=700)
+    assert compiled == python
+    assert len(compiled["stretches"]["job"]) > 800
+
+
+@pytest.mark.parametrize(
+    ("backfill", "rule", "is_compiled"),
+    [
+        ("easy", Equipartition(), True),
+        ("easy", Equipartition(cost=Constant(0.0)), True),
+        ("easy", Equipartition(cost=Constant(1.0)), False),
+        ("easy", Equipartition(cost=Phases(1.0, 0.0, 0.0)), False),
+        ("easy", Equipartition(distance=1.0), False),
+        ("easy", Equipartition(reclaim=False), False),
+        ("conservative", Equipartition(), False),
+        ("easy", DynamicEquipartition(), False),
+    ],
+)
+def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compiled):
+    trace = trace_of([(0.0, 1, 5.0), (1.0, 2, 5.0)])
+    truth = ToyTruth(lambda job, n: 8.0 / n, np.array([1, 2]), np.array([4, 4]))
+    policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], Request(), rule)
+    engine = Engine(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(4)))
+    assert (compiled_run(engine) is not None) == is_compiled
+    engine.kills = True
+    assert compiled_run(engine) is None
 
 
 @pytest.mark.parametrize("kind", [StrictScheduler, EasyScheduler, ConservativeScheduler])

@@ -32,6 +32,16 @@ def forgetful():
         one.cache_clear()
 
 
+def test_compiled_functions_are_numbered_otherwise_in_each_process():
+    first = next(compiling.FunctionIdentity._unique_ids)
+    assert 1_000_000 < first < next(compiling.FunctionIdentity._unique_ids)
+
+
+def test_modules_that_import_more_than_the_compiler_are_followed():
+    names = {path.name for path in compiled_from(ROOT / "predictors/in_loop/sized_kernels.py")}
+    assert {"residuals.py", "observations.py"} <= names
+
+
 def test_compiled_steps_hang_on_the_rules_and_tables_that_they_call():
     names = {str(path.relative_to(ROOT)) for path in compiled_from(ROOT / "sim/engine/instants.py")}
     rooms = ("policies/backfill/passes", "policies/ties", "state/availability", "state/run_tables")

@@ -61,6 +61,16 @@ def test_repairs():
     assert away.mean() == pytest.approx(200.0, rel=0.03)
 
 
+@pytest.mark.parametrize("law", [ExponentialLifetimes(50.0), WeibullLifetimes(50.0)])
+def test_first_failures_are_those_of_each_nodes_own_stream(law):
+    failures = NodeFailures(40, law, ConstantRepairs(1.0), key=3, start=7.0)
+    firsts = {}
+    for event in islice(failures.events(), 2000):
+        firsts.setdefault(event.node, event.time)
+    alone = NodeFailures(40, law, ConstantRepairs(1.0), key=3, start=7.0)
+    assert firsts == {node: alone.next_failure([node], 0.0)[0] for node in range(40)}
+
+
 def test_events_are_in_time_order_and_alternate():
     events = list(islice(failures(repairs=LognormalRepairs(300.0, 100.0)).events(), 500))
     assert all(a.time <= b.time for a, b in pairwise(events))

@@ -113,9 +113,13 @@ class EasyScheduler(QueueKeeper):
     @property
     def compiled(self) -> int | None:
         """`EASY` where jobs choose by a table, if at all, and keep the order of arrival."""
-        plain = type(self) is EasyScheduler and self._keyless
-        plain &= isinstance(self._outlook, DryRun)
+        plain = type(self) is EasyScheduler and self.is_plain
         return EASY if plain and has_table(self.allocation, self.view) else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
+        return self._keyless and isinstance(self._outlook, DryRun)
 
     @property
     def put_off(self) -> float:

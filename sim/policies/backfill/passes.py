@@ -10,6 +10,8 @@ from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
+from sim.policies.reallocation.equal_passes import share_pass
+from sim.policies.reallocation.sharing import Sharing
 from sim.state.availability import (
     advance,
     earliest_of,
@@ -53,7 +55,7 @@ from sim.state.run_tables import (
 )  # fmt: skip
 from sim.state.waiting_queue import Waiting
 
-STRICT, EASY, CONSERVATIVE, OPEN = range(4)
+STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
 """Rules whose passes these are."""
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
@@ -83,6 +85,7 @@ class Plan(NamedTuple):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
+    sharing : Sharing
     """
 
     summaries: Summaries
@@ -96,6 +99,7 @@ class Plan(NamedTuple):
     margin: float
     anew: float
     open: OpenPlan
+    sharing: Sharing
 
 
 class Revision(NamedTuple):
@@ -138,10 +142,8 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     seconds, now = tables.seconds, tables.instant[NOW]
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
         _lay_running(tables, plan)
-        waiting, beliefs = tables.numbers[WAITING], seconds[BELIEF]
-        head, starts = tables.counters[HEAD], seconds[RESERVED]
-        holes = plan.times, plan.free, plan.span
-        replan(holes, now, Waiting(waiting, beliefs, starts), head, job)
+        waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
+        replan((plan.times, plan.free, plan.span), now, waiting, tables.counters[HEAD], job)
     _settle(tables, plan, job)
 
 
@@ -288,8 +290,7 @@ def _look_again(tables: Tables, plan: Plan) -> None:
 @njit(cache=True)
 def _repair(tables: Tables, plan: Plan) -> None:
     """Lay the running jobs anew and keep the reservations that still fit."""
-    seconds, counters = tables.seconds, tables.counters
-    now = tables.instant[NOW]
+    seconds, counters, now = tables.seconds, tables.counters, tables.instant[NOW]
     _lay_running(tables, plan)
     holes = plan.times, plan.free, plan.span
     waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
@@ -369,13 +370,16 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
+        One of `STRICT`, `EASY`, `CONSERVATIVE`, `OPEN` and `SHARING`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
+        return
+    if rule == SHARING:
+        share_pass(tables, plan.sharing, plan.summaries)
         return
     if rule == OPEN:
         if may_start(tables):

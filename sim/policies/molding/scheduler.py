@@ -8,6 +8,7 @@ from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first, settle_first
+from sim.policies.molding.open_passes import NO_NARROWING, OpenPlan
 from sim.policies.order import Order
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
@@ -131,6 +132,12 @@ class OpenScheduler(OpenKeeper):
         plain = type(self) is OpenScheduler and self._keyless and not self.view.fitted
         plain &= not (candidates.looks_ahead or candidates.settles)
         return OPEN if plain and candidates.narrowing is not None else None
+
+    def plan(self, jobs: int) -> OpenPlan:
+        """Return what compiled passes keep of a run of so many jobs."""
+        narrowing = self.candidates.narrowing or NO_NARROWING
+        serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
+        return OpenPlan(narrowing, self.reservations, self.strict, serial, promise)
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""

@@ -12,7 +12,7 @@ from sim.state.view import View
 
 Found = TypeVar("Found")
 
-_TABLED = 1 << 14
+TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
 
 
@@ -131,7 +131,7 @@ class Beliefs:
             return table.item(processors)
         if processors == 1:
             return 1.0
-        if self.view.extremes(job)[1] <= _TABLED:
+        if self.view.extremes(job)[1] <= TABLED:
             return self.table(job).item(processors)
         return self.view.stretch_factor(job, 1, processors)
 

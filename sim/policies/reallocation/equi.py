@@ -6,9 +6,13 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from sim.policies.allocation.rigid import Request
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.passes import SHARING
 from sim.policies.reallocation.beliefs import Beliefs, Members
-from sim.policies.reallocation.rule import Reallocation
+from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
+from sim.policies.reallocation.sharing import BLOCK, MOST_PAGES
 from sim.policies.ties import TIE, first_least
 
 
@@ -24,6 +28,30 @@ class Equipartition(Reallocation):
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return equal shares, clipped to what each may hold."""
         return apportion(np.ones(len(members)), total, members.least, members.largest)
+
+    def compiled(self, scheduler: ReallocatingScheduler) -> int | None:
+        """Return `SHARING` where passes are those of `equal_passes`.
+
+        They are under EASY in the order of arrival, where changes are free, every count
+        between the least and the largest of a malleable job is feasible, and the predictor
+        does not learn.
+        """
+        inner, view = scheduler.inner, scheduler.view
+        is_free = self.cost.free and self.cost.start(1) == self.distance == 0 and self.reclaim
+        jobs = np.flatnonzero(view.malleable).tolist()
+        if (
+            type(self) is not Equipartition
+            or not is_free
+            or view.fitted
+            or type(inner) is not EasyScheduler
+            or not inner.is_plain
+            or inner.anew is not None
+            or type(scheduler.allocation) is not Request
+            or len(view.malleable) * (view.processors // BLOCK + 1) > MOST_PAGES
+            or any(view.special(job) is not None for job in jobs)
+        ):
+            return None
+        return SHARING
 
 
 @dataclass(frozen=True)

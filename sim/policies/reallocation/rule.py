@@ -105,6 +105,10 @@ class Reallocation:
         """Return when the rule wants to share anew, None if only when something happens."""
         return None
 
+    def compiled(self, scheduler: "ReallocatingScheduler") -> int | None:
+        """Return the rule of `sim.policies.backfill.passes` by which it decides, if by one."""
+        return None
+
     @property
     def weighs_shrinks(self) -> bool:
         """Whether room is made only where that is worth what the victims lose."""
@@ -156,6 +160,8 @@ class ReallocatingScheduler:
     lends_otherwise : bool
         Whether runs keep other counts in this pass than in the last, because room
         is made where that is worth it; reservations may then move.
+    compiled : int or None
+        As of `Reallocation.compiled`.
     """
 
     def __init__(
@@ -167,7 +173,7 @@ class ReallocatingScheduler:
         allocation: Allocation,
     ) -> None:
         self.view = view
-        self.rule = rule
+        self.rule, self.allocation = rule, allocation
         self.beliefs = Beliefs(view)
         self.lending = LendingView(view, self.beliefs, self._kept, rule.cost)
         rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
@@ -185,6 +191,7 @@ class ReallocatingScheduler:
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
             self._deferral = Deferral(view, self._share, self._limits)
+        self.compiled = rule.compiled(self)
 
     def _share(self, members: Members, total: int) -> IntArray:
         """Return what the rule gives each member."""

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 
 
+@njit(cache=True)
 def fill_level(
     weights: FloatArray, total: float, least: FloatArray, largest: FloatArray
 ) -> FloatArray:
@@ -32,21 +34,21 @@ def fill_level(
     """
     if total >= largest.sum():
         return largest
-    levels = np.concatenate([least / weights, largest / weights])
-    slopes = np.concatenate([weights, -weights])
-    order = np.argsort(levels, kind="stable")
+    levels = np.concatenate((least / weights, largest / weights))
+    slopes = np.concatenate((weights, -weights))
+    order = np.argsort(levels, kind="mergesort")
     levels, slopes = levels[order], np.cumsum(slopes[order])
     filled = np.empty(levels.size)
     filled[0] = least.sum()
-    np.cumsum(slopes[:-1] * np.diff(levels), out=filled[1:])
-    filled[1:] += filled[0]
+    filled[1:] = np.cumsum(slopes[:-1] * np.diff(levels)) + filled[0]
     place = max(int(np.searchsorted(filled, total, side="right")) - 1, 0)
     slope = slopes[place]
     level = levels[place] + ((total - filled[place]) / slope if slope > 0 else 0.0)
-    shares: FloatArray = np.clip(weights * level, least, largest)
+    shares: FloatArray = np.minimum(np.maximum(weights * level, least), largest)
     return shares
 
 
+@njit(cache=True)
 def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArray) -> IntArray:
     """Return whole shares by weight within limits; the largest remainders are rounded up.
 
@@ -57,12 +59,13 @@ def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArra
     >>> apportion(np.array([1.0, 3.0, 5.0]), 10, np.array([1, 1, 1]), np.array([9, 9, 9])).tolist()
     [1, 3, 6]
     """
-    exact = fill_level(weights, float(total), least.astype(float), largest.astype(float))
+    lowest, highest = least.astype(np.float64), largest.astype(np.float64)
+    exact = fill_level(weights, float(total), lowest, highest)
     shares: IntArray = np.floor(exact + 1e-9).astype(np.int64)
     over = min(total, int(largest.sum())) - int(shares.sum())
     if over > 0:
-        remainder = np.where(shares < largest, np.round(exact - shares, 9), -1.0)
-        shares[np.argsort(-remainder, kind="stable")[:over]] += 1
+        remainder = np.where(shares < largest, np.rint((exact - shares) * 1e9) / 1e9, -1.0)
+        shares[np.argsort(-remainder, kind="mergesort")[:over]] += 1
     return shares
 
 

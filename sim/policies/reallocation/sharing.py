@@ -1,0 +1,192 @@
+"""What equal shares keep of a run, and the answers to what their compiled passes ask."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray, RuntimePredictor
+from sim.state.processors import NodeSets
+from sim.state.records import Stretches
+from sim.state.run_tables import BELIEF, END, PROCESSORS, RANGES, ROOM, RUNTIME, Tables
+from sim.state.view import View
+
+LEAST, MOST, STRETCH, CURVED, READ, REQUEST = range(6)
+"""Rows of `Sharing.jobs`: the counts between which a malleable job may be, 0 for others; its
+present stretch; whether it is believed to have a curve, and that was read; its request."""
+DONE, SINCE, REQUESTED = range(3)
+"""Rows of `Sharing.work`: the share of a job that was done until an instant; its request."""
+OF, COUNT, FIRST = range(3)
+"""Rows of `Sharing.stretches`: whose, on how many processors, and where they begin in `ranges`."""
+BEGUN, OVER = range(2)
+BELIEVED, TRUE = range(2)
+MEMBERS, STRETCHES, ASKED, UNUSED, QUERIES, PENDING = range(6)
+"""Places in `Sharing.tallies`; `PENDING` are queries of a pass that is not yet made."""
+BLOCK = 256
+"""Counts whose runtimes are asked for at once."""
+MOST_PAGES = 1 << 25
+"""So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
+AHEAD = 64
+"""Jobs behind one that is asked for whose runtimes are asked for with it."""
+
+
+class Sharing(NamedTuple):
+    """What equal shares keep of a run.
+
+    Attributes
+    ----------
+    jobs : numpy.ndarray of int, shape (6, n)
+    work : numpy.ndarray of float, shape (3, n)
+    members : numpy.ndarray of int, shape (r,)
+        Malleable jobs that run, in the order of their starts.
+    stretches : numpy.ndarray of int, shape (3, s)
+    times : numpy.ndarray of float, shape (2, s), seconds
+        When stretches begin and end; the last of a job ends with it.
+    pages : numpy.ndarray of int, shape (p, n)
+        For each `BLOCK` counts of a job the block that holds its runtimes; -1 if none does.
+    blocks : numpy.ndarray of float, shape (2, b, BLOCK), seconds
+        Believed and true runtimes.
+    unused : numpy.ndarray of int, shape (b,)
+        Blocks that hold nothing.
+    asked : numpy.ndarray of int, shape (2, a)
+        Jobs and pages that a pass waits for.
+    tallies : numpy.ndarray of int, shape (6,)
+    """
+
+    jobs: IntArray
+    work: FloatArray
+    members: IntArray
+    stretches: IntArray
+    times: FloatArray
+    pages: IntArray
+    blocks: FloatArray
+    unused: IntArray
+    asked: IntArray
+    tallies: IntArray
+
+    def doubled(self) -> "Sharing":
+        """Return the same with twice the room for stretches."""
+        stretches, times = np.tile(self.stretches, 2), np.tile(self.times, 2)
+        return self._replace(stretches=stretches, times=times)
+
+
+def sharing_of(jobs: int, running: int, pages: int) -> Sharing:
+    """Return room for so many jobs, of which so many run at once, with so many pages each."""
+    room = jobs + 2 * running
+    return Sharing(
+        jobs=np.zeros((6, jobs), np.int64),
+        work=np.zeros((3, jobs)),
+        members=np.zeros(running, np.int64),
+        stretches=np.zeros((3, room), np.int64),
+        times=np.zeros((2, room)),
+        pages=np.full((pages, jobs), -1),
+        blocks=np.zeros((2, 0, BLOCK)),
+        unused=np.zeros(0, np.int64),
+        asked=np.zeros((2, 3 * running), np.int64),
+        tallies=np.zeros(6, np.int64),
+    )
+
+
+NOBODY = sharing_of(0, 0, 0)
+"""Of a run in which nobody shares."""
+
+
+class TrueRuntimes(Protocol):
+    """What is asked of the engine's work."""
+
+    def runtimes(self, job: int, processors: IntArray) -> FloatArray:
+        """Return how long a job takes on each count, seconds."""
+
+    def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return how long each of these jobs takes on its count, seconds."""
+
+
+class EqualShares:
+    """Answers what compiled passes ask of a run's jobs.
+
+    Parameters
+    ----------
+    view : View
+    predictor : RuntimePredictor
+    truth : TrueRuntimes
+    """
+
+    def __init__(self, view: View, predictor: RuntimePredictor, truth: TrueRuntimes) -> None:
+        self._view, self._predictor, self._truth = view, predictor, truth
+
+    def begin(self, tables: Tables) -> tuple[Tables, Sharing]:
+        """Return tables with more room, and what is kept; jobs wait for the least they can use."""
+        view, numbers = self._view, tables.numbers
+        jobs = numbers.shape[1]
+        limits = np.array([view.extremes(job) for job in range(jobs)]).T
+        limits[:, ~np.array(view.malleable)] = 0
+        running, most = tables.running.shape[1], int(limits[1].max(initial=1))
+        sharing = sharing_of(jobs, running, (most - 1) // BLOCK + 1)
+        sharing.jobs[[LEAST, MOST]] = limits
+        sharing.jobs[REQUEST] = view.jobs.requested_processors
+        sharing.work[REQUESTED] = view.jobs.requested_time
+        numbers[PROCESSORS] = np.where(limits[0] > 0, limits[0], numbers[PROCESSORS])
+        wanted = enumerate(numbers[PROCESSORS].tolist())
+        tables.seconds[BELIEF] = [view.belief(job, count) for job, count in wanted]
+        everybody = np.arange(jobs)
+        tables.seconds[RUNTIME] = self._truth.runtimes_at(everybody, numbers[PROCESSORS])
+        tables.counters[ROOM] = view.processors
+        free = np.zeros((2, view.processors // 2 + 2), np.int64)
+        free[:, 0] = tables.free[:, 0]
+        ranges = np.zeros((2, jobs + view.processors), np.int64)
+        return tables._replace(free=free, ranges=ranges), sharing
+
+    def answer(self, sharing: Sharing) -> Sharing:
+        """Return what is kept, with the runtimes that a pass waits for.
+
+        Those of some later jobs come along, which will soon be asked for.
+        """
+        tallies, jobs, number = sharing.tallies, sharing.jobs, sharing.tallies.item(ASKED)
+        wanted = sharing.asked[:, :number].T.tolist()
+        last = max(job for job, _ in wanted) + 1
+        coming = (jobs[MOST, last : last + AHEAD] > 0) & (sharing.pages[0, last : last + AHEAD] < 0)
+        for job in (coming.nonzero()[0] + last).tolist():
+            most = (jobs.item(MOST, job) - 1) // BLOCK
+            wanted += [(job, 0), (job, most)] if most > 0 else [(job, 0)]
+        tallies[ASKED] = 0
+        if tallies[UNUSED] < len(wanted):
+            sharing = _with_blocks(sharing, max(len(wanted), sharing.unused.size))
+        for job, page in wanted:
+            tallies[UNUSED] -= 1
+            block = sharing.pages[page, job] = sharing.unused[tallies[UNUSED]]
+            self._fill(sharing, job, page * BLOCK, block)
+        return sharing
+
+    def _fill(self, sharing: Sharing, job: int, low: int, block: int) -> None:
+        """Ask for a job's runtimes on the counts above one, and put them into a block."""
+        jobs, blocks = sharing.jobs, sharing.blocks
+        counts = np.arange(low + 1, min(low + BLOCK, jobs.item(MOST, job)) + 1)
+        believed = self._predictor.curve(job, counts)
+        jobs[CURVED, job] = believed is not None
+        if believed is not None:
+            blocks[BELIEVED, block, : counts.size] = believed
+        skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
+        if skipped < counts.size:
+            true = self._truth.runtimes(job, counts[skipped:])
+            blocks[TRUE, block, skipped : counts.size] = true
+
+    def stretches(self, sharing: Sharing, tables: Tables) -> Stretches:
+        """Return the stretches of all runs, in the order of their begins, when all have ended."""
+        self._view.queries += sharing.tallies.item(QUERIES)
+        number = sharing.tallies.item(STRETCHES)
+        job, processors, first = sharing.stretches[:, :number].copy()
+        begun, over = sharing.times[:, :number].copy()
+        over[sharing.jobs[STRETCH]] = tables.seconds[END]
+        held = tables.ranges[:, : tables.counters[RANGES]].copy()
+        nodes = NodeSets(held[0], held[1], np.append(first, held.shape[1]))
+        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
+
+
+def _with_blocks(sharing: Sharing, more: int) -> Sharing:
+    """Return the same with so many more blocks."""
+    before = sharing.unused.size
+    blocks = np.concatenate([sharing.blocks, np.zeros((2, more, BLOCK))], axis=1)
+    unused = np.concatenate([sharing.unused, np.zeros(more, np.int64)])
+    last = sharing.tallies.item(UNUSED)
+    unused[last : last + more] = np.arange(before, before + more)
+    sharing.tallies[UNUSED] += more
+    return sharing._replace(blocks=blocks, unused=unused)
