@@ -111,11 +111,7 @@ def main() -> None:
     parser.add_argument("presets", nargs="*", default=presets())
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="write the rows to this file")
-    parser.add_argument("--table", type=Path, help="print the table of such a file, and end")
     asked = parser.parse_args()
-    if asked.table:
-        print(table(json.loads(asked.table.read_text(encoding="utf-8"))))
-        return
     logging.disable(logging.WARNING)
     rows = []
     for preset in asked.presets:

@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.accuracy import Row as Accuracy
 from benchmarks.accuracy import table as accuracy_table
+from benchmarks.bench_growth import table as growth_table
 from benchmarks.results.regions import RESULTS, data, lines, table
 from sim.results.sentences import ranks, relative
 
@@ -196,3 +197,10 @@ def performance(name: str) -> list[str]:
 table("performance/engine")(lambda: performance("engine"))
 table("performance/around")(lambda: performance("around"))
 table("performance/start")(lambda: performance("start"))
+
+
+@table("performance/growth")
+def performance_growth() -> list[str]:
+    """Return how the cost of a job grows with jobs and machine."""
+    rows = json.loads((RESULTS / "growth.json").read_text(encoding="utf-8"))
+    return growth_table(rows).splitlines()
