@@ -1,13 +1,15 @@
 """Jobs enter the tables of a run piece by piece, and what became of them leaves with the next."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import Explanation, FloatArray, IntArray
+from sim.engine.logbook import explained
 from sim.state.processors import NodeSets
-from sim.state.records import WholeRuns
+from sim.state.records import AskedOnce, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -190,6 +192,24 @@ class JobPieces:
         nodes = NodeSets(edges[LOW], edges[HIGH], first)
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
         return WholeRuns(self.in_turn, columns, nodes)
+
+    def consultations(
+        self, explanations: Sequence[Explanation], undecided: Collection[int]
+    ) -> AskedOnce:
+        """Return what all runs that are written down were believed to take.
+
+        Parameters
+        ----------
+        explanations : sequence of Explanation
+            One a run, in the order of the starts, or one of all.
+        undecided : collection of int
+            Jobs whose request stood for another reason than their curve.
+        """
+        job, every = self.in_turn, np.broadcast_to(np.True_, len(self.in_turn))
+        decided = ~np.isin(job, list(undecided)) if undecided else every
+        columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
+        more = explained(explanations, len(job)) | {"decided": decided, "final": every}
+        return AskedOnce(job, columns, more)
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

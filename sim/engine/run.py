@@ -12,7 +12,6 @@ from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.instants import INSTANTS, News, advance, breakpoints
 from sim.engine.job_pieces import PIECE, JobPieces
-from sim.engine.logbook import explained
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
 from sim.machine.base import Dedicated
@@ -36,7 +35,7 @@ from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
-from sim.state.records import AskedOnce, FewWords, Records
+from sim.state.records import FewWords, Records
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -353,38 +352,27 @@ class CompiledRun:
         """Return what happened; runs and their stretches in the order of the starts."""
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
-        job, jobs = found.in_turn, len(found.in_turn)
-        first = job.item(0)
         if self._rule == SHARING:
             stretches = self._shares.stretches(self.plan.sharing, tables)
             found.allocated = found.allocated.copy()
             found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
         else:
             stretches = found.stretches()
+        first, jobs = found.in_turn.item(0), len(found.in_turn)
         explanations = self._explanations or [
             engine.predictor.explain(first, found.allocated.item(first))
         ]
-        start, undecided = found.start, engine.view.preferences.undecided
-        all_of_them = np.broadcast_to(np.True_, jobs)
         return Records(
             submit_time=engine.trace.jobs["submit_time"].to_numpy(),
-            start_time=start,
+            start_time=found.start,
             end_time=found.end,
-            run_start=start,
+            run_start=found.start,
             allocated=found.allocated,
             believed_runtime=found.believed,
             status=FewWords(STATES, found.killed),
             restarts=np.broadcast_to(np.int64(0), jobs),
             stretches=stretches,
-            consultations=AskedOnce(
-                job,
-                {"time": start, "nprocs": found.allocated, "predicted": found.believed},
-                {
-                    **explained(explanations, jobs),
-                    "decided": ~np.isin(job, list(undecided)) if undecided else all_of_them,
-                    "final": all_of_them,
-                },
-            ),
+            consultations=found.consultations(explanations, engine.view.preferences.undecided),
             counters={
                 "starts": float(jobs),
                 "events": float(tables.counters[EVENTS]),
