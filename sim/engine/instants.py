@@ -7,7 +7,7 @@ import numpy as np
 from predictors.base import IntArray
 from predictors.compiling import njit
 from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_pass
-from sim.policies.reallocation.equal_passes import has_room
+from sim.policies.reallocation.equal_passes import has_room, share_pass
 from sim.policies.reallocation.sharing import ASKED
 from sim.state.run_tables import (
     ARRIVED,
@@ -103,6 +103,25 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
 
 
 @njit(cache=True)
+def _goes_on(tables: Tables, plan: Plan) -> bool:
+    """Take in the next instant, if there is one and room for it; say whether it was taken in."""
+    following = next_instant(tables)
+    if following == np.inf or not _has_room(tables, plan, following):
+        return False
+    tables.counters[CHANGED] = take_in(tables, following)
+    tables.counters[TAKEN] = 1
+    return True
+
+
+@njit(cache=True)
+def _is_break(tables: Tables) -> bool:
+    """Note that the pass of an instant was made; say whether Python shall have its chance."""
+    tables.counters[TAKEN] = 0
+    tables.counters[PASSES] += 1
+    return bool(tables.counters[PASSES] % INSTANTS == 0)
+
+
+@njit(cache=True)
 def advance(
     tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, news: News
 ) -> float:
@@ -134,22 +153,32 @@ def advance(
     while True:
         if counters[TAKEN]:
             make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
-            if plan.sharing.tallies[ASKED] > 0:
-                return float(tables.instant[NOW])
-            counters[TAKEN] = 0
-            counters[PASSES] += 1
             revision = Revision(revision.jobs[:0], revision.beliefs[:0])
-            if counters[PASSES] % INSTANTS == 0:
+            if _is_break(tables):
                 return next_instant(tables)
-        following = next_instant(tables)
-        if following == np.inf or not _has_room(tables, plan, following):
-            return following
-        counters[CHANGED] = take_in(tables, following)
-        counters[TAKEN] = 1
+        if not _goes_on(tables, plan):
+            return next_instant(tables)
         changes_its_mind = news.application.size > 0 and _is_news(tables, news)
         if asks and (
             counters[NEW] < counters[ARRIVED]
             or changes_its_mind
             or (counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew))
         ):
-            return following
+            return float(tables.instant[NOW])
+
+
+@njit(cache=True)
+def advance_shares(tables: Tables, plan: Plan) -> float:
+    """Go through instants under equal shares; it is Python's turn where a curve is asked for too.
+
+    Compiled apart: most runs have no shares, and they take long to compile.
+    """
+    while True:
+        if tables.counters[TAKEN]:
+            share_pass(tables, plan.sharing, plan.summaries)
+            if plan.sharing.tallies[ASKED] > 0:
+                return float(tables.instant[NOW])
+            if _is_break(tables):
+                return next_instant(tables)
+        if not _goes_on(tables, plan):
+            return next_instant(tables)

@@ -10,7 +10,6 @@ from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
-from sim.policies.reallocation.equal_passes import share_pass
 from sim.policies.reallocation.sharing import Sharing
 from sim.state.availability import (
     advance,
@@ -370,16 +369,13 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY`, `CONSERVATIVE`, `OPEN` and `SHARING`.
+        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
-        return
-    if rule == SHARING:
-        share_pass(tables, plan.sharing, plan.summaries)
         return
     if rule == OPEN:
         if may_start(tables):
