@@ -13,9 +13,8 @@ from predictors.errors import PredictorError
 from sim.config import BASELINE_PREDICTOR
 from sim.console import NOBODY
 from sim.errors import SimError
-from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary
+from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, read_tables
 from sim.results.durable import output
-from sim.results.frames import read_tables
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.pictures import EXPLORER, KINDS, SCHEDULE, Again, RunFolder, figure_of

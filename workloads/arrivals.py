@@ -34,7 +34,9 @@ def arrivals_in_cycle(points: FloatArray, weights: FloatArray) -> FloatArray:
     passed = np.concatenate([[0.0], np.cumsum(weights)])
     edges = np.linspace(0.0, DAY, len(weights) + 1)
     days, rest = np.divmod(points, passed[-1])
-    return days * DAY + np.interp(rest, passed, edges)
+    days *= DAY
+    days += np.interp(rest, passed, edges)
+    return days
 
 
 def offered_load(jobs: pd.DataFrame, processors: int) -> float:

@@ -1,11 +1,15 @@
 """Jobs enter the tables of a run piece by piece, and what became of them leaves with the next."""
 
+from collections.abc import Collection, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import Explanation, FloatArray, IntArray
+from sim.engine.logbook import explained
 from sim.state.processors import NodeSets
-from sim.state.records import Stretches
+from sim.state.records import AskedOnce, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -24,6 +28,7 @@ from sim.state.run_tables import (
     LAST_RANGE,
     LATER,
     LIMIT,
+    LOW,
     NEW,
     PROCESSORS,
     RANGES,
@@ -49,10 +54,12 @@ class JobPieces:
 
     Parameters
     ----------
-    submit, limit : numpy.ndarray of float, shape (n,), seconds
-        When each job is submitted, ascending, and how long it may run.
+    submit, requested_time : numpy.ndarray of float, shape (n,), seconds
+        The first ascending.
     requested : numpy.ndarray of int, shape (n,)
         Processors.
+    kills : bool
+        Whether jobs run no longer than they requested.
     piece : int
         Jobs that enter at once.
 
@@ -67,27 +74,35 @@ class JobPieces:
     allocated : numpy.ndarray of int, shape (n,)
     killed : numpy.ndarray of bool, shape (n,)
     in_turn : numpy.ndarray of int, shape (n,)
-        Job indices in the order of the starts, as far as they are noted.
+        Job indices in the order of the starts, as far as they are noted; of a type that
+        takes as little room as it can.
     """
 
     def __init__(
-        self, submit: FloatArray, limit: FloatArray | float, requested: IntArray, piece: int = PIECE
+        self,
+        submit: FloatArray,
+        requested: IntArray,
+        requested_time: FloatArray,
+        kills: bool,
+        piece: int,
     ) -> None:
         number = len(submit)
         self._submit, self._requested, self._piece = submit, requested, piece
-        self._limit = np.broadcast_to(limit, number)
+        self._limit = requested_time if kills else np.broadcast_to(np.inf, number)
         self.jobs: IntArray = np.zeros(0, np.int64)
         self.fresh = self._entered = self._noted = self._running = self._held = 0
-        self.start, self.end, self.believed = np.empty(number), np.empty(number), np.empty(number)
-        self.allocated, self.in_turn = np.empty(number, np.int64), np.empty(number, np.int64)
+        self.start, self.end = np.empty(number), np.empty(number)
+        self._asked = {"allocated": requested, "believed": requested_time}
+        self.allocated, self.believed = requested, requested_time
+        self.in_turn = np.empty(number, np.min_scalar_type(-number))
         self.killed = np.zeros(number, np.bool_)
-        self._sizes: list[NDArray[np.int32]] = []
-        self._low: list[NDArray[np.int32]] = []
-        self._high: list[NDArray[np.int32]] = []
+        self._nodes: list[NDArray[Any]] = []
+        self._sizes: list[NDArray[Any]] = []
 
     def begin(self, processors: int) -> Tables:
         """Return the tables of an idle machine with the first jobs in them."""
         jobs, running = len(self._submit), min(len(self._submit), processors)
+        self._kind = np.min_scalar_type(processors)
         tables = Tables(
             seconds=np.zeros((8, 0)),
             numbers=np.zeros((6, 0), np.int64),
@@ -150,26 +165,51 @@ class JobPieces:
         self._noted += jobs.size
         self._running += jobs.size
         self.start[jobs], self.end[jobs] = seconds[START, started], seconds[END, started]
-        self.believed[jobs] = seconds[BELIEF, started]
-        self.allocated[jobs] = numbers[PROCESSORS, started]
+        self._keep("allocated", jobs, numbers[PROCESSORS, started])
+        self._keep("believed", jobs, seconds[BELIEF, started])
         self.killed[jobs] = numbers[KILLED, started] != 0
-        sizes = (numbers[LAST_RANGE, started] - numbers[FIRST_RANGE, started]).astype(np.int32)
-        low, high = tables.ranges[:, self._held : counters[RANGES]].astype(np.int32)
+        sizes = numbers[LAST_RANGE, started] - numbers[FIRST_RANGE, started]
+        self._sizes.append(sizes.astype(self._kind))
+        self._nodes.append(tables.ranges[:, self._held : counters[RANGES]].astype(self._kind))
         self._held = counters.item(RANGES)
-        self._sizes.append(sizes)
-        self._low.append(low)
-        self._high.append(high)
 
-    def stretches(self) -> Stretches:
-        """Return what all runs that are written down held, in the order of the starts."""
-        job, never = self.in_turn, np.broadcast_to(np.int64(0), len(self.in_turn))
-        begun, over, count = self.start[job], self.end[job], self.allocated[job]
-        return Stretches(job, never, begun, over, count, self._nodes())
+    def _keep(self, name: str, jobs: IntArray, values: NDArray[Any]) -> None:
+        """Write down a column, without room of its own while it is what the jobs asked for."""
+        asked, kept = self._asked[name], getattr(self, name)
+        if kept is asked and (values != asked[jobs]).any():
+            kept = asked.copy()
+            setattr(self, name, kept)
+        if kept is not asked:
+            kept[jobs] = values
 
-    def _nodes(self) -> NodeSets:
-        first = np.zeros(self._noted + 1, np.int64)
-        np.cumsum(np.concatenate(self._sizes), out=first[1:])
-        return NodeSets(np.concatenate(self._low), np.concatenate(self._high), first)
+    def stretches(self) -> WholeRuns:
+        """Return all runs that are written down; what is noted of their processors goes along."""
+        sizes, edges = np.concatenate(self._sizes), np.concatenate(self._nodes, axis=1)
+        self._sizes.clear()
+        self._nodes.clear()
+        first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1]))
+        np.cumsum(sizes, out=first[1:])
+        nodes = NodeSets(edges[LOW], edges[HIGH], first)
+        columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
+        return WholeRuns(self.in_turn, columns, nodes)
+
+    def consultations(
+        self, explanations: Sequence[Explanation], undecided: Collection[int]
+    ) -> AskedOnce:
+        """Return what all runs that are written down were believed to take.
+
+        Parameters
+        ----------
+        explanations : sequence of Explanation
+            One a run, in the order of the starts, or one of all.
+        undecided : collection of int
+            Jobs whose request stood for another reason than their curve.
+        """
+        job, every = self.in_turn, np.broadcast_to(np.True_, len(self.in_turn))
+        decided = ~np.isin(job, list(undecided)) if undecided else every
+        columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
+        more = explained(explanations, len(job)) | {"decided": decided, "final": every}
+        return AskedOnce(job, columns, more)
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

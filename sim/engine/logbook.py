@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.machine_state import Run
 from sim.state.processors import NodeSets
-from sim.state.records import Consultations, Records, Stretches
+from sim.state.records import Consultations, FewWords, Records, Stretches
 
 
 class Columns:
@@ -205,11 +205,19 @@ def explained(explanations: Sequence[Explanation], runs: int) -> dict[str, Any]:
         One a run, or one of all runs.
     runs : int
     """
-    times = runs if len(explanations) == 1 else 1
+    methods, grades = (
+        [getattr(e, name) for e in explanations] for name in ("method", "reliability")
+    )
+    words = {"method": methods, "reliability": grades}
+    numbers = {
+        "observations": np.array([e.observations for e in explanations]),
+        "runs_at_count": np.array([e.runs_at_count for e in explanations]),
+        "mean_at_count": np.array([float(e.mean_at_count) for e in explanations]),
+    }
+    if len(explanations) > 1 or runs == 1:
+        return {**words, **numbers}
+    same = np.zeros(runs, np.int8)
     return {
-        "method": [e.method for e in explanations] * times,
-        "reliability": [e.reliability for e in explanations] * times,
-        "observations": np.tile([e.observations for e in explanations], times),
-        "runs_at_count": np.tile([e.runs_at_count for e in explanations], times),
-        "mean_at_count": np.tile([float(e.mean_at_count) for e in explanations], times),
+        **{name: FewWords(one, same) for name, one in words.items()},
+        **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
     }

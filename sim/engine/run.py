@@ -12,7 +12,6 @@ from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.instants import INSTANTS, News, advance, breakpoints
 from sim.engine.job_pieces import PIECE, JobPieces
-from sim.engine.logbook import explained
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
 from sim.machine.base import Dedicated
@@ -36,7 +35,7 @@ from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
-from sim.state.records import Consultations, Records
+from sim.state.records import FewWords, Records
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -117,6 +116,8 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
     return CompiledRun(engine, scheduler)
 
 
+STATES = "completed", "killed"
+"""How a job may end, by whether it was killed."""
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -151,8 +152,9 @@ class CompiledRun:
         submit = engine.trace.jobs["submit_time"].to_numpy()
         self._pieces = JobPieces(
             submit,
-            view.jobs.requested_time if engine.kills else np.inf,
             view.jobs.requested_processors,
+            view.jobs.requested_time,
+            engine.kills,
             len(submit) if self._asks or rule in (OPEN, SHARING) else PIECE,
         )
         self.tables = self._pieces.begin(processors)
@@ -350,17 +352,16 @@ class CompiledRun:
         """Return what happened; runs and their stretches in the order of the starts."""
         found, engine, tables = self._pieces, self._engine, self.tables
         found.note(tables)
-        job, jobs = found.in_turn, len(found.in_turn)
         if self._rule == SHARING:
             stretches = self._shares.stretches(self.plan.sharing, tables)
+            found.allocated = found.allocated.copy()
             found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
         else:
             stretches = found.stretches()
-        processors, start = found.allocated[job], found.start[job]
+        first, jobs = found.in_turn.item(0), len(found.in_turn)
         explanations = self._explanations or [
-            engine.predictor.explain(job.item(0), processors.item(0))
+            engine.predictor.explain(first, found.allocated.item(first))
         ]
-        never = np.broadcast_to(np.int64(0), jobs)
         return Records(
             submit_time=engine.trace.jobs["submit_time"].to_numpy(),
             start_time=found.start,
@@ -368,18 +369,10 @@ class CompiledRun:
             run_start=found.start,
             allocated=found.allocated,
             believed_runtime=found.believed,
-            status=[("completed", "killed")[is_over] for is_over in found.killed.tolist()],
-            restarts=never,
+            status=FewWords(STATES, found.killed),
+            restarts=np.broadcast_to(np.int64(0), jobs),
             stretches=stretches,
-            consultations=Consultations(
-                job=job,
-                time=start,
-                nprocs=processors,
-                predicted=found.believed[job],
-                **explained(explanations, jobs),
-                decided=~np.isin(job, list(engine.view.preferences.undecided)),
-                final=np.ones(jobs, np.bool_),
-            ),
+            consultations=found.consultations(explanations, engine.view.preferences.undecided),
             counters={
                 "starts": float(jobs),
                 "events": float(tables.counters[EVENTS]),

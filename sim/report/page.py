@@ -20,7 +20,7 @@ from sim.report.samples import SUFFIXES, Estimate, Group, Sample
 from sim.report.tables import COLUMNS, Column, halves, heading, key_rows, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import Winners
-from sim.results.frames import has_tables, read_tables
+from sim.results.artefacts import has_tables, read_tables
 from sim.results.plots.schedule import schedule_figure
 
 TEMPLATE = Path(__file__).with_name("page.html")

@@ -297,3 +297,17 @@ def write_failure(folder: Path, message: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     clear(folder)
     write_whole(folder / FAILURE, _json({"status": "failed", "message": message}))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [folder / f"{name}.parquet" for name in TABLES]
+
+
+def has_tables(folder: Path) -> bool:
+    """Say whether all tables of a simulation are in a folder."""
+    return all(path.is_file() for path in _files(folder))
+
+
+def read_tables(folder: Path) -> Tables:
+    """Return the tables of a simulation as its folder has them."""
+    return Tables(*map(pd.read_parquet, _files(folder)))

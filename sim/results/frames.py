@@ -1,7 +1,6 @@
 """What a run leaves behind, as tables with the contract's columns."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -9,13 +8,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from sim.results.steps import Steps
 from sim.state.processors import NodeSets
-from sim.state.records import Records
+from sim.state.records import FewWords, Records, Rows, WholeRuns, are
 from workloads.base import COLUMNS, GroundTruth, Trace
 
-Rows = slice | IntArray
-"""Which rows of a table: a slice, or their numbers."""
 Column = Callable[[Rows], Any]
 """Returns the values of a column on some rows."""
 EVERY = slice(None)
@@ -56,8 +52,10 @@ class Columns:
         self._rows, self._columns, self._order = rows, columns, order
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> "Columns":
+    def of(cls, frame: "pd.DataFrame | Columns") -> "Columns":
         """Return a data frame as such a table."""
+        if isinstance(frame, Columns):
+            return frame
         values = {str(name): frame[name].array for name in frame.columns}
         return cls(len(frame), {name: array.__getitem__ for name, array in values.items()})
 
@@ -79,13 +77,34 @@ class Columns:
         self, key: "str | NDArray[np.bool_] | pd.Series[bool]"
     ) -> "pd.Series[Any] | Columns":
         if isinstance(key, str):
-            rows = EVERY if self._order is None else self._order
-            return pd.Series(self._columns[key](rows), copy=False)
+            return pd.Series(self._whole(self._columns[key]), copy=False)
         kept = np.flatnonzero(np.asarray(key))
         if kept.size == len(self):
             return self
         order = kept if self._order is None else self._order[kept]
         return Columns(self._rows, self._columns, order)
+
+    def _whole(self, column: Column) -> Any:
+        """Return a column; numbers are worked out piece by piece."""
+        first = column(self._rows_at(0))
+        worked_out = isinstance(first, np.ndarray) and (
+            first.base is None or self._order is not None
+        )
+        if len(self) <= GROUP_ROWS or not worked_out:
+            return column(EVERY if self._order is None else self._order)
+        values = np.empty(len(self), first.dtype)
+        for begin in range(0, len(self), GROUP_ROWS):
+            values[begin : begin + GROUP_ROWS] = column(self._rows_at(begin))
+        return values
+
+    def _rows_at(self, first: int, rows: int = GROUP_ROWS) -> Rows:
+        """Return which rows a piece has."""
+        here = slice(first, min(first + rows, len(self)))
+        return here if self._order is None else self._order[here]
+
+    def only(self, *names: str) -> "Columns":
+        """Return the table with some of its columns."""
+        return Columns(self._rows, {name: self._columns[name] for name in names}, self._order)
 
     def frame(self) -> pd.DataFrame:
         """Return all of it as a data frame."""
@@ -94,8 +113,7 @@ class Columns:
     def pieces(self, rows: int = GROUP_ROWS) -> Iterator[pd.DataFrame]:
         """Return it piece by piece, `rows` rows each and in the last what is left; at least one."""
         for first in range(0, max(len(self), 1), rows):
-            here = slice(first, min(first + rows, len(self)))
-            yield self._part(here if self._order is None else self._order[here])
+            yield self._part(self._rows_at(first, rows))
 
     def _part(self, rows: Rows) -> pd.DataFrame:
         return pd.DataFrame({name: column(rows) for name, column in self._columns.items()})
@@ -175,21 +193,35 @@ class Tables:
 
 def completed(records: Records) -> NDArray[np.bool_]:
     """Return which jobs ended by themselves, shape (n,)."""
-    return np.fromiter(map("completed".__eq__, records.status), np.bool_, len(records.status))
+    return are(records.status, {"completed"})
 
 
 def held_area(records: Records) -> FloatArray:
     """Return the processor-seconds that each job held over all its runs, shape (n,)."""
-    held = records.stretches
-    area = held.processors * (held.end_time - held.start_time)
-    return np.bincount(held.job, area, len(records.submit_time)).astype(np.float64)
+    area: FloatArray = _area(records)(EVERY)
+    return area
 
 
-def _efficiency(truth: GroundTruth, records: Records, area: FloatArray) -> FloatArray:
-    known = completed(records) & (area > 0)
-    efficiency = np.full(len(area), np.nan)
-    efficiency[known] = truth.serial_time[known] / area[known]
-    return efficiency
+def _area(records: Records) -> Column:
+    runs = records.stretches
+    if isinstance(runs, WholeRuns):
+        held, start, end = records.allocated, records.start_time, records.end_time
+        return lambda rows: held[rows] * (end[rows] - start[rows])
+    area = runs.processors * (runs.end_time - runs.start_time)
+    return np.bincount(runs.job, area, len(records.submit_time)).astype(np.float64).__getitem__
+
+
+def _efficiency(truth: GroundTruth, records: Records, area: Column) -> Column:
+    done, serial = completed(records), truth.serial_time
+
+    def part(rows: Rows) -> FloatArray:
+        held: FloatArray = area(rows)
+        known = done[rows] & (held > 0)
+        efficiency: FloatArray = np.full(len(held), np.nan)
+        np.divide(serial[rows], held, out=efficiency, where=known)
+        return efficiency
+
+    return part
 
 
 def recovery_columns(records: Records) -> dict[str, Column]:
@@ -204,8 +236,7 @@ def recovery_columns(records: Records) -> dict[str, Column]:
     paid = records.recoveries
     if paid is None:
         return {}
-    found = {"evolving": _part_of(paid.evolving)}
-    found |= {name: _part_of(getattr(paid, name)) for name in RECOVERY_PARTS}
+    found = {name: _part_of(getattr(paid, name)) for name in ("evolving", *RECOVERY_PARTS)}
     return found | {"reason": _words(paid.reason)}
 
 
@@ -236,6 +267,8 @@ def _words(values: Sequence[str]) -> Column:
     """Return the column of words."""
 
     def part(rows: Rows) -> "pd.Series[Any]":
+        if isinstance(values, FewWords):
+            return pd.Series(values.names[values.codes[rows]], dtype="str")
         found = values[rows] if isinstance(rows, slice) else [values[row] for row in rows.tolist()]
         return pd.Series(found, dtype="str")
 
@@ -247,8 +280,7 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
     jobs = {name: trace.jobs[name].to_numpy() for name in COLUMNS}
     reference: FloatArray = jobs["reference_runtime"]
     submit, start, end = records.submit_time, records.start_time, records.end_time
-    area = held_area(records)
-    efficiency = _efficiency(truth, records, area)
+    area = _area(records)
 
     def slowdown(rows: Rows) -> FloatArray:
         seconds = np.maximum(reference[rows], BOUND_SECONDS)
@@ -270,8 +302,8 @@ def jobs_table(trace: Trace, truth: GroundTruth, records: Records) -> Columns:
         "reference_runtime": _part_of(reference),
         "allocated_processors": _part_of(records.allocated),
         "runtime": lambda rows: end[rows] - records.run_start[rows],
-        "held_area": _part_of(area),
-        "efficiency": _part_of(efficiency),
+        "held_area": area,
+        "efficiency": _efficiency(truth, records, area),
         "believed_runtime": _part_of(records.believed_runtime),
         "status": _words(records.status),
         "restarts": _part_of(records.restarts),
@@ -297,30 +329,10 @@ def allocations_table(trace: Trace, records: Records) -> Columns:
 
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[held.job[rows]],
-        "run": _part_of(held.run),
-        "start_time": _part_of(held.start_time),
-        "end_time": _part_of(held.end_time),
-        "processors": _part_of(held.processors),
+        **{name: held.column(name) for name in ("run", "start_time", "end_time", "processors")},
         "nodes": texts,
     }
     return Columns(len(held.job), columns)
-
-
-def timeline_table(state: Steps) -> Columns:
-    """Return the table of ``timeline.parquet``: a row a change of machine or queue."""
-    named = {
-        "time": state.times,
-        "busy_processors": state.busy,
-        "queued_jobs": state.queued_jobs,
-        "queued_processors": state.queued_processors,
-    }
-    changed = np.zeros(len(state.times), np.bool_)
-    changed[:1] = True
-    for name, values in named.items():
-        if name != "time":
-            changed[1:] |= values[1:] != values[:-1]
-    order = None if changed.all() else np.flatnonzero(changed)
-    return Columns(len(changed), {name: _part_of(v) for name, v in named.items()}, order)
 
 
 def _actual(truth: GroundTruth, records: Records) -> Column:
@@ -332,13 +344,16 @@ def _actual(truth: GroundTruth, records: Records) -> Column:
     with the ground truth up to its own rounding, the latter is exact.
     """
     asked, held = records.consultations, records.stretches
-    pieces = np.bincount(held.job, minlength=len(records.submit_time))
-    resized = pieces > records.restarts + 1
+    resized: NDArray[np.bool_] = np.broadcast_to(np.False_, len(records.submit_time))
+    if not isinstance(held, WholeRuns):
+        pieces = np.bincount(held.job, minlength=len(records.submit_time))
+        resized = pieces > records.restarts + 1
+    nprocs = asked.column("nprocs")
     done = completed(records)
 
     def part(rows: Rows) -> FloatArray:
         job = asked.job[rows]
-        exact = truth.runtimes_at(job, asked.nprocs[rows])
+        exact = truth.runtimes_at(job, nprocs(rows))
         end = records.end_time[job]
         clock = end - records.run_start[job]
         agrees = np.abs(clock - exact) <= 4 * np.spacing(np.abs(end) + clock)
@@ -359,11 +374,11 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
 
     columns: dict[str, Column] = {
         "job_id": lambda rows: names[asked.job[rows]],
-        "time": _part_of(asked.time),
+        "time": asked.column("time"),
         "application": lambda rows: truth.application[asked.job[rows]],
-        "nprocs": _part_of(asked.nprocs),
+        "nprocs": asked.column("nprocs"),
         "size": lambda rows: truth.size[asked.job[rows]],
-        "predicted": _part_of(asked.predicted),
+        "predicted": asked.column("predicted"),
         "actual": _actual(truth, records),
         "method": _words(asked.method),
         "observations": _part_of(asked.observations),
@@ -374,25 +389,11 @@ def predictions_table(trace: Trace, truth: GroundTruth, records: Records) -> Col
     return Columns(len(asked.job), columns)
 
 
-def _files(folder: Path) -> list[Path]:
-    return [folder / f"{name}.parquet" for name in TABLES]
-
-
-def has_tables(folder: Path) -> bool:
-    """Say whether all tables of a simulation are in a folder."""
-    return all(path.is_file() for path in _files(folder))
-
-
-def read_tables(folder: Path) -> Tables:
-    """Return the tables of a simulation as its folder has them."""
-    return Tables(*map(pd.read_parquet, _files(folder)))
-
-
-def tables(trace: Trace, truth: GroundTruth, records: Records, state: Steps) -> Tables:
-    """Return the four tables of a run, `state` being that of all its jobs."""
+def tables(trace: Trace, truth: GroundTruth, records: Records, timeline: Columns) -> Tables:
+    """Return the four tables of a run."""
     return Tables(
         jobs_table(trace, truth, records),
         allocations_table(trace, records),
-        timeline_table(state),
+        timeline,
         predictions_table(trace, truth, records),
     )

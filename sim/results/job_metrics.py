@@ -1,14 +1,15 @@
 """Figures over jobs: waits, slowdowns, efficiency, fairness, size classes, predictions."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, Observation
-from sim.results.frames import BOUND_SECONDS, Columns, completed
-from sim.state.records import SHOWN_SHARE, Records
+from sim.results.frames import BOUND_SECONDS, GROUP_ROWS, Columns, completed
+from sim.state.records import SHOWN_SHARE, Records, WholeRuns, are
 from workloads.base import GroundTruth
 
 Figures = dict[str, float | int | bool | str | None]
@@ -66,11 +67,13 @@ def count_bin(counts: pd.Series) -> pd.Series:
 
 
 def _spread(values: FloatArray, name: str) -> Figures:
+    """Return mean and percentiles; the values are in another order afterwards."""
     keys = [f"{part}_{name}" for part in ("mean", "median", "p95", "p99", "max")]
     if not len(values):
         return dict.fromkeys(keys)
-    points = np.percentile(values, [50, 95, 99, 100])
-    return dict(zip(keys, [float(values.mean()), *map(float, points)], strict=True))
+    average = float(values.mean())
+    points = np.percentile(values, [50, 95, 99, 100], overwrite_input=True)
+    return dict(zip(keys, [average, *map(float, points)], strict=True))
 
 
 def mean(values: FloatArray) -> float | None:
@@ -108,25 +111,34 @@ def _fairness(slowdown: FloatArray, user: NDArray[np.int64]) -> Figures:
     }
 
 
-def _classes(jobs: pd.DataFrame | Columns, slowdown: FloatArray) -> Figures:
+def _classes(jobs: pd.DataFrame | Columns) -> dict[str, NDArray[np.bool_]]:
+    """Return which jobs are of each class, by the class's name."""
     narrow = jobs["requested_processors"].to_numpy() <= NARROW_PROCESSORS
     short = jobs["reference_runtime"].to_numpy() <= SHORT_SECONDS
-    columns = {
-        "wait_time": jobs["wait_time"].to_numpy(),
-        "response_time": jobs["response_time"].to_numpy(),
-        "bounded_slowdown": slowdown,
+    return {
+        f"{width}_{length}": wide & long
+        for width, wide in (("narrow", narrow), ("wide", ~narrow))
+        for length, long in (("short", short), ("long", ~short))
     }
-    figures: Figures = {}
-    for width, wide in (("narrow", narrow), ("wide", ~narrow)):
-        for length, long in (("short", short), ("long", ~short)):
-            where = wide & long
-            name = f"{width}_{length}"
-            figures[f"{name}_jobs"] = int(where.sum())
-            figures[f"{name}_mean_efficiency"] = mean(jobs["efficiency"].to_numpy()[where])
-            for column, values in columns.items():
-                for part, figure in _spread(values[where], column).items():
-                    figures[f"{name}_{part}"] = figure
-    return figures
+
+
+def _states(jobs: pd.DataFrame | Columns) -> Counter[str]:
+    """Return how many jobs there are of each status."""
+    states: Counter[str] = Counter()
+    for piece in Columns.of(jobs).only("status").pieces():
+        states.update(piece["status"].tolist())
+    return states
+
+
+def _slowdowns(response: FloatArray, reference: FloatArray, requested: IntArray) -> Figures:
+    timed = reference > 0
+    slowdown = response / reference if timed.all() else response[timed] / reference[timed]
+    figures = _spread(slowdown, "slowdown")
+    slowdown = np.maximum(reference, BOUND_SECONDS)  # in one array, not in four
+    slowdown *= requested
+    np.divide(response, slowdown, out=slowdown)
+    np.maximum(1.0, slowdown, out=slowdown)
+    return figures | _spread(slowdown, "processor_bounded_slowdown")
 
 
 def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
@@ -139,33 +151,33 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
     weigh with reference count times recorded runtime, which no policy changes.
     Size classes cut at 8 processors and one hour, both of the reference.
     """
-    response = jobs["response_time"].to_numpy()
     reference = jobs["reference_runtime"].to_numpy()
     requested = jobs["requested_processors"].to_numpy()
-    bounded = jobs["bounded_slowdown"].to_numpy()
-    wait = jobs["wait_time"].to_numpy()
-    area = requested * reference
-    floor = np.maximum(reference, BOUND_SECONDS)
-    timed = reference > 0
-    states = jobs["status"].value_counts()
-    return {
+    classes, states = _classes(jobs), _states(jobs)
+    efficiency = jobs["efficiency"].to_numpy()
+    figures: Figures = {
         "jobs": len(jobs),
-        **{f"{kind}_jobs": int(states.get(kind, 0)) for kind in ("completed", "killed", "failed")},
-        **_spread(wait, "wait_time"),
-        **_spread(response, "response_time"),
-        **_spread(response[timed] / reference[timed], "slowdown"),
-        **_spread(bounded, "bounded_slowdown"),
-        **_spread(np.maximum(1.0, response / (requested * floor)), "processor_bounded_slowdown"),
-        "area_weighted_wait_time": weighted_mean(wait, area),
-        "area_weighted_response_time": weighted_mean(response, area),
-        "area_weighted_bounded_slowdown": weighted_mean(bounded, area),
-        "mean_efficiency": mean(jobs["efficiency"].to_numpy()),
+        **{f"{kind}_jobs": states[kind] for kind in ("completed", "killed", "failed")},
+        **{f"{name}_jobs": int(where.sum()) for name, where in classes.items()},
+        **{f"{name}_mean_efficiency": mean(efficiency[own]) for name, own in classes.items()},
+        "mean_efficiency": mean(efficiency),
         "mean_allocated_processors": mean(jobs["allocated_processors"].to_numpy(np.float64)),
         "mean_requested_processors": mean(requested.astype(np.float64)),
         "restarts": int(jobs["restarts"].sum()),
-        **_fairness(bounded, jobs["user"].to_numpy()),
-        **_classes(jobs, bounded),
     }
+    del efficiency
+    for column in ("wait_time", "response_time", "bounded_slowdown"):
+        values = jobs[column].to_numpy(copy=True)
+        figures[f"area_weighted_{column}"] = weighted_mean(values, requested * reference)
+        for name, where in classes.items():
+            own = _spread(values[where], column)
+            figures |= {f"{name}_{part}": figure for part, figure in own.items()}
+        if column == "response_time":
+            figures |= _slowdowns(values, reference, requested)
+        if column == "bounded_slowdown":
+            figures |= _fairness(values, jobs["user"].to_numpy())
+        figures |= _spread(values, column)
+    return figures
 
 
 def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
@@ -181,11 +193,15 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     An error is |predicted - actual| / actual. A belief below the actual runtime
     counts as under, one above it as over; under and over keep their own mean.
     """
-    actual = predictions["actual"].to_numpy()
-    known = np.isfinite(actual) & np.isfinite(predictions["predicted"].to_numpy())
-    actual, predicted = actual[known], predictions["predicted"].to_numpy()[known]
-    error = np.abs(predicted - actual) / actual
+    actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
+    known = np.isfinite(actual) & np.isfinite(predicted)
+    if not known.all():
+        actual, predicted = actual[known], predicted[known]
+    error = predicted - actual
     under, over = predicted < actual, predicted > actual
+    np.abs(error, out=error)
+    error /= actual
+    del actual, predicted, known
     some = len(error) > 0
     return {
         "predictions": len(error),
@@ -215,9 +231,12 @@ def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     off is more than a factor of 1.25 from their geometric mean. The share of the
     area is that of the processor-seconds of those among them that completed.
     """
-    runs = predictions["runs_at_count"].fillna(0).to_numpy(np.int64)
-    plain = predictions["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
-    there = predictions[(runs >= MEASURED_RUNS) & ~plain]
+    measured = [
+        (piece["runs_at_count"].fillna(0) >= MEASURED_RUNS).to_numpy(np.bool_)
+        & ~piece["method"].isin(PLAIN_METHODS).to_numpy(np.bool_)
+        for piece in Columns.of(predictions).only("runs_at_count", "method").pieces()
+    ]
+    there = predictions[np.concatenate(measured)]
     ratio = np.log(there["predicted"].to_numpy() / there["mean_at_count"].to_numpy())
     off = np.abs(ratio) > OFF * (1 + 1e-12)
     area = (there["nprocs"] * there["actual"]).fillna(0.0).to_numpy()
@@ -229,11 +248,20 @@ def belief_figures(predictions: pd.DataFrame | Columns) -> Figures:
     }
 
 
-def _first_seen(application: IntArray, nprocs: IntArray, time: FloatArray) -> pd.Series:
-    """Return when each application had been seen at three distinct counts, by application."""
-    seen = pd.DataFrame({"application": application, "nprocs": nprocs, "time": time})
-    first = seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
-    ordered = first.sort_values("time", kind="stable").groupby("application")
+def _first_seen(shown: Iterable[pd.DataFrame]) -> "pd.Series[float]":
+    """Return when each application had been seen at three distinct counts, by application.
+
+    Parameters
+    ----------
+    shown : iterable of pandas.DataFrame
+        Pieces of what was seen: ``application``, ``nprocs`` and ``time``.
+    """
+
+    def first(seen: pd.DataFrame) -> pd.DataFrame:
+        return seen.groupby(["application", "nprocs"], as_index=False).agg({"time": "min"})
+
+    every = first(pd.concat([first(seen) for seen in shown], ignore_index=True))
+    ordered = every.sort_values("time", kind="stable").groupby("application")
     nth = ordered.nth(SEEN_COUNTS - 1)
     return pd.Series(nth["time"].to_numpy(), index=nth["application"].to_numpy())
 
@@ -241,9 +269,10 @@ def _first_seen(application: IntArray, nprocs: IntArray, time: FloatArray) -> pd
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
     held = records.stretches
+    if isinstance(held, WholeRuns):
+        done = np.flatnonzero(completed(records))
+        return done, records.allocated[done]
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
-    if len(held.job) == len(records.submit_time) and not records.restarts.any():
-        return held.job[last], held.processors[last]  # each on one count from start to end
     spent = pd.DataFrame(
         {
             "job": held.job[last],
@@ -282,15 +311,25 @@ def seen_share(
     if not len(counted):
         return None
     shown, at = _shown_counts(records)
-    extra = [(o.application, o.nprocs) for o in calibration]
-    before = np.array(extra, dtype=np.int64).reshape(-1, 2)
-    when = _first_seen(
-        np.concatenate([truth.application[shown], before[:, 0]]),
-        np.concatenate([at, before[:, 1]]),
-        np.concatenate([records.end_time[shown], np.full(len(before), -np.inf)]),
-    )
-    known = when.reindex(truth.application[counted]).fillna(np.inf).to_numpy()
-    return float((known <= records.start_time[counted]).mean())
+
+    def pieces() -> Iterator[pd.DataFrame]:
+        known = np.array([(o.application, o.nprocs) for o in calibration], np.int64)
+        seen = pd.DataFrame(known.reshape(-1, 2), columns=["application", "nprocs"])
+        yield seen.assign(time=-np.inf)
+        for begin in range(0, len(shown), GROUP_ROWS):
+            job = shown[begin : begin + GROUP_ROWS]
+            who, counts = truth.application[job], at[begin : begin + GROUP_ROWS]
+            yield pd.DataFrame(
+                {"application": who, "nprocs": counts, "time": records.end_time[job]}
+            )
+
+    when = _first_seen(pieces())
+    known = 0
+    for begin in range(0, len(counted), GROUP_ROWS):
+        job = counted[begin : begin + GROUP_ROWS]
+        since = when.reindex(truth.application[job]).fillna(np.inf).to_numpy()
+        known += int((since <= records.start_time[job]).sum())
+    return known / len(counted)
 
 
 def learning_figures(
@@ -308,7 +347,7 @@ def learning_figures(
     """
     asked = records.consultations
     _, uses = np.unique(truth.application[counted], return_counts=True)
-    plain = np.fromiter((m in PLAIN_METHODS for m in asked.method), np.bool_, len(asked.method))
+    plain = are(asked.method, PLAIN_METHODS)
     ours = np.zeros(len(records.submit_time), np.bool_)
     ours[counted] = True
     fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided

@@ -114,11 +114,12 @@ def least_costs(trace: Trace, truth: GroundTruth, processors: int) -> Least | No
     """
     requested = trace.jobs["requested_processors"].to_numpy()
     reference = trace.jobs["reference_runtime"].to_numpy()
-    area, time = requested * reference, reference.copy()
-    top = np.minimum(truth.max_processors, processors)
+    area = requested * reference
     jobs = np.flatnonzero(truth.max_processors > truth.min_processors)
     if not len(jobs):
-        return Least(area, time)
+        return Least(area, reference)
+    time = reference.copy()
+    top = np.minimum(truth.max_processors, processors)
     chosen, position = _representatives(truth, top, jobs)
     if int(top[chosen].sum()) > MOST_RUNTIMES:
         return None
@@ -150,10 +151,12 @@ def _chunks(widths: IntArray) -> list[slice]:
     return slices
 
 
-def _one_machine(release: FloatArray, size: FloatArray, by_remaining: bool) -> tuple[float, float]:
+def _one_machine(
+    release: FloatArray, origin: float, area: FloatArray, processors: int, by_remaining: bool
+) -> tuple[float, float]:
     """Run jobs preemptively on a machine of speed 1; see `preemptive_sums`."""
     n = len(release)
-    left = size.copy()
+    left = area / processors
     moment = np.zeros(n)
     response, mean_busy = 0.0, 0.0
     heap = [(0.0, 0)]
@@ -161,33 +164,38 @@ def _one_machine(release: FloatArray, size: FloatArray, by_remaining: bool) -> t
     now, arrived = 0.0, 0
     while arrived < n or len(heap) > 0:
         if len(heap) == 0:
-            now = max(now, release[arrived])
-        while arrived < n and release[arrived] <= now:
-            heapq.heappush(heap, (size[arrived], arrived))
+            now = max(now, release[arrived] - origin)
+        while arrived < n and release[arrived] - origin <= now:
+            heapq.heappush(heap, (left[arrived], arrived))
             arrived += 1
         key, job = heapq.heappop(heap)
         end = now + left[job]
-        if arrived < n and release[arrived] < end:
-            end = release[arrived]
+        if arrived < n and release[arrived] - origin < end:
+            end = release[arrived] - origin
             moment[job] += (end - now) * (end + now) / 2
             left[job] -= end - now
             heapq.heappush(heap, (left[job] if by_remaining else key, job))
         else:
             moment[job] += left[job] * (end + now) / 2
-            response += end - release[job]
-            mean_busy += (moment[job] / size[job] if size[job] > 0 else end) - release[job]
+            released, size = release[job] - origin, area[job] / processors
+            response += end - released
+            mean_busy += (moment[job] / size if size > 0 else end) - released
         now = end
     return response, mean_busy
 
 
-def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool) -> Sums:
-    """Run jobs preemptively on one machine of speed 1 and sum over them.
+def preemptive_sums(
+    release: FloatArray, area: FloatArray, processors: int = 1, *, by_remaining: bool
+) -> Sums:
+    """Run jobs preemptively on one machine as fast as some processors, and sum over them.
 
     Parameters
     ----------
     release : numpy.ndarray of float, shape (n,), seconds
         Ascending.
-    size : numpy.ndarray of float, shape (n,), seconds
+    area : numpy.ndarray of float, shape (n,), processor-seconds
+        A job's size is its area over the processors.
+    processors : int
     by_remaining : bool
         Shortest remaining size first (SRPT, least total response time), else
         shortest size first (least total mean busy time).
@@ -199,17 +207,18 @@ def preemptive_sums(release: FloatArray, size: FloatArray, *, by_remaining: bool
         busy time.
     """
     origin = release[0] if len(release) else 0.0
-    arguments = (release - origin, size.astype(np.float64), by_remaining)
+    area = area.astype(np.float64, copy=False)
+    arguments = (release, float(origin), area, processors, by_remaining)
     if len(release) < COMPILED_JOBS:
         return Sums(*_one_machine(*arguments))
     return Sums(*_compiled()(*arguments))
 
 
-def _compiled() -> Callable[[FloatArray, FloatArray, bool], tuple[float, float]]:
+def _compiled() -> Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]:
     """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
     from predictors.compiling import njit
 
-    compiled: Callable[[FloatArray, FloatArray, bool], tuple[float, float]]
+    compiled: Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]
     compiled = njit(cache=True)(_one_machine)
     return compiled
 
@@ -220,9 +229,11 @@ def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:
     The latest of: a job's submit and least time; and, from any submit on, the
     area of all later jobs on the whole machine.
     """
-    later = np.cumsum(least.area[::-1])[::-1] / processors
-    ends = np.maximum(release + least.time, release + later)
-    return float(ends.max() - release[0])
+    later = np.cumsum(least.area[::-1])[::-1]
+    later /= processors
+    later += release
+    ends = release + least.time
+    return float(np.maximum(ends, later, out=ends).max() - release[0])
 
 
 def response_bounds(
@@ -253,13 +264,13 @@ def response_bounds(
         time.
     """
     n = len(release)
-    size = least.area / processors
+    work = (release, least.area, processors)
     bounds = {
         "height": float(least.time.sum()) / n,
-        "squashed": preemptive_sums(release, size, by_remaining=True).response / n,
+        "squashed": preemptive_sums(*work, by_remaining=True).response / n,
     }
     if fixed_allotment:
-        busy = preemptive_sums(release, size, by_remaining=False).mean_busy
+        busy = preemptive_sums(*work, by_remaining=False).mean_busy
         bounds["mixed"] = (busy + float(least.time.sum()) / 2) / n
     return bounds
 
@@ -286,11 +297,13 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
     if least is None or not run.counted.any():
         return undefined
     done = completed(run.records)
-    least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
-    order = np.argsort(run.records.submit_time, kind="stable")
-    release = run.records.submit_time[order]
-    everyone = Least(least.area[order], least.time[order])
-    mine = run.counted[order]
+    if not done.all():
+        least = Least(np.where(done, least.area, 0.0), np.where(done, least.time, 0.0))
+    release, reference = run.records.submit_time, run.trace.jobs["reference_runtime"].to_numpy()
+    order = np.argsort(release, kind="stable") if (np.diff(release) < 0).any() else slice(None)
+    release, everyone = release[order], Least(least.area[order], least.time[order])
+    makespan = makespan_bound(release, everyone, run.records.processors)
+    mine = slice(None) if run.counted.all() else run.counted[order]
     counted = Least(everyone.area[mine], everyone.time[mine])
     runs = int((run.records.restarts + 1).sum())
     response = response_bounds(
@@ -299,10 +312,11 @@ def bound_figures(run: Outcome, least: Least | None = None) -> Figures:
         run.records.processors,
         fixed_allotment=len(run.records.stretches.job) == runs,
     )
-    reference = run.trace.jobs["reference_runtime"].to_numpy()[order][mine]
-    slowdown = np.maximum(1.0, counted.time / np.maximum(reference, BOUND_SECONDS))
+    slowdown = np.maximum(reference[order][mine], BOUND_SECONDS)
+    np.divide(counted.time, slowdown, out=slowdown)
+    np.maximum(1.0, slowdown, out=slowdown)
     return undefined | {
-        "bound_makespan": makespan_bound(release, everyone, run.records.processors),
+        "bound_makespan": makespan,
         "bound_mean_response_time": max(response.values()),
         "bound_mean_bounded_slowdown": float(slowdown.mean()),
         **{f"bound_mean_response_{name}": value for name, value in response.items()},

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from predictors.base import FloatArray, IntArray, Observation
+from predictors.base import FloatArray, Observation
 from sim.results.frames import BOUND_SECONDS, Columns, completed, held_area
 from sim.results.job_metrics import (
     Figures,
@@ -21,7 +21,7 @@ from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
 from sim.results.steady_state import LEAST_BATCH, NUMBERS, Trim, batch_means
-from sim.results.steps import Steps
+from sim.results.steps import MachineSums, QueueGrowth, figures_over
 
 
 def plain(value: object) -> float | int | bool | str | None:
@@ -57,9 +57,15 @@ def _efficiencies(run: Outcome, area: FloatArray, total: float) -> Figures:
     }
 
 
+def _counted(run: Outcome) -> pd.DataFrame:
+    """Return the jobs that count; without a copy where all do."""
+    return run.trace.jobs if run.counted.all() else run.trace.jobs[run.counted]
+
+
 def _loads(run: Outcome, machine: int) -> Figures:
-    jobs = run.trace.jobs[run.counted]
-    submit = run.records.submit_time[run.counted]
+    jobs = _counted(run)
+    submit = run.records.submit_time
+    submit = submit if run.counted.all() else submit[run.counted]
     span = float(np.ptp(submit)) * machine if len(submit) else 0.0
     area = jobs["requested_processors"] * jobs["reference_runtime"]
     return {
@@ -81,12 +87,23 @@ def whole_figures(run: Outcome) -> Figures:
         "held_area": float(area.sum()),
         "processors": records.processors,
         "reallocations": len(records.stretches.job) - runs,
-        **machine_figures(run.state, records.processors, begin, end),
         **recovery_figures(records),
         **asking_figures(records),
         **_efficiencies(run, area, records.processors * (end - begin)),
         **_loads(run, records.processors),
     }
+
+
+def history_figures(run: Outcome) -> Figures:
+    """Return the figures of machine and queue over time, of which it goes through once."""
+    records = run.records
+    if not len(records.submit_time):
+        return QueueGrowth(records.processors, 0.0, 0.0).figures()
+    begin, end = float(records.submit_time.min()), float(records.end_time.max())
+    arrivals = records.submit_time if run.counted.all() else records.submit_time[run.counted]
+    first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    whole = MachineSums(records.processors, begin, end)
+    return figures_over(run.history, whole, QueueGrowth(records.processors, first, last))
 
 
 def slug(reason: str) -> str:
@@ -116,7 +133,7 @@ def recorded_figures(run: Outcome) -> Figures:
     ``recorded_times_kept`` tells whether submits are the log's own too, so that
     the run's figures answer to them; nothing on logs without waits.
     """
-    jobs = run.trace.jobs[run.counted]
+    jobs = _counted(run)
     kept = run.trace.altered is None
     if "recorded_wait_time" in jobs:
         jobs = jobs[jobs["recorded_wait_time"] >= 0]
@@ -146,7 +163,7 @@ def steady_figures(run: Outcome, trim: Trim) -> Figures:
     predictions = predictions[predictions["job_id"].isin(kept["job_id"])]
     figures = {
         **job_figures(kept),
-        **machine_figures(run.state, run.records.processors, begin, end),
+        **figures_over(run.history, MachineSums(run.records.processors, begin, end)),
         **error_figures(predictions),
         **belief_figures(predictions),
         **batch_figures(kept),
@@ -242,18 +259,15 @@ def summarise(
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
     charged = jobs["job_id"] < 0
-    counted = np.flatnonzero(run.counted)
-    arrivals = run.records.submit_time[counted]
-    begin, end = (float(arrivals.min()), float(arrivals.max())) if len(counted) else (0.0, 0.0)
     own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
     return _merge(
         [
             *own,
             over_bounds(_merge(own)),
-            stability(run.state, run.records.processors, begin, end),
+            history_figures(run),
             error_figures(predictions),
             belief_figures(predictions),
-            learning_figures(run.truth, run.records, calibration, counted),
+            learning_figures(run.truth, run.records, calibration, np.flatnonzero(run.counted)),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),
@@ -262,111 +276,3 @@ def summarise(
             more or {},
         ]
     )
-
-
-SATURATION_SLOPE = 0.01
-"""Share of the machine by which queued work must grow to count as saturation."""
-SATURATION_RISE = 0.5
-"""Rise of queued work, over its mean, that counts as saturation.
-
-Work that grows steadily from nothing rises by 2/3 of its mean in its last half.
-"""
-
-
-def _durations(state: Steps, begin: float, end: float) -> FloatArray:
-    edges = np.clip(state.times, begin, end)
-    return np.diff(edges, append=max(float(edges[-1]), begin))
-
-
-def lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
-    """Return the idle processor-seconds while some waiting job could have used them.
-
-    Parameters
-    ----------
-    idle, least : numpy.ndarray of int, shape (m,)
-        Idle processors, and the fewest that any waiting job needs.
-    durations : numpy.ndarray of float, shape (m,), seconds
-    """
-    return float((idle * durations)[least <= idle].sum())
-
-
-def slope(values: FloatArray, times: FloatArray, begin: float, end: float) -> float | None:
-    """Return the least-squares slope of a step function over [begin, end], per second.
-
-    Parameters
-    ----------
-    values, times : numpy.ndarray of float, shape (m,)
-        The function is values[i] from times[i] on.
-    begin, end : float, seconds
-
-    Notes
-    -----
-    The fit is over all time, not over the steps: ∫(t - t̄) f dt / (L³/12).
-    """
-    length = end - begin
-    if length <= 0:
-        return None
-    middle = (begin + end) / 2
-    left = np.clip(times, begin, end) - middle
-    right = np.append(left[1:], np.clip(end, begin, end) - middle)
-    moment = float((values * (right**2 - left**2)).sum()) / 2
-    return moment / (length**3 / 12)
-
-
-def stability(state: Steps, processors: int, begin: float, end: float) -> Figures:
-    """Return the growth of queued work over the last half of the arrivals.
-
-    Saturated is a queue whose work, fitted by a line over the last half of the
-    time between first and last submit, grows by more than one hundredth of the
-    machine and by more than half of its mean over that half.
-
-    Parameters
-    ----------
-    state : Steps
-    processors : int
-    begin, end : float, seconds
-        First and last submit.
-    """
-    middle = (begin + end) / 2
-    growth = slope(state.queued_work, state.times, middle, end)
-    if growth is None:
-        return {"queued_work_slope": None, "saturated": None}
-    average = float((state.queued_work * _durations(state, middle, end)).sum()) / (end - middle)
-    rise = growth * (end - middle)
-    grows = growth > SATURATION_SLOPE * processors and rise > SATURATION_RISE * average
-    return {"queued_work_slope": growth / processors, "saturated": bool(grows)}
-
-
-def machine_figures(state: Steps, processors: int, begin: float, end: float) -> Figures:
-    """Return the figures of machine and queue between two instants.
-
-    Parameters
-    ----------
-    state : Steps
-    processors : int
-        Size of the machine.
-    begin, end : float, seconds
-
-    Notes
-    -----
-    Loss of capacity is the share of the machine's time that is idle while some
-    waiting job could start on as few processors: on its minimum, and (the
-    twin ``_requested``) on its request. Failed nodes are not idle.
-    """
-    durations = _durations(state, begin, end)
-    total = processors * (end - begin)
-    seen = durations > 0
-    figures: Figures = {
-        "max_queued_jobs": int(state.queued_jobs[seen].max(initial=0)),
-        "max_queued_processors": int(state.queued_processors[seen].max(initial=0)),
-    }
-    if total <= 0:
-        keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
-        return figures | dict.fromkeys(keys)
-    idle = processors - state.busy - state.down
-    return figures | {
-        "utilization": float((state.busy * durations).sum()) / total,
-        "loss_of_capacity": lost_capacity(idle, state.least, durations) / total,
-        "loss_of_capacity_requested": lost_capacity(idle, state.least_requested, durations) / total,
-        "mean_queued_jobs": float((state.queued_jobs * durations).sum()) / (end - begin),
-    }

@@ -1,12 +1,16 @@
 """The state of machine and queue over time, as piecewise-constant functions."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from sim.state.records import Records
+from sim.results.job_metrics import Figures
+from sim.state.records import Records, WholeRuns
 
 NOBODY = np.iinfo(np.int64).max
 """Stands for "no job waits" where the least count of the waiting jobs is asked."""
@@ -21,16 +25,16 @@ class Demand:
     requested : numpy.ndarray of int, shape (n,)
         Reference processors.
     least : numpy.ndarray of int, shape (n,)
-        Fewest processors the job can start on.
-    work : numpy.ndarray of float, shape (n,), processor-seconds
-        Reference processors times reference runtime.
+        Fewest processors the job can start on, its reference processors if they are fewer.
+    runtime : numpy.ndarray of float, shape (n,), seconds
+        Reference runtime; its work is that times the reference processors.
     counted : numpy.ndarray of bool, shape (n,)
         Whether the job's waiting counts.
     """
 
     requested: IntArray
     least: IntArray
-    work: FloatArray
+    runtime: FloatArray
     counted: NDArray[np.bool_]
 
 
@@ -52,6 +56,8 @@ class Steps:
         where none waits.
     down : numpy.ndarray of int, shape (m,)
         Processors out of service.
+    until : float or None
+        Up to when the last values hold, seconds; None where they are those of the end.
     """
 
     times: FloatArray
@@ -62,23 +68,7 @@ class Steps:
     least: IntArray
     least_requested: IntArray
     down: IntArray
-
-
-def waits(records: Records) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return when jobs wait: job index, begin and end of each wait, seconds.
-
-    A job waits from its submit time to its first start, and after a run that
-    did not end it to the start of its next run. Waits of no length are left out.
-    """
-    job = np.arange(len(records.submit_time))
-    begin, end = records.submit_time, records.start_time
-    if records.restarts.any():
-        again = _waits_for_restart(records)
-        job = np.concatenate([job, again[0]])
-        begin = np.concatenate([begin, again[1]])
-        end = np.concatenate([end, again[2]])
-    some = end > begin
-    return job[some], begin[some], end[some]
+    until: float | None = None
 
 
 def _waits_for_restart(records: Records) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -126,52 +116,270 @@ def least_over(begin: IntArray, end: IntArray, value: IntArray, length: int) -> 
 def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: int) -> FloatArray:
     if not begin.size:
         return np.zeros(length)
-    up = np.bincount(begin, weight, minlength=length)
-    down = np.bincount(end, weight, minlength=length)
-    return np.cumsum(up - down)
+    up = np.bincount(begin, weight, minlength=length + 1)
+    down = np.bincount(end, weight, minlength=length + 1)
+    return np.cumsum(up - down)[:length]
 
 
-def steps(records: Records, demand: Demand) -> Steps:
-    """Return the state of machine and queue over time.
+PIECE = 1 << 18
+"""Jobs whose submits lie in one piece of a history."""
+
+
+class History:
+    """The state of machine and queue over a run, a piece of time after the other.
+
+    It is worked out whenever it is gone through, and not kept if it has several pieces.
 
     Parameters
     ----------
     records : Records
     demand : Demand
         By job index; waits of jobs that are not counted are left out.
+    piece : int
+        How many jobs are submitted in each piece of time.
     """
-    job, begin, end = waits(records)
-    counted = demand.counted[job]
-    job, begin, end = job[counted], begin[counted], end[counted]
-    held = records.stretches
-    out_start, out_end, out_width = _outages(records)
-    parts = (held.start_time, held.end_time, begin, end, records.submit_time[:1])
-    times, index = np.unique(np.concatenate([*parts, out_start, out_end]), return_inverse=True)
-    borders = np.cumsum([len(part) for part in (*parts, out_start)])
-    on, off, join, leave, _, fail, repair = np.split(index.astype(np.int64), borders)
-    size = len(times)
-    requested, work = demand.requested[job], demand.work[job]
-    return Steps(
-        times,
-        _level(on, off, held.processors.astype(np.float64), size).astype(np.int64),
-        _level(join, leave, None, size).astype(np.int64),
-        _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
-        np.maximum(_level(join, leave, work, size), 0.0),
-        least_over(join, leave, demand.least[job], size),
-        least_over(join, leave, requested, size),
-        _level(fail, repair, out_width, size).astype(np.int64)
-        if fail.size
-        else np.broadcast_to(np.int64(0), size),
-    )
+
+    def __init__(self, records: Records, demand: Demand, piece: int = PIECE) -> None:
+        self._records, self._demand = records, demand
+        held = records.stretches
+        self._held = _Spans(held.start_time, held.end_time, held.processors)
+        if isinstance(held, WholeRuns):  # the same in another order, without a copy
+            self._held = _Spans(records.start_time, records.end_time, records.allocated)
+        self._again = _waits_for_restart(records) if records.restarts.any() else None
+        self._outages = _outages(records)
+        submit = records.submit_time
+        self._edges: FloatArray = np.unique(np.sort(submit)[piece::piece])
+        self._only: list[Steps] | None = None
+
+    def __iter__(self) -> Iterator[Steps]:
+        if self._only is None and not self._edges.size:
+            self._only = [self._between(-np.inf, np.inf)]
+        return self._pieces() if self._only is None else iter(self._only)
+
+    def _pieces(self) -> Iterator[Steps]:
+        before: Steps | None = None
+        for low, high in pairwise([-np.inf, *self._edges.tolist(), np.inf]):
+            found = self._between(low, high)
+            if before is not None and found.times.size:
+                yield replace(before, until=found.times.item(0))
+            if before is None or found.times.size:
+                before = found
+        assert before is not None
+        yield before
+
+    def _between(self, low: float, high: float) -> Steps:
+        """Return the steps from one instant to before another."""
+        submit, demand, held = self._records.submit_time, self._demand, self._held
+        busy = held.part(np.flatnonzero(held.meet(low, high)))
+        job, wait = self._waiting(low, high)
+        down = self._outages
+        spans = (busy, wait, down)
+        instants = [one for span in spans for one in (span.begin, span.end)]
+        times = np.unique(np.concatenate([*instants, submit[:1]]))
+        times = times[(times >= low) & (times < high)]
+        on, off = busy.places(times)
+        join, leave = wait.places(times)
+        fail, repair = down.places(times)
+        size, requested = len(times), demand.requested[job]
+        there = leave > join
+        lasting = join[there], leave[there]
+        return Steps(
+            times,
+            _level(on, off, busy.value.astype(np.float64), size).astype(np.int64),
+            _level(join, leave, None, size).astype(np.int64),
+            _level(join, leave, requested.astype(np.float64), size).astype(np.int64),
+            np.maximum(_level(join, leave, requested * demand.runtime[job], size), 0.0),
+            least_over(*lasting, np.minimum(demand.least[job], requested)[there], size),
+            least_over(*lasting, requested[there], size),
+            _level(fail, repair, down.value.astype(np.float64), size).astype(np.int64)
+            if fail.size
+            else np.broadcast_to(np.int64(0), size),
+        )
+
+    def _waiting(self, low: float, high: float) -> "tuple[IntArray, _Spans]":
+        """Return who waits between two instants, and when.
+
+        A job waits from its submit time to its first start, and after a run that
+        did not end it to the start of its next run. Waits of no length are left out.
+        """
+        records, counted = self._records, self._demand.counted
+        first = _Spans(records.submit_time, records.start_time, records.restarts)
+        job = np.flatnonzero(first.meet(low, high) & (first.end > first.begin) & counted)
+        first = first.part(job)
+        if self._again is None:
+            return job, first
+        again, begin, end = self._again
+        some = counted[again] & (end > begin) & (begin < high) & (end >= low)
+        every = np.concatenate([job, again[some]])
+        begin, end = np.append(first.begin, begin[some]), np.append(first.end, end[some])
+        return every, _Spans(begin, end, every)
 
 
-def _outages(records: Records) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return begin, end and width of outages between the first submit and the last end."""
-    nothing = np.empty(0)
+class _Spans(NamedTuple):
+    """Spans of time and what holds over each, shape (k,)."""
+
+    begin: FloatArray
+    end: FloatArray
+    value: IntArray
+
+    def meet(self, low: float, high: float) -> NDArray[np.bool_]:
+        """Return which of them begin, last or end from one instant to before another."""
+        return (self.begin < high) & (self.end >= low)
+
+    def part(self, rows: IntArray) -> "_Spans":
+        """Return some of them."""
+        return _Spans(self.begin[rows], self.end[rows], self.value[rows])
+
+    def places(self, times: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return from which step on each of them is there, and from which on no more.
+
+        Those from before the first step are there from it on; those that outlast the last
+        end one past it.
+        """
+        return np.searchsorted(times, self.begin), np.searchsorted(times, self.end)
+
+
+def _outages(records: Records) -> _Spans:
+    """Return outages between the first submit and the last end, and how wide they are."""
     if records.recoveries is None or not len(records.submit_time):
-        return nothing, nothing, nothing
+        return _Spans(np.empty(0), np.empty(0), np.empty(0, np.int64))
     out = records.recoveries.outages
     first, last = records.submit_time.min(), records.end_time.max()
     start, end = np.clip(out.start_time, first, last), np.clip(out.end_time, first, last)
-    some = end > start
-    return start[some], end[some], out.processors[some].astype(np.float64)
+    return _Spans(start, end, out.processors).part(np.flatnonzero(end > start))
+
+
+class OverTime(Protocol):
+    """Figures over the history of a run, a piece of time after the other."""
+
+    def add(self, state: Steps) -> None:
+        """Take in a piece."""
+
+    def figures(self) -> Figures:
+        """Return the figures of all pieces."""
+        ...
+
+
+def figures_over(history: Iterable[Steps], *parts: OverTime) -> Figures:
+    """Return all figures over a history, which is gone through once."""
+    for state in history:
+        for part in parts:
+            part.add(state)
+    return {key: figure for part in parts for key, figure in part.figures().items()}
+
+
+def _durations(state: Steps, begin: float, end: float) -> FloatArray:
+    edges = np.clip(state.times, begin, end)
+    last = float(edges[-1]) if state.until is None else min(max(state.until, begin), end)
+    return np.diff(edges, append=max(last, begin))
+
+
+def _lost_capacity(idle: IntArray, least: IntArray, durations: FloatArray) -> float:
+    """Return the idle processor-seconds while some waiting job could have used them."""
+    return float((idle * durations)[least <= idle].sum())
+
+
+class MachineSums:
+    """Figures of machine and queue between two instants.
+
+    Parameters
+    ----------
+    processors : int
+        Size of the machine.
+    begin, end : float, seconds
+
+    Notes
+    -----
+    Loss of capacity is the share of the machine's time that is idle while some
+    waiting job could start on as few processors: on its minimum, and (the
+    twin ``_requested``) on its request. Failed nodes are not idle.
+    """
+
+    def __init__(self, processors: int, begin: float, end: float) -> None:
+        self._processors, self._begin, self._end = processors, begin, end
+        self._most_jobs = self._most_processors = 0
+        self._sums = np.zeros(4)
+
+    def add(self, state: Steps) -> None:
+        """Take in a piece."""
+        durations = _durations(state, self._begin, self._end)
+        seen = durations > 0
+        self._most_jobs = max(self._most_jobs, int(state.queued_jobs[seen].max(initial=0)))
+        queued = int(state.queued_processors[seen].max(initial=0))
+        self._most_processors = max(self._most_processors, queued)
+        idle = self._processors - state.busy - state.down
+        self._sums += (
+            (state.busy * durations).sum(),
+            _lost_capacity(idle, state.least, durations),
+            _lost_capacity(idle, state.least_requested, durations),
+            (state.queued_jobs * durations).sum(),
+        )
+
+    def figures(self) -> Figures:
+        """Return the figures of all pieces."""
+        most: Figures = {
+            "max_queued_jobs": self._most_jobs,
+            "max_queued_processors": self._most_processors,
+        }
+        keys = ("utilization", "loss_of_capacity", "loss_of_capacity_requested", "mean_queued_jobs")
+        length = self._end - self._begin
+        if length <= 0:
+            return most | dict.fromkeys(keys)
+        total = self._processors * length
+        wholes = np.array([total, total, total, length])
+        return most | dict(zip(keys, (self._sums / wholes).tolist(), strict=True))
+
+
+SATURATION_SLOPE = 0.01
+"""Share of the machine by which queued work must grow to count as saturation."""
+SATURATION_RISE = 0.5
+"""Rise of queued work, over its mean, that counts as saturation.
+
+Work that grows steadily from nothing rises by 2/3 of its mean in its last half.
+"""
+
+
+class QueueGrowth:
+    """The growth of queued work over the last half of the arrivals.
+
+    Saturated is a queue whose work, fitted by a line over the last half of the
+    time between first and last submit, grows by more than one hundredth of the
+    machine and by more than half of its mean over that half.
+
+    Parameters
+    ----------
+    processors : int
+    begin, end : float, seconds
+        First and last submit.
+    """
+
+    def __init__(self, processors: int, begin: float, end: float) -> None:
+        self._processors, self._begin, self._end = processors, (begin + end) / 2, end
+        self._moment = self._held = 0.0
+
+    def add(self, state: Steps) -> None:
+        """Take in a piece."""
+        begin, end = self._begin, self._end
+        middle, until = (begin + end) / 2, end if state.until is None else state.until
+        left = np.clip(state.times, begin, end) - middle
+        right = np.append(left[1:], np.clip(until, begin, end) - middle)
+        self._moment += float((state.queued_work * (right**2 - left**2)).sum())
+        self._held += float((state.queued_work * _durations(state, begin, end)).sum())
+
+    def slope(self) -> float | None:
+        """Return the least-squares slope of queued work over that half, per second.
+
+        The fit is over all time, not over the steps: ∫(t - t̄) f dt / (L³/12).
+        """
+        length = self._end - self._begin
+        return self._moment / 2 / (length**3 / 12) if length > 0 else None
+
+    def figures(self) -> Figures:
+        """Return the figures of all pieces."""
+        growth, length = self.slope(), self._end - self._begin
+        if growth is None:
+            return {"queued_work_slope": None, "saturated": None}
+        rise = growth * length
+        steep = growth > SATURATION_SLOPE * self._processors
+        grows = steep and rise > SATURATION_RISE * self._held / length
+        return {"queued_work_slope": growth / self._processors, "saturated": bool(grows)}

@@ -15,6 +15,7 @@ from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
+from sim.policies.allocation.rigid import Request
 from sim.results.outcome import Outcome, outcome
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.calibration import (
@@ -248,7 +249,10 @@ def prepare(
         from sim.machine.shared import oracles_under_load  # late: a dedicated machine has no load
 
         predictor = oracles_under_load(predictor, truth)
-    draws = scene.streams("adopters").random(len(scene.trace.jobs))
+    draws = None
+    if type(getattr(policy, "allocation", None)) is not Request:  # which looks at none
+        luck = scene.streams("adopters").random(len(scene.trace.jobs))
+        draws = np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck])
     setup = Setup(
         trace,
         truth,
@@ -256,7 +260,7 @@ def prepare(
         predictor,
         scene.machine,
         overrun=config["overrun"],
-        adopter_draws=np.concatenate([np.zeros(len(trace.jobs) - draws.size), draws]),
+        adopter_draws=draws,
         known=known,
         watchers=watchers(config, progress, trace, own),
         sensor_noise=SensorNoise(scene.streams.key("sensor.efficiency"), config["sensor_noise"]),

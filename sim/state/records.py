@@ -1,7 +1,8 @@
 """What a simulation leaves behind: plain arrays by job index, before any metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,59 @@ from predictors.base import FloatArray, IntArray
 
 Ranges = tuple[tuple[int, int], ...]
 """Processor numbers as closed intervals, ascending and apart: ((0, 3), (7, 7))."""
+Rows = slice | IntArray
+"""Which rows of a table: a slice, or their numbers."""
 SHOWN_SHARE = 0.05
 """Least share of a run's time on a count after which the run shows its runtime there."""
+
+
+class FewWords(Sequence[str]):
+    """A column of words of which few differ, seen as a list.
+
+    Parameters
+    ----------
+    names : sequence of str
+    codes : numpy.ndarray of int or bool, shape (n,)
+        Which of them each word is.
+
+    Examples
+    --------
+    >>> FewWords(["no", "yes"], np.array([0, 1, 0])) == ["no", "yes", "no"]
+    True
+    """
+
+    def __init__(self, names: Sequence[str], codes: NDArray[Any]) -> None:
+        self.names = np.array(names, object)
+        self.codes = codes.view(np.int8) if codes.itemsize == 1 else codes.astype(np.int8)
+
+    def __len__(self) -> int:
+        return self.codes.size
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        found = self.names[self.codes[place]]
+        return found.tolist() if isinstance(place, slice) else str(found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
+    """Return which words are among some names.
+
+    Examples
+    --------
+    >>> are(["killed", "completed"], {"completed"}).tolist()
+    [False, True]
+    """
+    if isinstance(words, FewWords):
+        return are(words.names.tolist(), names)[words.codes]
+    return np.fromiter((word in names for word in words), np.bool_, len(words))
 
 
 @dataclass(frozen=True)
@@ -36,6 +88,43 @@ class Stretches:
     processors: IntArray
     nodes: Sequence[Ranges]
 
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column, but `nodes`, on some rows."""
+        values: NDArray[Any] = getattr(self, name)
+        return values.__getitem__
+
+
+class WholeRuns(Stretches):
+    """Stretches of jobs that each ran once, on the same processors from start to end.
+
+    Columns are those of the jobs in another order; they are worked out where they are looked
+    at, and not kept.
+
+    Parameters
+    ----------
+    job : numpy.ndarray of int, shape (n,)
+        In the order of the starts.
+    by_job : mapping of str to numpy.ndarray
+        ``start_time``, ``end_time`` and ``processors`` by job index.
+    nodes : sequence of Ranges, length n
+        In the order of the starts.
+    """
+
+    def __init__(
+        self, job: IntArray, by_job: Mapping[str, NDArray[Any]], nodes: Sequence[Ranges]
+    ) -> None:
+        never = np.broadcast_to(np.int64(0), len(job))
+        given = {"job": job, "run": never, "nodes": nodes, "_by_job": by_job}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        return _in_turn(self, name)
+
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column, but `nodes`, on some rows."""
+        return _column_in_turn(self, name)
+
 
 @dataclass(frozen=True)
 class Consultations:
@@ -47,7 +136,7 @@ class Consultations:
     time : numpy.ndarray of float, shape (m,), seconds
     nprocs : numpy.ndarray of int, shape (m,)
     predicted : numpy.ndarray of float, shape (m,), seconds
-    method, reliability : list of str, length m
+    method, reliability : sequence of str, length m
     observations : numpy.ndarray of int, shape (m,)
     runs_at_count : numpy.ndarray of int, shape (m,)
         Runs that the predictor kept at that very count.
@@ -63,13 +152,63 @@ class Consultations:
     time: FloatArray
     nprocs: IntArray
     predicted: FloatArray
-    method: list[str]
-    reliability: list[str]
+    method: Sequence[str]
+    reliability: Sequence[str]
     observations: IntArray
     runs_at_count: IntArray
     mean_at_count: FloatArray
     decided: NDArray[np.bool_]
     final: NDArray[np.bool_]
+
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column of numbers on some rows."""
+        values: NDArray[Any] = getattr(self, name)
+        return values.__getitem__
+
+
+class AskedOnce(Consultations):
+    """Consultations about jobs that each ran once, worked out like `WholeRuns`.
+
+    Parameters
+    ----------
+    job : numpy.ndarray of int, shape (n,)
+        In the order of the starts.
+    by_job : mapping of str to numpy.ndarray
+        ``time``, ``nprocs`` and ``predicted`` by job index.
+    more : mapping
+        The other columns, in the order of the starts.
+    """
+
+    def __init__(
+        self, job: IntArray, by_job: Mapping[str, NDArray[Any]], more: Mapping[str, Any]
+    ) -> None:
+        for name, value in {"job": job, "_by_job": by_job, **more}.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        return _in_turn(self, name)
+
+    def column(self, name: str) -> Callable[[Rows], NDArray[Any]]:
+        """Return what gives a column of numbers on some rows."""
+        return _column_in_turn(self, name)
+
+
+def _in_turn(runs: WholeRuns | AskedOnce, name: str) -> NDArray[Any]:
+    """Return a column of the jobs in the order of the runs."""
+    by_job = vars(runs).get("_by_job", {})
+    if name not in by_job:
+        raise AttributeError(name)
+    values: NDArray[Any] = by_job[name][runs.job]
+    return values
+
+
+def _column_in_turn(runs: WholeRuns | AskedOnce, name: str) -> Callable[[Rows], NDArray[Any]]:
+    own = vars(runs)
+    if name in own:
+        values: NDArray[Any] = own[name]
+        return values.__getitem__
+    by_job: NDArray[Any] = own["_by_job"][name]
+    return lambda rows: by_job[runs.job[rows]]
 
 
 @dataclass(frozen=True)
@@ -185,7 +324,7 @@ class Records:
         Processors at the start of the last run.
     believed_runtime : numpy.ndarray of float, shape (n,), seconds
         The belief at the start of the last run.
-    status : list of str, length n
+    status : sequence of str, length n
         ``completed``, ``killed``, ``failed``.
     restarts : numpy.ndarray of int, shape (n,)
     stretches : Stretches
@@ -207,7 +346,7 @@ class Records:
     run_start: FloatArray
     allocated: IntArray
     believed_runtime: FloatArray
-    status: list[str]
+    status: Sequence[str]
     restarts: IntArray
     stretches: Stretches
     consultations: Consultations

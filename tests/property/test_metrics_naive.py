@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +12,9 @@ from random_schedules import random_run
 
 from predictors.base import Observation
 from sim.results.metrics import summarise
-from sim.results.outcome import outcome
+from sim.results.outcome import Timeline, demand, outcome
 from sim.results.steady_state import Trim
+from sim.results.steps import History, MachineSums, QueueGrowth, figures_over
 
 runs = st.tuples(st.integers(0, 10**6), st.integers(1, 14), st.integers(1, 9))
 
@@ -92,6 +94,26 @@ def test_timeline_tells_machine_and_queue_at_any_instant(spec):
     assert (changes != 0).any(axis=1).all()
     assert timeline["time"].is_monotonic_increasing
     assert timeline.iloc[-1, 1:].tolist() == [0, 0, 0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs, st.integers(1, 5))
+def test_pieces_of_time_tell_the_same(spec, piece):
+    trace, truth, records = random_run(*spec)
+    asked = demand(trace, truth, np.ones(len(trace.jobs), np.bool_))
+    whole, parts = History(records, asked), History(records, asked, piece)
+    timeline = Timeline(whole).frame()
+    pd.testing.assert_frame_equal(Timeline(parts).frame(), timeline)
+    pieces = list(Timeline(parts).pieces(4))
+    assert [len(one) for one in pieces[:-1]] == [4] * (len(pieces) - 1)
+    assert len(pieces[-1]) <= 4
+    pd.testing.assert_frame_equal(pd.concat(pieces, ignore_index=True), timeline)
+    begin, end = records.submit_time.min(), records.end_time.max()
+    for kind in (MachineSums, QueueGrowth):
+        at_once, by_piece = (
+            figures_over(h, kind(records.processors, begin, end)) for h in (whole, parts)
+        )
+        assert by_piece == pytest.approx(at_once, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

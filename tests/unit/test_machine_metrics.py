@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from sim.errors import ConfigError
-from sim.results.metrics import slope, stability
 from sim.results.steady_state import Trim
-from sim.results.steps import NOBODY, Steps, least_over
+from sim.results.steps import NOBODY, QueueGrowth, Steps, figures_over, least_over
 
 pytestmark = pytest.mark.fast
 
@@ -12,9 +11,14 @@ pytestmark = pytest.mark.fast
 def queue(work, times):
     zero = np.zeros(len(times), np.int64)
     none = np.full(len(times), NOBODY)
-    return Steps(
+    steps = Steps(
         np.asarray(times, float), zero, zero, zero, np.asarray(work, float), none, none, zero
     )
+    return [steps]
+
+
+def stability(history, processors, begin, end):
+    return figures_over(history, QueueGrowth(processors, begin, end))
 
 
 def test_slope_is_that_of_a_finely_sampled_fit():
@@ -22,9 +26,9 @@ def test_slope_is_that_of_a_finely_sampled_fit():
     times, values = np.sort(rng.uniform(-5, 30, 12)), rng.uniform(0, 9, 12)
     fine = np.linspace(0, 20, 200_001)
     sampled = values[np.searchsorted(times, fine, side="right") - 1]
-    assert slope(values, times, 0.0, 20.0) == pytest.approx(
-        np.polyfit(fine, sampled, 1)[0], rel=1e-3
-    )
+    growth = QueueGrowth(1, -20.0, 20.0)  # of its last half
+    figures_over(queue(values, times), growth)
+    assert growth.slope() == pytest.approx(np.polyfit(fine, sampled, 1)[0], rel=1e-3)
 
 
 def test_queue_that_grows_is_saturated_and_one_that_stays_is_not():

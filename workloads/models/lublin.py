@@ -171,8 +171,8 @@ class Lublin(ModelWorkload):
         sizes = np.empty(self.jobs, np.int64)
         runtimes = np.empty(self.jobs)
         for kind, table in kinds.items():
-            mine = queue == kind
-            count = int(mine.sum())
+            mine = queue == kind if len(kinds) > 1 else slice(None)
+            count = len(sizes[mine])
             sizes[mine] = draw_sizes(table, count, processors, streams(f"lublin.sizes.{kind}"))
             runtimes[mine] = draw_runtimes(table, sizes[mine], streams(f"lublin.runtimes.{kind}"))
         jobs = pd.DataFrame(
@@ -180,7 +180,8 @@ class Lublin(ModelWorkload):
                 "submit_time": submit,
                 "requested_processors": sizes,
                 "reference_runtime": runtimes,
-            }
+            },
+            copy=False,
         )
         return jobs, {"queue": queue}
 
@@ -219,9 +220,14 @@ def draw_submits(
     """Draw the first `count` arrivals of all kinds together, in whole seconds, and their kinds."""
     times = {}
     for kind, table in kinds.items():
-        gaps = draw_gaps(table, count, streams(f"lublin.arrivals.{kind}"))
-        points = np.cumsum(gaps / _BUCKET_SECONDS)
-        times[kind] = np.floor(arrivals_in_cycle(points, daily_weights(table)))
+        points = draw_gaps(table, count, streams(f"lublin.arrivals.{kind}"))
+        points /= _BUCKET_SECONDS
+        np.cumsum(points, out=points)
+        points = arrivals_in_cycle(points, daily_weights(table))
+        times[kind] = np.floor(points, out=points)
+    if len(times) == 1:
+        ((kind, submit),) = times.items()
+        return submit, np.broadcast_to(np.int64(kind), count)
     submit = np.concatenate(list(times.values()))
     queue = np.repeat(np.array(list(times), np.int64), count)
     order = np.argsort(submit, kind="stable")[:count]
@@ -234,7 +240,7 @@ def draw_gaps(table: LublinParameters, count: int, rng: np.random.Generator) -> 
     logs = _redraw_above(
         _LONGEST_LOG_GAP, count, lambda jobs: rng.gamma(shape, table.b_gap, len(jobs))
     )
-    return np.exp(logs)
+    return np.exp(logs, out=logs)
 
 
 def daily_weights(table: LublinParameters) -> FloatArray:

@@ -40,14 +40,14 @@ def finish(
     if load is not None:
         jobs = scale_load(jobs, processors, load)
     runtimes = jobs["reference_runtime"].to_numpy(float)
-    table = jobs.assign(
-        job_id=np.arange(1, len(jobs) + 1),
-        requested_time=estimates.draw(runtimes, streams("estimates")),
-        user=-1,
-        executable=-1,
-        preceding_job=-1,
-        think_time=-1.0,
-    )
+    columns = {name: jobs[name].to_numpy() for name in jobs.columns} | {
+        "job_id": np.arange(1, len(jobs) + 1),
+        "requested_time": estimates.draw(runtimes, streams("estimates")),
+        **{name: np.broadcast_to(-1, len(jobs)) for name in ("user", "executable")},
+        "preceding_job": np.broadcast_to(-1, len(jobs)),
+        "think_time": np.broadcast_to(-1.0, len(jobs)),
+    }
+    table = pd.DataFrame(columns, copy=False)  # where all jobs have one value, it takes no room
     return Trace(check_jobs(table, source), processors, source, models=models)
 
 

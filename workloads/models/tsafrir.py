@@ -7,7 +7,7 @@ than its job's runtime. Constants and tables are those of the authors' program.
 """
 
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -241,7 +241,7 @@ def tsafrir_estimates(
         return _independent(clipped, generate_histogram(10_000, longest, rng), rng)
     histogram = generate_histogram(len(runtimes), longest, rng)
     order = np.argsort(-clipped, kind="stable")
-    offered = np.repeat(histogram.times, histogram.counts)[::-1].astype(float)
+    offered = np.repeat(histogram.times.astype(float), histogram.counts)[::-1]
     needed = clipped[order]
     short = int((offered < needed).sum())
     if short:
@@ -270,15 +270,30 @@ def _independent(
     return np.asarray(histogram.times[index], float)
 
 
+COMPILED_JOBS = 20_000
+"""From this many jobs on, dealing is worth compiling."""
+
+
 def _deal(needed: FloatArray, offered: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Deal the offered estimates: each job takes a random one of those left that suffice.
 
     Both are sorted descending, and offered[k] >= needed[k].
     """
-    upto = np.searchsorted(-offered, -needed, side="right").tolist()
-    draws = rng.random(len(needed)).tolist()
-    left = offered.tolist()
-    for job, (end, draw) in enumerate(zip(upto, draws, strict=True)):
-        pick = job + int(draw * (end - job))
+    upto = np.searchsorted(-offered, -needed, side="right")
+    draws = rng.random(len(needed))
+    if len(needed) < COMPILED_JOBS:
+        left = offered.tolist()
+        _swap(left, upto.tolist(), draws.tolist())
+        return np.array(left)
+    from predictors.compiling import njit  # late: the compiler takes long to import
+
+    dealt = offered.copy()
+    njit(cache=True)(_swap)(dealt, upto, draws)
+    return dealt
+
+
+def _swap(left: Any, upto: Any, draws: Any) -> None:
+    """Let each job in turn take its draw of the estimates from its place on that suffice."""
+    for job in range(len(left)):
+        pick = job + int(draws[job] * (upto[job] - job))
         left[job], left[pick] = left[pick], left[job]
-    return np.array(left)

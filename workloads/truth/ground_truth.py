@@ -112,9 +112,10 @@ class Truth:
         self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
         self.shared_shape = options.size_exponent == 0.0
         self.application, self.size_class = scales.application, scales.size_class
-        self.size = scales.size if options.size == "known" else np.full(jobs, np.nan)
+        unknown = np.broadcast_to(np.nan, jobs)
+        self.size = scales.size if options.size == "known" else unknown
         self.serial_time, self.noise = scales.scale, scales.noise
-        self.nominal_scale = scales.nominal
+        self.nominal_scale = scales.nominal if self.known else unknown
         self.serial_time_assumed = shapes.assumed(scales.application)
         # Rows of the curves that runtimes come from: applications, or jobs
         # where the parallelism of each depends on its size.
@@ -128,7 +129,7 @@ class Truth:
         self._table = self._empty_table()
         self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
         self._split: dict[int, FloatArray] = {}
-        self._reference_g = self._g(self._row, recorded.processors)
+        self._reference_g = self._g(self._row, recorded.processors) if self.known else unknown
         self._feasible: dict[tuple[int, ...], IntArray] = {}
         self.min_processors, self.max_processors = self._limits()
         self.calibration = Calibration(shapes, scales, recorded, options)
@@ -207,7 +208,7 @@ class Truth:
         """Return the smallest and the largest count of every job."""
         reference = self._recorded.processors
         if not self.known:
-            return reference.copy(), reference.copy()
+            return reference, reference
         least = np.minimum(
             self._curves.smallest(self._row, self._options.min_processors), reference
         )

@@ -238,6 +238,11 @@ def draw_single_scales(
 ) -> Scales:
     """Return scales that do not repeat: each run's own noise is log-normal."""
     jobs = len(application)
+    no_class = np.broadcast_to(np.int64(-1), jobs)
+    if not shapes.known:
+        unknown = np.broadcast_to(np.nan, jobs)
+        median = np.full(len(shapes), np.nan)
+        return Scales(application, no_class, unknown, unknown, unknown, median)
     plain = recorded.runtime / shapes.g(application, recorded.processors)
     median = median_by(plain, application, len(shapes))
     scale = solve_scale(shapes, application, recorded, median[application], size_exponent)
@@ -245,7 +250,7 @@ def draw_single_scales(
     error = np.exp(size_noise * streams("truth.size").standard_normal(jobs))
     return Scales(
         application=application,
-        size_class=np.full(jobs, -1, np.int64),
+        size_class=no_class,
         scale=scale,
         noise=epsilon,
         size=scale / epsilon * error,
