@@ -123,12 +123,14 @@ def _level(begin: IntArray, end: IntArray, weight: FloatArray | None, length: in
 
 PIECE = 1 << 18
 """Jobs whose submits lie in one piece of a history."""
+KEPT = 4
+"""Pieces of a history up to which it is kept."""
 
 
 class History:
     """The state of machine and queue over a run, a piece of time after the other.
 
-    It is worked out whenever it is gone through, and not kept if it has several pieces.
+    It is worked out whenever it is gone through, and kept if it has no more than `KEPT` pieces.
 
     Parameters
     ----------
@@ -149,12 +151,12 @@ class History:
         self._outages = _outages(records)
         submit = records.submit_time
         self._edges: FloatArray = np.unique(np.sort(submit)[piece::piece])
-        self._only: list[Steps] | None = None
+        self._kept: list[Steps] | None = None
 
     def __iter__(self) -> Iterator[Steps]:
-        if self._only is None and not self._edges.size:
-            self._only = [self._between(-np.inf, np.inf)]
-        return self._pieces() if self._only is None else iter(self._only)
+        if self._kept is None and self._edges.size < KEPT:
+            self._kept = list(self._pieces())
+        return self._pieces() if self._kept is None else iter(self._kept)
 
     def _pieces(self) -> Iterator[Steps]:
         before: Steps | None = None

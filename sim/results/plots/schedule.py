@@ -95,7 +95,7 @@ def schedule_figure(
     from matplotlib.figure import Figure
 
     jobs, held = tables.columns("jobs"), tables.columns("allocations")
-    timeline = tables.columns("timeline")
+    timeline = tables.columns("timeline").frame()
     row = _rows(jobs["job_id"].to_numpy(), held["job_id"].to_numpy())
     begin = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     at = clock(begin, float(jobs["end_time"].max()) if len(jobs) else 1.0)
