@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_pass
+from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_open_pass, make_pass
 from sim.policies.reallocation.equal_passes import has_room, share_pass
 from sim.policies.reallocation.sharing import ASKED
 from sim.state.run_tables import (
@@ -168,11 +168,23 @@ def advance(
 
 
 @njit(cache=True)
-def advance_shares(tables: Tables, plan: Plan) -> float:
-    """Go through instants under equal shares; it is Python's turn where a curve is asked for too.
+def advance_open(tables: Tables, plan: Plan) -> float:
+    """Go through instants where counts stay open, as `advance` does with other rules.
 
-    Compiled apart: most runs have no shares, and they take long to compile.
+    This and `advance_shares` are compiled apart: most runs do without, and it takes long.
     """
+    while True:
+        if tables.counters[TAKEN]:
+            make_open_pass(tables, plan)
+            if _is_break(tables):
+                return next_instant(tables)
+        if not _goes_on(tables, plan):
+            return next_instant(tables)
+
+
+@njit(cache=True)
+def advance_shares(tables: Tables, plan: Plan) -> float:
+    """Go through instants under equal shares; it is Python's turn where a curve is asked for."""
     while True:
         if tables.counters[TAKEN]:
             share_pass(tables, plan.sharing, plan.summaries)

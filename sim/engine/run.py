@@ -10,7 +10,7 @@ from predictors.compiling import Direct
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
-from sim.engine.instants import INSTANTS, News, advance, advance_shares, breakpoints
+from sim.engine.instants import INSTANTS, News, advance, advance_open, advance_shares, breakpoints
 from sim.engine.job_pieces import PIECE, JobPieces
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
@@ -140,7 +140,7 @@ class CompiledRun:
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._learns, self._told = engine.predictor.learns, 0
-        self._step = Direct(advance_shares if rule == SHARING else advance)
+        self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations: list[Explanation] = []
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
@@ -257,7 +257,7 @@ class CompiledRun:
     def _go_on(self, revision: Revision) -> float:
         """Go on to the next instant that needs Python; return when it is."""
         step, rule, news = self._step, self._rule, self._news
-        if rule == SHARING:
+        if rule in (OPEN, SHARING):
             return float(step(self.tables, self.plan))
         return float(step(self.tables, self.plan, rule, revision, self._asks, news))
 

@@ -361,27 +361,30 @@ def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
 
 
 @njit(cache=True)
+def make_open_pass(tables: Tables, plan: Plan) -> None:
+    """Make the scheduling pass of an instant where counts stay open."""
+    if may_start(tables):
+        _lay_running(tables, plan)
+        offered = Offered(plan.offers, plan.counts, plan.choices)
+        open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
+
+
+@njit(cache=True)
 def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
-    """Make the scheduling pass of an instant.
+    """Make the scheduling pass of an instant where counts are given or settled at submit.
 
     Parameters
     ----------
     tables : Tables
     plan : Plan
     rule : int
-        One of `STRICT`, `EASY`, `CONSERVATIVE` and `OPEN`.
+        `STRICT`, `EASY` or `CONSERVATIVE`.
     changed : bool
         Whether anything but arrivals happened at this instant.
     revision : Revision
     """
     if rule == CONSERVATIVE:
         conservative_pass(tables, plan, revision)
-        return
-    if rule == OPEN:
-        if may_start(tables):
-            _lay_running(tables, plan)
-            offered = Offered(plan.offers, plan.counts, plan.choices)
-            open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
         return
     counters = tables.counters
     _believe(tables, plan, revision)
