@@ -183,11 +183,16 @@ class GroundTruth(Protocol):
 
 @runtime_checkable
 class TellsOneRuntime(Protocol):
-    """A ground truth that tells of one run with less effort than of an array of one."""
+    """A ground truth that tells one runtime with less effort than an array of one."""
 
     def runtime_on(self, job: int, count: int) -> float:
         """Return T(count) of job index `job`, seconds, as `GroundTruth.runtimes` has it."""
         ...
+
+
+@runtime_checkable
+class TellsOneShare(TellsOneRuntime, Protocol):
+    """A ground truth that also tells how one run splits with less effort."""
 
     def communication_share_on(self, job: int, count: int) -> float:
         """Return the share of it that is communication, as `communication_shares` has it."""

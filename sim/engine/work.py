@@ -10,7 +10,7 @@ from predictors.base import FloatArray, IntArray, VisibleJobs
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
-from workloads.base import GroundTruth, Splitting, TellsOneRuntime, Trace
+from workloads.base import GroundTruth, Splitting, TellsOneRuntime, TellsOneShare, Trace
 
 
 class Work:
@@ -30,6 +30,7 @@ class Work:
     def __init__(self, trace: Trace, truth: GroundTruth, machine: Machine) -> None:
         self._truth = truth
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
+        self._one_share = truth if isinstance(truth, TellsOneShare) else None
         self._machine = machine
         self._asked = trace.jobs["requested_processors"].to_numpy()
         self._took = trace.jobs["reference_runtime"].to_numpy()
@@ -76,9 +77,9 @@ class Work:
         """Return a run's seconds of computation and communication, where the truth knows them."""
         if self._splitting is None:
             return {}
-        if self._one_by_one is not None:
-            total = self._one_by_one.runtime_on(job, processors)
-            share = self._one_by_one.communication_share_on(job, processors)
+        if self._one_share is not None:
+            total = self._one_share.runtime_on(job, processors)
+            share = self._one_share.communication_share_on(job, processors)
             computation, communication = total * (1.0 - share), total * share
         else:
             parts = self._splitting.computation_communication(job, np.array([processors]))

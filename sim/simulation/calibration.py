@@ -9,7 +9,7 @@ import pandas as pd
 
 from predictors.base import FloatArray, IntArray, Observation
 from sim.machine.base import Machine
-from workloads.base import GroundTruth, TellsOneRuntime, Trace
+from workloads.base import GroundTruth, TellsOneRuntime, TellsOneShare, Trace
 from workloads.streams import Streams
 from workloads.truth.calibration import Calibration
 
@@ -168,6 +168,7 @@ class ChargedTruth:
         joined = _Joined(plan)
         self._truth = truth
         self._one_by_one = truth if isinstance(truth, TellsOneRuntime) else None
+        self._one_share = truth if isinstance(truth, TellsOneShare) else None
         self._first = len(plan)
         self._runtime = np.array([run.runtime for run in plan])
         self.application = joined.ints("application", truth.application)
@@ -219,8 +220,8 @@ class ChargedTruth:
     def communication_share_on(self, job: int, count: int) -> float:
         """Return the share of communication of one job."""
         own = self._like.item(job) if job < self._first else job - self._first
-        if self._one_by_one is not None:
-            return self._one_by_one.communication_share_on(own, count)
+        if self._one_share is not None:
+            return self._one_share.communication_share_on(own, count)
         return self._truth.communication_shares(np.array([own]), np.array([count])).item(0)
 
     def computation_communication(

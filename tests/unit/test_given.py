@@ -15,7 +15,7 @@ from sim.results.sentences import given_line
 from sim.simulation.calibration import charge, plan_calibration
 from sim.simulation.replay import given_figures
 from sim.simulation.scene import Played, play, set_scene
-from workloads.base import Splitting, TellsOneRuntime
+from workloads.base import Splitting, TellsOneShare
 
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
 LEARNED = sorted(
@@ -140,7 +140,7 @@ def charged():
 
 def test_a_truth_with_charged_runs_tells_all_that_it_told_without(charged):
     scene, plan, truth = charged
-    assert isinstance(truth, TellsOneRuntime)
+    assert isinstance(truth, TellsOneShare)
     assert isinstance(truth, Splitting)
     assert truth.shared_shape
     counts = np.array([1, 3, 8])
