@@ -1,13 +1,13 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from predictors.base import Observation
+from predictors.base import IntArray, Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import (
@@ -29,8 +29,9 @@ from sim.errors import PolicyError
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
-from sim.state.processors import FreeProcessors, count_processors
+from sim.state.processors import as_numbers, count_processors
 from sim.state.records import Ranges, Records
+from sim.state.run_tables import EXPIRING
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
 
@@ -46,7 +47,6 @@ class Engine:
         self.watchers = setup.watchers
         self.work = Work(trace, truth, machine)
         self.clock = Clock()
-        self.free = FreeProcessors(machine.processors)
         self._visible = visible(trace, truth)
         refuse_misfits(trace, machine.processors)
         self.predictor.attach(self._visible)
@@ -56,7 +56,7 @@ class Engine:
             self.predictor.observe(observation)
             self.view.note(observation.application, observation.nprocs)
         first = float(trace.jobs["submit_time"].iloc[0])
-        self.load = watch_load(machine, self.free, self.view, self.predictor, first)
+        self.load = watch_load(machine, self.idle_numbers, self.view, self.predictor, first)
         self.state.load = self.load
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
@@ -65,7 +65,8 @@ class Engine:
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
-        self._completions: dict[int, Occurrence] = {}
+        self.endings: dict[int, Callable[[Run], None]] = {}
+        self._alarms: list[tuple[float, int]] = []
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
         self._followers, self._independent = followers(trace)
@@ -78,7 +79,7 @@ class Engine:
     @cached_property
     def log(self) -> Logbook:
         """What has happened, where that is not compiled."""
-        return Logbook(len(self.trace.jobs))
+        return Logbook(self.state)
 
     @cached_property
     def submit(self) -> list[float]:
@@ -97,7 +98,6 @@ class Engine:
             setup.sensor_noise,
         )
         state.processors_per_node = setup.machine.processors_per_node
-        state.idle = self.free.ranges
         if setup.trace.feedback:
             state.submit_time  # noqa: B018  copies of the state share what becomes known
         return state
@@ -166,17 +166,27 @@ class Engine:
         self.state.arrived.append(occurrence.subject)
         self._pass_due = True
 
-    def _kill_late(self, occurrence: Any) -> None:
-        self._end(occurrence, "killed")
+    def foresee(self) -> None:
+        """See to it that the clock stops when something happens next to a running job."""
+        time, kind = self.state.following
+        alarm = time, EXPIRY if kind == EXPIRING else END
+        if time < np.inf and not (self._alarms and self._alarms[-1] <= alarm):
+            self._alarms.append(alarm)
+            Occurrence(self.clock, *alarm, self._expire_due if kind == EXPIRING else self._end_due)
 
-    def _end(self, occurrence: Any, status: str = "completed") -> None:
-        """Take in the end of a run."""
-        run: Run = occurrence.subject
-        job = run.job
-        if self._completions.get(job) is not occurrence:
-            return
-        now = self.clock._now
-        self._give_back(run)
+    def _end_due(self, occurrence: Any) -> None:
+        """Take in the ends of this instant."""
+        self._alarms.pop()
+        for run in self.state.end_runs(self.clock._now):
+            self.endings.pop(run.job)(run)
+        self.foresee()
+
+    def _kill_late(self, run: Run) -> None:
+        self._end(run, "killed")
+
+    def _end(self, run: Run, status: str = "completed") -> None:
+        """Take in the end of a run, which is off the machine."""
+        job, now = run.job, self.clock._now
         self.log.end(run, now, status)
         teaches = status == "completed" and now > run.start  # zero seconds say nothing
         if teaches and self.view.preferences.past_errors is not None:
@@ -192,17 +202,6 @@ class Engine:
         self.view.forget([job])
         self._feasible.leave(job)
         self.work.drop(job)
-
-    def _give_back(self, run: Run) -> None:
-        """Take back the processors of a run that is over."""
-        state, job = self.state, run.job
-        del self._completions[job]
-        self.free.give(run.nodes)
-        state.free += run.processors
-        del state.running[job]
-        ends = state.believed_ends
-        del ends[bisect_left(ends, (run.believed_end, job))]
-        state.ended.append(run)
 
     def _note_error(self, run: Run, now: float) -> None:
         """Compare a run with what was believed of it, if it was one run on one count."""
@@ -249,19 +248,21 @@ class Engine:
             self.submit[follower] = now + think
             Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
 
-    def _expire(self, occurrence: Any) -> None:
-        """Double the believed total of a run that has outlived it."""
-        run: Run = occurrence.subject[0]
-        believed_end: float = occurrence.subject[1]
-        if self.state.running.get(run.job) is not run or run.believed_end != believed_end:
-            return
+    def _expire_due(self, occurrence: Any) -> None:
+        """Take in the beliefs that expire at this instant."""
+        self._alarms.pop()
         now = self.clock._now
-        self.events += 1
-        self._pass_due = True
-        if self._under_load is not None and self._under_load.expired(run, now):
-            return
-        total = max(2.0 * (believed_end - run.start), now - run.start + 1.0)
-        self.move_believed_end(run, run.start + total)
+        while self.state.following == (now, EXPIRING):
+            self.events += 1
+            self._pass_due = True
+            self._expire(self.state.following_run(), now)
+        self.foresee()
+
+    def _expire(self, run: Run, now: float) -> None:
+        """Double the believed total of a run that has outlived it."""
+        if self._under_load is None or not self._under_load.expired(run, now):
+            total = max(2.0 * (run.believed_end - run.start), now - run.start + 1.0)
+            self.state.move_end(run, run.start + total)
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time, sooner or later than before.
@@ -272,18 +273,8 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        before = run.believed_end
-        ends = self.state.believed_ends
-        del ends[bisect_left(ends, (before, run.job))]
-        insort(ends, (end, run.job, run.processors))
-        run.believed_end = end
-        self.state.moved_ends.setdefault(run, before)
-        self._expect_expiry(run)
-
-    def _expect_expiry(self, run: Run) -> None:
-        """Wait for the belief to run out, if the job will outlive it."""
-        if self._completions[run.job].time > run.believed_end:
-            Occurrence(self.clock, run.believed_end, EXPIRY, self._expire, (run, run.believed_end))
+        self.state.move_end(run, end)
+        self.foresee()
 
     def _wake(self, occurrence: Any) -> None:
         self.events += 1
@@ -318,6 +309,7 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
+        self.foresee()
         if self.watchers and self.passes % INSTANTS == 0:
             arrived, running = bisect_right(self.submit, now), len(self.state.running)
             ended = self.log.ended
@@ -341,18 +333,16 @@ class Engine:
         if self.log.is_started(job):
             raise PolicyError(f"Start of job index {job}, which is not waiting")
         if nodes is None:
-            nodes = self.free.take(processors)
+            nodes = state.hand_out(job, processors)
         else:
             if count_processors(nodes) != processors:
                 raise PolicyError(
                     f"Start of job index {job}: nodes are not {processors} processors"
                 )
-            self.free.take_named(nodes)
+            state.take_named(nodes)
+            state.hold(job, nodes)
         belief = view.belief(job, processors)
         run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
-        state.free -= processors
-        state.running[job] = run
-        insort(state.believed_ends, (run.believed_end, job, processors))
         unstretched = view.preferences.past_errors is None
         predicted = belief if unstretched else view.belief_at(job, processors)
         if self._under_load is not None:
@@ -361,16 +351,27 @@ class Engine:
         self.log.start(run, predicted, explanation, job not in view.preferences.undecided)
         if cost:
             self.resizer.pause(run, now, cost)
-        if self.plan_completion(run, now + cost) > run.believed_end:
-            self._expect_expiry(run)
+        self.plan_completion(run, now + cost)
 
     def plan_completion(self, run: Run, now: float) -> float:
-        """Wait for the end of a run that goes on at `now`; return when that is."""
+        """Expect the end of a run that begins, or goes on, at `now`; return when that is."""
         end = self.work.completion(run, now)
-        over: Callable[[Any], None] = self._end
+        ending: Callable[[Run], None] = self._end
         if self.kills:
             limit = self.resizer.limit(run)
             if limit < end:
-                end, over = max(limit, now), self._kill_late
-        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
+                end, ending = max(limit, now), self._kill_late
+        self.expect_end(run, end, ending)
         return end
+
+    def expect_end(self, run: Run, end: float, ending: Callable[[Run], None]) -> None:
+        """Let a run end then, in this way, whatever was expected before."""
+        self.endings[run.job] = ending
+        if run.job in self.state.running:
+            self.state.plan_end(run.job, end)
+        else:
+            self.state.begin(run, end)
+
+    def idle_numbers(self) -> IntArray:
+        """Return the numbers of the free processors, ascending."""
+        return as_numbers(self.state.idle())

@@ -9,6 +9,7 @@ from predictors.compiling import njit
 from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_open_pass, make_pass
 from sim.policies.reallocation.equal_passes import has_room, share_pass
 from sim.policies.reallocation.sharing import ASKED
+from sim.state.run_steps import next_instant, take_in
 from sim.state.run_tables import (
     ARRIVED,
     CHANGED,
@@ -30,8 +31,6 @@ from sim.state.run_tables import (
     WAITING,
     WAKES,
     Tables,
-    next_instant,
-    take_in,
 )
 
 INSTANTS = 256

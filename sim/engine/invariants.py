@@ -78,7 +78,7 @@ class Checker(Watcher):
 
     def finished(self, engine: Engine) -> None:
         """Check the books when nothing is left to happen."""
-        view, idle = engine.view, engine.free.ranges()
+        view, idle = engine.view, engine.view.idle()
         for ranges in engine.down.values():
             idle = join_ranges(idle, ranges)
         if view.running or view.free + _out_of_service(engine) != view.processors:
@@ -92,7 +92,7 @@ class Checker(Watcher):
 
     def _check_processors(self, engine: Engine) -> None:
         view = engine.view
-        held = list(engine.free.ranges())
+        held = list(view.idle())
         for run in view.running.values():
             _require(count_processors(run.nodes) == run.processors, engine, "miscounted run")
             held += run.nodes
@@ -104,14 +104,14 @@ class Checker(Watcher):
                 state = "held twice" if low < following else "neither held nor free"
                 raise InvariantError(f"t={view.now}: processor {min(low, following)} is {state}")
             following = high + 1
-        _require(count_processors(engine.free.ranges()) == view.free, engine, "free count is wrong")
+        _require(count_processors(view.idle()) == view.free, engine, "free count is wrong")
 
     def _check_beliefs(self, engine: Engine) -> None:
         view = engine.view
         believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
         believed += [(end, -1 - node, width) for node, (end, width) in view.outages.items()]
         believed.sort()
-        _require(believed == view.believed_ends, engine, "believed ends are out of step")
+        _require(believed == view.believed_ends.rows(), engine, "believed ends are out of step")
         _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
 
     def _check_starts(self, engine: Engine, decisions: Sequence[Decision]) -> None:
@@ -147,7 +147,7 @@ class Checker(Watcher):
         if queue.waiting == 0:
             return
         starts = [d for d in decisions if isinstance(d, Start)]
-        ends = [(end, n) for end, _, n in view.believed_ends]
+        ends = [(end, n) for end, _, n in view.believed_ends.rows()]
         started = [(view.now + view.belief(d.job, d.processors), d.processors) for d in starts]
         place = queue.head()
         wanted = queue.processors.item(place)
@@ -185,7 +185,7 @@ class Checker(Watcher):
             if isinstance(decision, Start):
                 end = view.now + view.belief(decision.job, decision.processors)
                 changes += [(view.now, decision.processors), (end, -decision.processors)]
-        changes += [(end, -n) for end, _, n in view.believed_ends]
+        changes += [(end, -n) for end, _, n in view.believed_ends.rows()]
         _require(_peak(changes) <= 0, engine, "reservations do not fit together")
         self._reserved = reserved
 
@@ -217,7 +217,7 @@ class Checker(Watcher):
     ) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
         view = engine.view
-        changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends)]
+        changes = [(view.now, -view.free), *((end, -n) for end, _, n in view.believed_ends.rows())]
         for job, count in scheduler.reserved_starts().items():
             start, processors, runtime = count
             _require(start > view.now, engine, f"job index {job} is reserved in the past")
@@ -239,7 +239,7 @@ def _has_grown(view: View) -> bool:
 def _is_slowed(view: View, scheduler: ReallocatingScheduler) -> bool:
     """Say whether a run is believed slower on what it holds than on the less that it keeps."""
     lending, change = scheduler.lending, scheduler.rule.cost.change
-    runs = [(view.running.get(job), kept, end) for end, job, kept in lending.believed_ends]
+    runs = [(view.running.get(job), kept, end) for end, job, kept in lending.believed_ends.rows()]
     return any(
         run is not None
         and kept < run.processors

@@ -15,16 +15,12 @@ from sim.state.run_tables import (
     BELIEF,
     BELIEVED_JOB,
     END,
-    ENDING,
     FIRST_RANGE,
-    FREE,
-    FREE_RANGES,
     HEAD,
     HIGH,
     IN_TURN,
     JOB,
     KILLED,
-    KIND,
     LAST_RANGE,
     LATER,
     LIMIT,
@@ -37,9 +33,9 @@ from sim.state.run_tables import (
     START,
     STARTED,
     SUBMIT,
-    TURN,
     WAITING,
     Tables,
+    idle_tables,
 )
 
 PIECE = 65_536
@@ -101,23 +97,10 @@ class JobPieces:
 
     def begin(self, processors: int) -> Tables:
         """Return the tables of an idle machine with the first jobs in them."""
-        jobs, running = len(self._submit), min(len(self._submit), processors)
+        jobs = len(self._submit)
         self._kind = np.min_scalar_type(processors)
-        tables = Tables(
-            seconds=np.zeros((8, 0)),
-            numbers=np.zeros((6, 0), np.int64),
-            running_times=np.zeros((2, running)),
-            running=np.zeros((7, running), np.int64),
-            free=np.zeros((2, running + 1), np.int64),
-            ranges=np.zeros((2, 0), np.int64),
-            wakes=np.zeros(64),
-            counters=np.zeros(19, np.int64),
-            instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, np.inf, -np.inf]),
-        )
-        tables.counters[FREE] = processors
+        tables = idle_tables(processors, 0, min(jobs, processors))
         tables.counters[ROOM] = min(processors, 2 * jobs + 1)
-        tables.counters[FREE_RANGES] = 1
-        tables.free[HIGH, 0] = processors - 1
         return self.enter(tables)
 
     def enter(self, tables: Tables) -> Tables:
@@ -136,7 +119,7 @@ class JobPieces:
         seconds[:, : kept.size] = tables.seconds[:, kept]
         seconds[SUBMIT, kept.size :] = self._submit[first:last]
         seconds[LIMIT, kept.size :] = self._limit[first:last]
-        following = np.zeros((6, self.jobs.size), np.int64)
+        following = np.zeros((7, self.jobs.size), np.int64)
         following[:, : kept.size] = numbers[:, kept]
         following[PROCESSORS, kept.size :] = self._requested[first:last]
         tables.instant[LATER] = self._submit[last] if last < len(self._submit) else np.inf
@@ -146,7 +129,7 @@ class JobPieces:
         room = int(self.jobs.size + counters[ROOM])
         ranges = _moved_ranges(tables, following, running, room)
         following[IN_TURN, : running.size] = running
-        _rename_running(tables, following, place)
+        _rename_running(tables, place)
         counters[STARTED] = self._running = running.size
         self._held = counters.item(RANGES)
         return tables._replace(seconds=seconds, numbers=following, ranges=ranges)
@@ -225,10 +208,8 @@ def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: in
     return ranges
 
 
-def _rename_running(tables: Tables, numbers: IntArray, place: IntArray) -> None:
-    """Call running jobs by their new columns; ends at one instant stay in the order of starts."""
+def _rename_running(tables: Tables, place: IntArray) -> None:
+    """Call running jobs by their new columns."""
     running = tables.running[:, : tables.counters[RUNNING]]
     running[BELIEVED_JOB] = place[running[BELIEVED_JOB]]
     running[JOB] = place[running[JOB]]
-    ends = running[KIND] == ENDING
-    running[TURN, ends] = numbers[FIRST_RANGE, running[JOB, ends]]

@@ -2,16 +2,16 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
-from sim.state.machine_state import Run
+from sim.state.machine_state import MachineState, Run
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, FewWords, Records, Stretches
+from sim.state.run_tables import FIRST_RANGE, RANGES
 
 
 class Columns:
@@ -45,12 +45,13 @@ class Logbook:
 
     Parameters
     ----------
-    jobs : int
-        Number of jobs.
+    state : MachineState
+        What it notes the processors of.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self.ended = 0
+    def __init__(self, state: MachineState) -> None:
+        self._state, self.ended = state, 0
+        jobs = state.tables.seconds.shape[1]
         self._first_start = array("d", [np.nan]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._end = array("d", [0.0]) * jobs
@@ -59,8 +60,7 @@ class Logbook:
         self._methods: list[str] = []
         self._grades: list[str] = []
         self._known = Columns("qqd")  # observations, runs at the count, their mean
-        self._stretches = Columns("qdqq")  # run, start, processors, where its nodes begin
-        self._nodes = array("q")  # the first and the last of each range in turn
+        self._stretches = Columns("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
         self._held: dict[int, int] = {}
 
@@ -101,9 +101,9 @@ class Logbook:
         """Note what a run holds from now on."""
         self._held[run.job] = run.processors
         run.stretch = len(self._stretches)
-        self._stretches.add(self._last_run[run.job], now, run.processors, len(self._nodes) // 2)
+        first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
+        self._stretches.add(self._last_run[run.job], now, run.processors, first)
         self._stretch_end.append(now)
-        self._nodes.extend(chain.from_iterable(run.nodes))
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
@@ -185,7 +185,8 @@ class Logbook:
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
         run, start, processors, first = self._stretches.arrays()
-        low, high = np.frombuffer(self._nodes, np.int64).reshape(-1, 2).T.copy()
+        tables = self._state.tables
+        low, high = tables.ranges[:, : tables.counters[RANGES]].copy()
         return Stretches(
             job=run_job[run],
             run=run_number[run],

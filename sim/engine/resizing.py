@@ -11,9 +11,7 @@ from sim.errors import PolicyError
 from sim.state.decisions import Resize
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import (
-    FreeProcessors,
     count_processors,
-    join_ranges,
     remove_ranges,
     split_ranges,
 )
@@ -29,7 +27,6 @@ class Resizes(Protocol):
 
     state: MachineState
     view: View
-    free: FreeProcessors
     work: Work
 
     @property
@@ -87,7 +84,6 @@ class Resizer:
             )
         if not cost >= 0:
             raise PolicyError(f"Resize of job index {job} at a cost of {cost} seconds")
-        self._engine.state.free += run.processors - processors
         self._go_on(run, self._exchange(run, processors, nodes), processors, cost, now)
 
     def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
@@ -112,8 +108,7 @@ class Resizer:
                 f"Grant of {processors} processors to job index {run.job}, which holds "
                 f"{run.processors}; {state.free} are free"
             )
-        state.free += run.processors - processors
-        nodes = self._exchange(run, processors, None)
+        nodes = state.exchange(run.job, processors)
         self._go_on(run, nodes, processors, cost, now, pending)
         state.resized.add(run)
 
@@ -127,8 +122,7 @@ class Resizer:
         """Let a run go on without processors that are lost to it and to everybody else.
 
         This is what a malleable job does instead of dying when a node fails. The
-        lost processors do not become free: whoever repairs them gives them back
-        to the free set and to ``state.free``.
+        lost processors do not become free: whoever repairs them gives them back.
 
         Parameters
         ----------
@@ -156,8 +150,8 @@ class Resizer:
         if not view.malleable[run.job] or left < least:
             return False
         kept, spare = split_ranges(kept, wanted)
-        self._engine.free.give(spare)
-        self._engine.state.free += left - wanted
+        self._engine.state.give(spare)
+        self._engine.state.hold(run.job, kept)
         cost = view.preferences.change_cost(run.processors, wanted)
         self._go_on(run, kept, wanted, seconds + cost, now)
         self._engine.state.disturbed = True
@@ -217,18 +211,15 @@ class Resizer:
 
     def _exchange(self, run: Run, processors: int, nodes: Ranges | None) -> Ranges:
         """Swap a run's processors in the free set; return the new ones."""
-        free = self._engine.free
-        if nodes is not None:
-            if count_processors(nodes) != processors:
-                raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
-            free.give(run.nodes)
-            free.take_named(nodes)
-            return nodes
-        if processors > run.processors:
-            return join_ranges(run.nodes, free.take(processors - run.processors))
-        kept, released = split_ranges(run.nodes, processors)
-        free.give(released)
-        return kept
+        state = self._engine.state
+        if nodes is None:
+            return state.exchange(run.job, processors)
+        if count_processors(nodes) != processors:
+            raise PolicyError(f"nodes of job index {run.job} are not {processors} processors")
+        state.give(run.nodes)
+        state.take_named(nodes)
+        state.hold(run.job, nodes)
+        return nodes
 
     # What runs tell
 

@@ -36,6 +36,7 @@ from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
 from sim.state.records import FewWords, Records
+from sim.state.run_steps import next_instant
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -59,7 +60,6 @@ from sim.state.run_tables import (
     TAKEN,
     WAITING,
     WAKES,
-    next_instant,
 )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from predictors.base import RuntimePredictor
+from predictors.base import IntArray, RuntimePredictor
 from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import NeedsLoad
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
-from sim.state.processors import FreeProcessors, as_numbers
+from sim.state.processors import as_numbers
 from sim.state.view import View
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ TOLERANCE = 0.05
 
 
 def watch_load(
-    machine: Machine, free: FreeProcessors, view: View, predictor: RuntimePredictor, begin: float
+    machine: Machine,
+    free: Callable[[], IntArray],
+    view: View,
+    predictor: RuntimePredictor,
+    begin: float,
 ) -> "LoadOutlook | None":
     """Return what is believed of a machine's load from `begin` on, seen by policy and predictor.
 
@@ -31,7 +35,7 @@ def watch_load(
     """
     load = machine.outlook()
     if load is not None:
-        load.free_processors = free.numbers
+        load.free_processors = free
         load.now = begin
         load.picks_fastest = view.preferences.picks_fastest
         asking = provider(predictor, NeedsLoad)

@@ -5,7 +5,6 @@ by `sim.engine.engine` alone.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from predictors.base import FloatArray
 from predictors.in_loop.wrapper import provider
-from sim.engine.clock import END, FAILURE, Occurrence, collection_deferred
+from sim.engine.clock import FAILURE, Occurrence, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.errors import PolicyError
@@ -27,8 +26,8 @@ from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
 from sim.state.decisions import Decision, Grant, Refuse, Requeue
 from sim.state.machine_state import MachineState, Run
-from sim.state.processors import count_processors
 from sim.state.records import Outages, Records, Recoveries
+from sim.state.run_tables import END
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
@@ -176,8 +175,7 @@ class RecoveringEngine(Engine):
         now = self.clock._now
         if not self.resizer.shrink_off(run, lost, machine.shrink_seconds, now):
             return False
-        self.free.give(lost)
-        self.state.free += count_processors(lost)
+        self.state.give(lost)
         self.shrunk += 1
         return True
 
@@ -186,6 +184,7 @@ class RecoveringEngine(Engine):
     def _interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         job, now = run.job, self.clock._now
+        self.state.take_off(run)
         if self.work.evolves(job):
             self.work.over(run, now)
         else:
@@ -199,7 +198,7 @@ class RecoveringEngine(Engine):
         if run.number >= self._most:
             self._report(run, "failed", GIVEN_UP)
             return
-        self._take_off(run)
+        self._follow_no_longer(run)
         self.log.interrupt(run, self.clock._now)
         self.restarts[job] = run.number + 1
         if self.work.evolves(job):
@@ -209,10 +208,6 @@ class RecoveringEngine(Engine):
             state.ahead.add(job)
         state.arrived.append(job)
         state.disturbed = self._pass_due = True
-
-    def _take_off(self, run: Run) -> None:
-        self._give_back(run)
-        self._follow_no_longer(run)
 
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
@@ -224,7 +219,7 @@ class RecoveringEngine(Engine):
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
         self.reasons[run.job] = reason
-        super()._end(self._completions[run.job], status)
+        super()._end(run, status)
         self._forget(run)
 
     def _forget(self, run: Run) -> None:
@@ -232,37 +227,28 @@ class RecoveringEngine(Engine):
         if self._asker is not None:
             self._asker.drop(run.job)
 
-    def _end(self, occurrence: Any, status: str = "completed") -> None:
+    def _end(self, run: Run, status: str = "completed") -> None:
         """Take in the end of a run that nothing interrupted."""
-        run: Run = occurrence.subject
-        if self._completions.get(run.job) is not occurrence:
-            return
         if status == "killed":
             self.reasons[run.job] = AT_LIMIT
         if self.work.evolves(run.job):
             self.work.over(run, self.clock._now, whole=True)
-        super()._end(occurrence, status)
+        super()._end(run, status)
         self._forget(run)
 
-    def _stop(self, occurrence: Any) -> None:
+    def _stop(self, run: Run) -> None:
         """Queue a job again that has checkpointed and stopped before its limit."""
-        self._resume(occurrence, whole=True)
+        self._resume(run, whole=True)
 
-    def _cut(self, occurrence: Any) -> None:
+    def _cut(self, run: Run) -> None:
         """Kill an evolving job at its limit; it goes on from its checkpoint, if it may."""
-        run: Run = occurrence.subject
-        if self._completions.get(run.job) is not occurrence:
-            return
         if self._resubmits:
-            self._resume(occurrence, whole=False)
+            self._resume(run, whole=False)
         else:
             self.work.over(run, self.clock._now)
             self._report(run, "killed", AT_LIMIT)
 
-    def _resume(self, occurrence: Any, whole: bool) -> None:
-        run: Run = occurrence.subject
-        if self._completions.get(run.job) is not occurrence:
-            return
+    def _resume(self, run: Run, whole: bool) -> None:
         if self._asker is not None:
             self._asker.stopped(run, self.clock._now)
         attempt = self.work.attempt(run.job)
@@ -301,19 +287,17 @@ class RecoveringEngine(Engine):
         if self.kills:
             limit = max(self.resizer.limit(run) - now, 1e-9)
         end, outcome = self.work.begin(run, now, limit)
-        self.expect_end(run, end, outcome)
+        self.expect_outcome(run, end, outcome)
         if self._renewal is not None:
             self._renewal.begin(run, now)
         if self._asker is not None:
             self._asker.begin(run, now)
         return end
 
-    def expect_end(self, run: Run, end: float, outcome: str) -> None:
-        """Wait for an evolving run to end with this outcome, whatever was waited for before."""
-        over: Callable[[Any], None] = {"completed": self._end, "stopped": self._stop}.get(
-            outcome, self._cut
-        )
-        self._completions[run.job] = Occurrence(self.clock, end, END, over, run)
+    def expect_outcome(self, run: Run, end: float, outcome: str) -> None:
+        """Let an evolving run end then with this outcome, whatever was expected before."""
+        endings = {"completed": self._end, "stopped": self._stop}
+        self.expect_end(run, end, endings.get(outcome, self._cut))
 
     def _health(self, job: int, after: float) -> FloatArray:
         """Return measured over benchmarked time of a job's cycles since an instant."""
@@ -334,21 +318,11 @@ class RecoveringEngine(Engine):
         super()._instant(now)
         self.state.resized.clear()
 
-    def _expire(self, occurrence: Any) -> None:
+    def _expire(self, run: Run, now: float) -> None:
         """Ask a job that outlives its belief for its cycles; else double the belief."""
-        run: Run = occurrence.subject[0]
-        current = self.state.running.get(run.job) is run
-        if (
-            current
-            and run.believed_end == occurrence.subject[1]
-            and self._renewal is not None
-            and self._renewal.renew(run.job, self.clock._now)
-            and run.believed_end > self.clock._now
-        ):
-            self.events += 1
-            self._pass_due = True
-            return
-        super()._expire(occurrence)
+        renewal = self._renewal
+        if renewal is None or not renewal.renew(run.job, now) or run.believed_end <= now:
+            super()._expire(run, now)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         if self._granting is not None and isinstance(decision, Grant | Refuse):
@@ -373,8 +347,8 @@ class RecoveringEngine(Engine):
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
             self._interrupt(run)
-        elif end < self._completions[run.job].time:
-            self._completions[run.job] = Occurrence(self.clock, end, END, self._stop, run)
+        elif end < self.state.tables.seconds[END, run.job]:
+            self.expect_end(run, end, self._stop)
             self._follow_no_longer(run)
             self.move_believed_end(run, end)
             self.state.disturbed = self._pass_due = True

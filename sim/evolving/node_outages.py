@@ -1,6 +1,5 @@
 """Nodes that fail and are repaired: when processors are out of service, and until when believed."""
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator
 from math import inf
 from typing import Any, Protocol
@@ -12,7 +11,7 @@ from sim.engine.logbook import Logbook
 from sim.machine.failing import FailingMachine
 from sim.machine.failures import NodeEvent
 from sim.state.machine_state import MachineState
-from sim.state.processors import FreeProcessors, count_processors
+from sim.state.processors import count_processors
 from sim.state.records import Outages, Ranges
 
 
@@ -21,7 +20,6 @@ class Losing(Protocol):
 
     clock: Clock
     state: MachineState
-    free: FreeProcessors
     down: dict[int, Ranges]
     events: int
 
@@ -103,19 +101,15 @@ class NodeOutages:
         engine.lose(first, last)
         engine.down[node] = ((first, last),)
         self._failed_at[node] = now
-        engine.free.take_named(engine.down[node])
-        engine.state.free -= last - first + 1
+        engine.state.take_named(engine.down[node])
         self._believe(node, now, max(self._machine.believed_repair, 1.0))
 
     def _repair(self, node: int) -> None:
         engine, state = self._engine, self._engine.state
         ranges = engine.down.pop(node)
         self._ended.append((node, self._failed_at.pop(node), engine.clock._now))
-        end, width = state.outages.pop(node)
-        ends = state.believed_ends
-        del ends[bisect_left(ends, (end, -1 - node))]
-        engine.free.give(ranges)
-        state.free += width
+        state.repair(node)
+        state.give(ranges)
 
     def _believe(self, node: int, began: float, seconds: float) -> None:
         """Believe that a node is back after so many seconds."""
@@ -123,8 +117,7 @@ class NodeOutages:
         engine, state = self._engine, self._engine.state
         is_over = engine.log.ended == len(engine.submit)
         end, width = inf if is_over else began + seconds, count_processors(engine.down[node])
-        state.outages[node] = (end, width)
-        insort(state.believed_ends, (end, -1 - node, width))
+        state.fail(node, end, width)
         if not is_over:
             Occurrence(engine.clock, end, EXPIRY, self._prolong, (node, began, end))
 
@@ -134,7 +127,6 @@ class NodeOutages:
         state = self._engine.state
         if node not in state.outages or state.outages[node][0] != believed:
             return
-        ends = state.believed_ends
-        del ends[bisect_left(ends, (believed, -1 - node))]
+        state.repair(node)
         self._believe(node, began, 2.0 * (believed - began))
         self._disturb()

@@ -147,8 +147,8 @@ class Grants(Protocol):
     resizer: Resizer
     events: int
 
-    def expect_end(self, run: Run, end: float, outcome: str) -> None:
-        """Wait for an evolving run to end with this outcome, whatever was waited for before."""
+    def expect_outcome(self, run: Run, end: float, outcome: str) -> None:
+        """Let an evolving run end then with this outcome, whatever was expected before."""
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""
@@ -221,7 +221,7 @@ class Granting:
         now = engine.clock._now
         engine.resizer.extend(run, asked.until)
         end, outcome = engine.work.extend(run, asked.until)
-        engine.expect_end(run, end, outcome)
+        engine.expect_outcome(run, end, outcome)
         self._asker.go_on(run, now)
         later = max(run.believed_end, asked.until)
         engine.move_believed_end(run, engine.resizer.rounded(later, end, now))

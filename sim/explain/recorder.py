@@ -357,7 +357,7 @@ def _room(
     """Return when so many processors are believed to be free, and whose ends that takes."""
     if wanted <= free:
         return None, ()
-    ends = [*view.believed_ends]
+    ends = view.believed_ends.rows()
     ends += [(view.now + view.belief(s.job, s.processors), s.job, s.processors) for s in starts]
     holders: list[int] = []
     for end, job, processors in sorted(ends):

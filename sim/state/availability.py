@@ -8,6 +8,7 @@ with which it was put in.
 """
 
 from math import frexp
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -269,12 +270,32 @@ def earliest_of(
     return starts
 
 
-def in_columns(believed_ends: list[tuple[float, int, int]]) -> tuple[FloatArray, IntArray]:
-    """Return the ends in seconds, and the processors, of (believed end, job, processors)."""
-    if not believed_ends:
-        return np.zeros(0), np.zeros(0, np.int64)
-    ends, _, counts = zip(*believed_ends, strict=True)
-    return np.array(ends, np.float64), np.array(counts, np.int64)
+class BelievedEnds(NamedTuple):
+    """Who holds processors, and until when that is believed; ascending.
+
+    Attributes
+    ----------
+    end : numpy.ndarray of float, shape (n,), seconds
+    job : numpy.ndarray of int, shape (n,)
+        Job indices; a failed node k, until its believed repair, is job -1 - k.
+    processors : numpy.ndarray of int, shape (n,)
+    """
+
+    end: FloatArray
+    job: IntArray
+    processors: IntArray
+
+    @classmethod
+    def of(cls, rows: list[tuple[float, int, int]]) -> Self:
+        """Return rows of (believed end, job, processors) as columns, ascending."""
+        end, job, processors = zip(*sorted(rows), strict=True) if rows else ((), (), ())
+        return cls(
+            np.array(end, np.float64), np.array(job, np.int64), np.array(processors, np.int64)
+        )
+
+    def rows(self) -> list[tuple[float, int, int]]:
+        """Return (believed end, job, processors) of each."""
+        return [*zip(*(column.tolist() for column in self), strict=True)]
 
 
 class Profile:
@@ -288,7 +309,7 @@ class Profile:
     Examples
     --------
     >>> profile = Profile(4)
-    >>> profile.lay(0.0, [(10.0, 0, 3)])
+    >>> profile.lay(0.0, BelievedEnds.of([(10.0, 0, 3)]))
     >>> profile.place(0.0, 2, 5.0)
     10.0
     >>> profile.place(0.0, 1, 10.0)
@@ -314,11 +335,10 @@ class Profile:
             self.times = np.concatenate([self.times, np.zeros(extra)])
             self.free = np.concatenate([self.free, np.zeros(extra, np.int64)])
 
-    def lay(self, now: float, believed_ends: list[tuple[float, int, int]]) -> None:
-        """Begin anew from running jobs: (believed end, job, processors), ascending."""
-        self.grow(len(believed_ends))
-        ends, counts = in_columns(believed_ends)
-        lay(self.times, self.free, self.span, now, self.processors, ends, counts)
+    def lay(self, now: float, ends: BelievedEnds) -> None:
+        """Begin anew from what is held now."""
+        self.grow(ends.end.size)
+        lay(self.times, self.free, self.span, now, self.processors, ends.end, ends.processors)
 
     def advance(self, now: float) -> None:
         """Forget what lies before now."""

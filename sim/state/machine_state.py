@@ -4,8 +4,36 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from predictors.base import FloatArray
+from predictors.compiling import Direct
+from sim.errors import PolicyError
+from sim.state import run_steps, run_tables
+from sim.state.availability import BelievedEnds
+from sim.state.processors import count_processors
 from sim.state.records import Ranges
+from sim.state.run_tables import (
+    BELIEVED,
+    BELIEVED_JOB,
+    COMING,
+    ENDED_ONE,
+    FIRST_RANGE,
+    FREE,
+    FREE_RANGES,
+    HELD,
+    HIGH,
+    HOLDERS,
+    JOB,
+    KIND,
+    LAST_RANGE,
+    LOW,
+    PROCESSORS,
+    RANGES,
+    RUNNING,
+    Tables,
+    idle_tables,
+)
 
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
@@ -80,8 +108,15 @@ class Run:
         self.stretch = -1
 
 
-def _nothing() -> Ranges:
-    return ()
+_begin, _hand_out, _exchange = map(
+    Direct, (run_steps.begin, run_steps.hand_out, run_tables.exchange)
+)
+_plan_end, _move_end, _take_off = map(
+    Direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
+)
+_take_in_ends, _give = Direct(run_steps.take_in_ends), Direct(run_tables.give)
+_take_named = Direct(run_tables.take_named)
+_hold, _let_go = Direct(run_tables.hold), Direct(run_tables.let_go)
 
 
 class MachineState:
@@ -99,12 +134,9 @@ class MachineState:
     ----------
     now : float
         Seconds.
-    processors, free : int
-        Size of the machine, and how many are idle.
+    processors : int
+        Size of the machine.
     running : dict of int to Run
-    believed_ends : list of (float, int, int)
-        Believed end, job index and processors of each running job, ascending; a
-        failed node k is among them until its believed repair, as job −1 − k.
     arrived : list of int
         Jobs that arrived since the last pass, in queue order.
     ended : list of Run
@@ -125,8 +157,6 @@ class MachineState:
     left : dict of int to float
         Share of its work that a job that was interrupted still has to do.
     processors_per_node : int
-    idle : callable
-        Returns the free processors.
     health : callable or None
         What a running evolving job measures of itself: job index and an instant to
         the ratios of measured to benchmarked time of its cycles since then.
@@ -145,10 +175,8 @@ class MachineState:
     def __init__(self, processors: int, submit: FloatArray) -> None:
         self.now = 0.0
         self.processors = processors
-        self.free = processors
         self._submit = submit
         self.running: dict[int, Run] = {}
-        self.believed_ends: list[tuple[float, int, int]] = []
         self.arrived: list[int] = []
         self.ended: list[Run] = []
         self.moved_ends: dict[Run, float] = {}
@@ -159,7 +187,6 @@ class MachineState:
         self.ahead: set[int] = set()
         self.left: dict[int, float] = {}
         self.processors_per_node = 1
-        self.idle: Callable[[], Ranges] = _nothing
         self.health: Callable[[int, float], FloatArray] | None = None
         self.revised: set[int] = set()
         self.requests: dict[tuple[int, str], Request] = {}
@@ -183,3 +210,143 @@ class MachineState:
             self.revised.clear()
         self.disturbed = False
         self.outages_changed = False
+
+    # Processors
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The books: who runs where, until when, and what is free."""
+        jobs, processors = len(self._submit), self.processors
+        return idle_tables(processors, jobs, min(jobs, processors) + processors)
+
+    @property
+    def free(self) -> int:
+        """How many processors are idle."""
+        return self.tables.counters.item(FREE)
+
+    def idle(self) -> Ranges:
+        """Return the free processors."""
+        low, high = self.tables.free[:, : self.tables.counters[FREE_RANGES]].tolist()
+        return tuple(zip(low, high, strict=True))
+
+    def hand_out(self, job: int, processors: int) -> Ranges:
+        """Give a job the lowest-numbered free processors, of which there are enough."""
+        self._make_room(0)
+        _hand_out(self.tables, job, processors)
+        return self._held(job)
+
+    def exchange(self, job: int, processors: int) -> Ranges:
+        """Let a running job have so many: of its own, and the lowest-numbered free ones."""
+        numbers = self.tables.numbers
+        self._make_room(numbers.item(LAST_RANGE, job) - numbers.item(FIRST_RANGE, job))
+        _exchange(self.tables, job, processors)
+        return self._held(job)
+
+    def hold(self, job: int, nodes: Ranges) -> None:
+        """Note that a job holds these processors, which are not free."""
+        self._make_room(len(nodes))
+        tables = self.tables
+        first = tables.counters.item(RANGES)
+        last = tables.counters[RANGES] = first + len(nodes)
+        tables.ranges[:, first:last] = np.array(nodes).T
+        tables.numbers[PROCESSORS, job] = count_processors(nodes)
+        tables.numbers[FIRST_RANGE, job], tables.numbers[LAST_RANGE, job] = first, last
+
+    def take_named(self, nodes: Ranges) -> None:
+        """Take just these processors.
+
+        Raises
+        ------
+        PolicyError
+            If one of them is not free.
+        """
+        for low, high in nodes:
+            if not _take_named(self.tables, low, high):
+                raise PolicyError(f"processors {low}-{high} are not all free")
+        self.tables.counters[FREE] -= count_processors(nodes)
+
+    def give(self, nodes: Ranges) -> None:
+        """Take back processors that were handed out."""
+        for low, high in nodes:
+            _give(self.tables, low, high)
+        self.tables.counters[FREE] += count_processors(nodes)
+
+    def _held(self, job: int) -> Ranges:
+        ranges, numbers = self.tables.ranges, self.tables.numbers
+        first, last = numbers.item(FIRST_RANGE, job), numbers.item(LAST_RANGE, job)
+        if last - first == 1:
+            return ((ranges.item(LOW, first), ranges.item(HIGH, first)),)
+        low, high = ranges[:, first:last].tolist()
+        return tuple(zip(low, high, strict=True))
+
+    def _make_room(self, ranges: int) -> None:
+        """Make room for so many ranges and all that are free."""
+        tables = self.tables
+        wanted = tables.counters.item(RANGES) + 2 * ranges + tables.counters.item(FREE_RANGES)
+        if wanted > tables.ranges.shape[1]:
+            more = np.zeros((2, wanted), np.int64)
+            self.tables = tables._replace(ranges=np.concatenate([tables.ranges, more], axis=1))
+
+    # Runs
+
+    @property
+    def believed_ends(self) -> BelievedEnds:
+        """Who holds processors until when; it changes as the engine goes on."""
+        tables = self.tables
+        number, running = tables.counters.item(HOLDERS), tables.running
+        return BelievedEnds(
+            tables.running_times[BELIEVED, :number],
+            running[BELIEVED_JOB, :number],
+            running[HELD, :number],
+        )
+
+    def begin(self, run: Run, end: float) -> None:
+        """Let a job run on the processors that it was given, until then."""
+        self.running[run.job] = run
+        _begin(self.tables, run.job, end, run.believed_end)
+
+    def plan_end(self, job: int, end: float) -> None:
+        """Let a running job end at another time."""
+        _plan_end(self.tables, job, end)
+
+    def move_end(self, run: Run, end: float) -> None:
+        """Believe that a run ends at another time."""
+        self.moved_ends.setdefault(run, run.believed_end)
+        run.believed_end = end
+        _move_end(self.tables, run.job, end)
+
+    def take_off(self, run: Run) -> None:
+        """Take a run off the machine before its end."""
+        _take_off(self.tables, run.job)
+        del self.running[run.job]
+        self.ended.append(run)
+
+    def end_runs(self, now: float) -> list[Run]:
+        """Take off the runs that end now, in the order in which their ends were planned."""
+        number = _take_in_ends(self.tables, now)
+        jobs = self.tables.running[ENDED_ONE, :number].tolist()
+        over = [self.running.pop(job) for job in jobs]
+        self.ended += over
+        return over
+
+    @property
+    def following(self) -> tuple[float, int]:
+        """When something happens next to a running job, and what; infinity if nothing does."""
+        tables = self.tables
+        if not tables.counters.item(RUNNING):
+            return np.inf, 0
+        return tables.running_times.item(COMING, 0), tables.running.item(KIND, 0)
+
+    def following_run(self) -> Run:
+        """Return whom it happens to."""
+        return self.running[self.tables.running.item(JOB, 0)]
+
+    def fail(self, node: int, end: float, processors: int) -> None:
+        """Note that a node is believed to be repaired then."""
+        self.outages[node] = (end, processors)
+        _hold(self.tables, end, -1 - node, processors)
+
+    def repair(self, node: int) -> None:
+        """Note that a node is back, or believed to be back at another time."""
+        end, _ = self.outages.pop(node)
+        _let_go(self.tables, end, -1 - node)

@@ -1,6 +1,5 @@
-"""Free processors by number, as a compact set of intervals."""
+"""Processors by number, as compact sets of intervals."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, overload
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from predictors.base import IntArray
-from sim.errors import PolicyError
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:
@@ -202,95 +200,3 @@ class NodeSets(Sequence[Ranges]):
         pieces = compute.if_else(pa.array(self.low < self.high), several, low)
         first = pa.array(self.first.astype(np.int32))
         return compute.binary_join(pa.ListArray.from_arrays(first, pieces), ",")
-
-
-class FreeProcessors:
-    """The free processors of a machine; the lowest-numbered are handed out first.
-
-    Parameters
-    ----------
-    processors : int
-        Size of the machine; all of it is free at first.
-
-    Examples
-    --------
-    >>> free = FreeProcessors(8)
-    >>> free.take(3), free.take(2)
-    (((0, 2),), ((3, 4),))
-    >>> free.give(((0, 2),))
-    >>> free.take(4)
-    ((0, 2), (5, 5))
-    """
-
-    __slots__ = ("_high", "_low")
-
-    def __init__(self, processors: int) -> None:
-        self._low = [0]
-        self._high = [processors - 1]
-
-    def numbers(self) -> IntArray:
-        """Return the numbers of the free processors, ascending."""
-        return as_numbers(self.ranges())
-
-    def ranges(self) -> Ranges:
-        """Return the free set."""
-        return tuple(zip(self._low, self._high, strict=True))
-
-    def take(self, count: int) -> Ranges:
-        """Take the `count` lowest-numbered free processors; there must be so many."""
-        low, high = self._low, self._high
-        first = low[0]
-        last = first + count - 1
-        if last < high[0]:
-            low[0] = last + 1
-            return ((first, last),)
-        taken = []
-        whole = 0
-        while count > 0:
-            first, last = low[whole], high[whole]
-            width = last - first + 1
-            if width > count:
-                last = first + count - 1
-                low[whole] = last + 1
-                taken.append((first, last))
-                break
-            taken.append((first, last))
-            count -= width
-            whole += 1
-        del low[:whole], high[:whole]
-        return tuple(taken)
-
-    def take_named(self, ranges: Ranges) -> None:
-        """Take just these processors.
-
-        Raises
-        ------
-        PolicyError
-            If one of them is not free.
-        """
-        for first, last in ranges:
-            where = bisect_right(self._low, first) - 1
-            if where < 0 or last > self._high[where] or first > last:
-                raise PolicyError(f"processors {first}-{last} are not all free")
-            low, high = self._low[where], self._high[where]
-            kept = [(a, b) for a, b in ((low, first - 1), (last + 1, high)) if a <= b]
-            self._low[where : where + 1] = [a for a, _ in kept]
-            self._high[where : where + 1] = [b for _, b in kept]
-
-    def give(self, ranges: Ranges) -> None:
-        """Take back processors that were handed out."""
-        low, high = self._low, self._high
-        for first, last in ranges:
-            where = bisect_left(low, first)
-            joins_before = where > 0 and high[where - 1] == first - 1
-            joins_after = where < len(low) and low[where] == last + 1
-            if joins_before and joins_after:
-                high[where - 1] = high[where]
-                del low[where], high[where]
-            elif joins_before:
-                high[where - 1] = last
-            elif joins_after:
-                low[where] = first
-            else:
-                low.insert(where, first)
-                high.insert(where, last)

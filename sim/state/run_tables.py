@@ -2,7 +2,7 @@
 
 A running job stands once in a heap of what happens to it next: the end of its run, or before
 that the expiry of its belief. The table of believed ends is ascending, and so is that of free
-processors; what was handed out is appended to `ranges` in the order of the starts.
+processors; what was handed out is appended to `ranges` in the order in which it was.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,16 @@ from predictors.compiling import njit
 
 SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
 """Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
-PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE, IN_TURN = range(6)
+PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE, PLANNED, IN_TURN = range(7)
 """Rows of `numbers`, a column a job. `WAITING` holds the processors of those that wait, else 0;
-`IN_TURN` holds job indices in the order in which they started."""
+`PLANNED` in which turn the end of a run was planned; `IN_TURN` job indices in the order in which
+they started."""
 COMING, BELIEVED = range(2)
 """Rows of `running_times`: a heap of when what happens next to running jobs, and believed ends."""
-KIND, TURN, JOB, BELIEVED_JOB, ENDED_ONE, EXPIRED_ONE, FOUND = range(7)
+KIND, TURN, JOB, BELIEVED_JOB, HELD, ENDED_ONE, EXPIRED_ONE, FOUND = range(8)
 """Rows of `running`: of the heap what happens, in which turn it was foreseen, and to whom; whose
-the believed ends are; who ended and whose belief expired now; room for what a search finds."""
+the believed ends are, and how many processors become free then; who ended and whose belief
+expired now; room for what a search finds."""
 LOW, HIGH = range(2)
 """Rows of tables of processors, as closed intervals."""
 ENDING, EXPIRING = range(2)
@@ -31,6 +33,7 @@ ENDING, EXPIRING = range(2)
     ENDED,
     STARTED,
     RUNNING,
+    HOLDERS,
     FREE,
     FREE_RANGES,
     RANGES,
@@ -46,8 +49,9 @@ ENDING, EXPIRING = range(2)
     ROOM,
     TAKEN,
     CHANGED,
-) = range(19)
-"""Places in `counters`. Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
+) = range(20)
+"""Places in `counters`. `HOLDERS` counts the believed ends, of those that run and of failed nodes.
+Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
 this instant; `SPARE` is what the reservation leaves over, `ROOM` how many ranges of processors an
 instant may hand out. `TAKEN` is 1 while the pass of an instant that was taken in is to come, and
 `CHANGED` whether more than arrivals happened at it."""
@@ -63,17 +67,17 @@ class Tables(NamedTuple):
     Attributes
     ----------
     seconds : numpy.ndarray of float, shape (8, n)
-    numbers : numpy.ndarray of int, shape (6, n)
+    numbers : numpy.ndarray of int, shape (7, n)
     running_times : numpy.ndarray of float, shape (2, r), seconds
-    running : numpy.ndarray of int, shape (7, r)
-        Of equal believed ends the job indices ascend.
-    free : numpy.ndarray of int, shape (2, r + 1)
+    running : numpy.ndarray of int, shape (8, r)
+        Of equal believed ends the job indices ascend; a failed node k is job -1 - k.
+    free : numpy.ndarray of int, shape (2, f)
         Free processors, the lowest-numbered first.
     ranges : numpy.ndarray of int, shape (2, m)
-        Processors of all runs.
+        Processors of all runs, with each change of their processors anew.
     wakes : numpy.ndarray of float, shape (w,), ascending, seconds
         When there shall be a pass whatever happens.
-    counters : numpy.ndarray of int, shape (19,)
+    counters : numpy.ndarray of int, shape (20,)
     instant : numpy.ndarray of float, shape (7,), seconds
     """
 
@@ -86,6 +90,35 @@ class Tables(NamedTuple):
     wakes: FloatArray
     counters: IntArray
     instant: FloatArray
+
+
+def idle_tables(processors: int, jobs: int, holders: int) -> Tables:
+    """Return the tables of an idle machine.
+
+    Parameters
+    ----------
+    processors : int
+    jobs : int
+        Columns for jobs.
+    holders : int
+        How many runs, and failed nodes, there may be at once.
+    """
+    tables = Tables(
+        seconds=np.zeros((8, jobs)),
+        numbers=np.zeros((7, jobs), np.int64),
+        running_times=np.zeros((2, holders)),
+        running=np.zeros((8, holders), np.int64),
+        free=np.zeros((2, processors // 2 + 2), np.int64),
+        ranges=np.zeros((2, 64), np.int64),
+        wakes=np.zeros(64),
+        counters=np.zeros(20, np.int64),
+        instant=np.array([0.0, 0.0, np.inf, np.inf, np.inf, np.inf, -np.inf]),
+    )
+    tables.counters[FREE] = processors
+    tables.counters[ROOM] = min(processors, 2 * jobs + 1)
+    tables.counters[FREE_RANGES] = 1
+    tables.free[HIGH, 0] = processors - 1
+    return tables
 
 
 # What happens next
@@ -102,7 +135,8 @@ def _is_sooner(tables: Tables, one: int, other: int) -> bool:
 
 
 @njit(cache=True)
-def _swap(tables: Tables, one: int, other: int) -> None:
+def swap(tables: Tables, one: int, other: int) -> None:
+    """Let two entries of the heap change places."""
     time, what = tables.running_times[COMING], tables.running
     time[one], time[other] = time[other], time[one]
     for row in (KIND, TURN, JOB):
@@ -119,15 +153,15 @@ def sink(tables: Tables, here: int, size: int) -> None:
                 least = child
         if least == here:
             return
-        _swap(tables, here, least)
+        swap(tables, here, least)
         here = least
 
 
 @njit(cache=True)
-def _rise(tables: Tables, here: int) -> None:
+def rise(tables: Tables, here: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     while here > 0 and _is_sooner(tables, here, (here - 1) // 2):
-        _swap(tables, here, (here - 1) // 2)
+        swap(tables, here, (here - 1) // 2)
         here = (here - 1) // 2
 
 
@@ -135,14 +169,14 @@ def _rise(tables: Tables, here: int) -> None:
 def foresee(tables: Tables, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 
-    Ends at one instant are taken in by the order of the starts, expiries by that in
-    which they were foreseen.
+    Ends at one instant are taken in by the order in which they were planned, expiries by
+    that in which they were foreseen.
     """
     end, believed = tables.seconds[END, job], tables.seconds[BELIEVED_END, job]
     expires = end > believed
     tables.running_times[COMING, place] = believed if expires else end
     tables.running[KIND, place] = EXPIRING if expires else ENDING
-    turn = tables.counters[TURNS] if expires else tables.numbers[FIRST_RANGE, job]
+    turn = tables.counters[TURNS] if expires else tables.numbers[PLANNED, job]
     tables.running[TURN, place] = turn
     tables.running[JOB, place] = job
     tables.counters[TURNS] += 1
@@ -154,7 +188,7 @@ def foresee(tables: Tables, place: int, job: int) -> None:
 @njit(cache=True)
 def believed_place(tables: Tables, end: float, job: int) -> int:
     """Return where a job with this believed end stands, or would stand."""
-    low, high = 0, tables.counters[RUNNING]
+    low, high = 0, tables.counters[HOLDERS]
     while low < high:
         middle = (low + high) // 2
         time = tables.running_times[BELIEVED, middle]
@@ -166,15 +200,55 @@ def believed_place(tables: Tables, end: float, job: int) -> int:
 
 
 @njit(cache=True)
-def move_belief(tables: Tables, job: int, before: int, after: int) -> None:
-    """Move a believed end from one place to another, and those between them by one."""
-    time, jobs = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
+def hold(tables: Tables, end: float, job: int, processors: int) -> None:
+    """Note that processors are believed to be held until then."""
+    last = tables.counters[HOLDERS]
+    place = believed_place(tables, end, job)
+    tables.counters[HOLDERS] += 1
+    _move_belief(tables, last, place)
+    _write_belief(tables, place, end, job, processors)
+
+
+@njit(cache=True)
+def let_go(tables: Tables, end: float, job: int) -> None:
+    """Take a believed end out."""
+    tables.counters[HOLDERS] -= 1
+    _move_belief(tables, believed_place(tables, end, job), tables.counters[HOLDERS])
+
+
+@njit(cache=True)
+def believe(tables: Tables, job: int, end: float) -> None:
+    """Believe that a running job, with the processors it holds, ends then; the heap stays."""
+    before = believed_place(tables, tables.seconds[BELIEVED_END, job], job)
+    after = believed_place(tables, end, job)
+    after -= after > before
+    tables.seconds[BELIEVED_END, job] = end
+    _move_belief(tables, before, after)
+    _write_belief(tables, after, end, job, tables.numbers[PROCESSORS, job])
+
+
+@njit(cache=True)
+def _move_belief(tables: Tables, before: int, after: int) -> None:
+    """Close the gap at one place of the table of believed ends, and open one at another."""
+    time, job, held = _holders(tables)
     step = 1 if after > before else -1
     for k in range(before, after, step):
         time[k] = time[k + step]
     for k in range(before, after, step):
-        jobs[k] = jobs[k + step]
-    time[after], jobs[after] = tables.seconds[BELIEVED_END, job], job
+        job[k] = job[k + step]
+    for k in range(before, after, step):
+        held[k] = held[k + step]
+
+
+@njit(cache=True)
+def _write_belief(tables: Tables, place: int, end: float, job: int, processors: int) -> None:
+    times, jobs, held = _holders(tables)
+    times[place], jobs[place], held[place] = end, job, processors
+
+
+@njit(cache=True)
+def _holders(tables: Tables) -> tuple[FloatArray, IntArray, IntArray]:
+    return tables.running_times[BELIEVED], tables.running[BELIEVED_JOB], tables.running[HELD]
 
 
 # Processors
@@ -208,13 +282,7 @@ def take(tables: Tables, job: int) -> None:
 def give(tables: Tables, low: int, high: int) -> None:
     """Take back processors from low to high."""
     free, number = tables.free, tables.counters[FREE_RANGES]
-    where, after = 0, number
-    while where < after:
-        middle = (where + after) // 2
-        if free[LOW, middle] < low:
-            where = middle + 1
-        else:
-            after = middle
+    where = _place_of(tables, low)
     joins_before = where > 0 and free[HIGH, where - 1] == low - 1
     joins_after = where < number and free[LOW, where] == high + 1
     if joins_before and joins_after:
@@ -233,137 +301,72 @@ def give(tables: Tables, low: int, high: int) -> None:
         tables.counters[FREE_RANGES] += 1
 
 
-# Instants without another reason
-
-
 @njit(cache=True)
-def is_believed_end(tables: Tables, instant: float) -> bool:
-    """Say whether a running job is believed to end then."""
-    place = believed_place(tables, instant, -1)
-    return bool(
-        place < tables.counters[RUNNING] and tables.running_times[BELIEVED, place] == instant
-    )
-
-
-@njit(cache=True)
-def ask_to_wake(tables: Tables, instant: float) -> None:
-    """See to it that there is a pass then."""
-    wakes, place = tables.wakes, tables.counters[WAKES]
-    while place > 0 and wakes[place - 1] > instant:
-        wakes[place] = wakes[place - 1]
-        place -= 1
-    wakes[place] = instant
-    tables.counters[WAKES] += 1
-
-
-@njit(cache=True)
-def _wake(tables: Tables, now: float) -> None:
-    """Take in what was asked for this instant."""
-    wakes, number = tables.wakes, tables.counters[WAKES]
-    past = 0
-    while past < number and wakes[past] == now:
-        past += 1
-    for k in range(past, number):
-        wakes[k - past] = wakes[k]
-    tables.counters[WAKES] -= past
-    tables.counters[EVENTS] += past
-
-
-# Steps
-
-
-@njit(cache=True)
-def start(tables: Tables, job: int) -> None:
-    """Start a waiting job on the processors that it wants."""
-    seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
-    now = tables.instant[NOW]
-    take(tables, job)
-    end, limit = now + seconds[RUNTIME, job], now + seconds[LIMIT, job]
-    if limit < end:
-        end = max(limit, now)
-        numbers[KILLED, job] = 1
-    seconds[START, job], seconds[END, job] = now, end
-    believed = seconds[BELIEVED_END, job] = now + seconds[BELIEF, job]
-    running = counters[RUNNING]
-    move_belief(tables, job, running, believed_place(tables, believed, job))
-    foresee(tables, running, job)
-    _rise(tables, running)
-    numbers[IN_TURN, counters[STARTED]] = job
-    numbers[WAITING, job] = 0
-    counters[RUNNING] += 1
-    counters[STARTED] += 1
-
-
-@njit(cache=True)
-def _end(tables: Tables, job: int) -> None:
-    """Take the job at the top of the heap off the machine."""
-    numbers, counters = tables.numbers, tables.counters
-    for k in range(numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job]):
-        give(tables, tables.ranges[LOW, k], tables.ranges[HIGH, k])
-    counters[FREE] += numbers[PROCESSORS, job]
-    last = counters[RUNNING] - 1
-    move_belief(tables, job, believed_place(tables, tables.seconds[BELIEVED_END, job], job), last)
-    _swap(tables, 0, last)
-    sink(tables, 0, last)
-    counters[RUNNING] = last
-    counters[ENDED] += 1
-
-
-@njit(cache=True)
-def _expire(tables: Tables, job: int) -> None:
-    """Double the believed total of the job at the top of the heap, which has outlived it."""
-    seconds = tables.seconds
-    start, believed = seconds[START, job], seconds[BELIEVED_END, job]
-    before = believed_place(tables, believed, job)
-    total = max(2.0 * (believed - start), tables.instant[NOW] - start + 1.0)
-    seconds[BELIEVED_END, job] = start + total
-    after = believed_place(tables, start + total, job)
-    move_belief(tables, job, before, after - 1 if after > before else after)
-    foresee(tables, 0, job)
-    sink(tables, 0, tables.counters[RUNNING])
-
-
-@njit(cache=True)
-def next_instant(tables: Tables) -> float:
-    """Return when something happens next, in seconds; infinity if nothing does."""
-    counters = tables.counters
-    following = np.inf
-    if counters[RUNNING] > 0:
-        following = tables.running_times[COMING, 0]
-    if counters[ARRIVED] < tables.seconds.shape[1]:
-        following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
+def exchange(tables: Tables, job: int, count: int) -> None:
+    """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
+    numbers, counters, ranges = tables.numbers, tables.counters, tables.ranges
+    first, last, begin = numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job], counters[RANGES]
+    more, end = count - numbers[PROCESSORS, job], begin
+    if more > 0:
+        numbers[PROCESSORS, job] = more
+        take(tables, job)
+        gained, place = ranges[:, begin : counters[RANGES]].copy(), 0
+        while first < last or place < gained.shape[1]:
+            is_own = place == gained.shape[1]
+            if is_own or (first < last and ranges[LOW, first] < gained[LOW, place]):
+                low, high = ranges[LOW, first], ranges[HIGH, first]
+                first += 1
+            else:
+                low, high = gained[LOW, place], gained[HIGH, place]
+                place += 1
+            if end > begin and ranges[HIGH, end - 1] == low - 1:
+                ranges[HIGH, end - 1] = high
+            else:
+                ranges[LOW, end], ranges[HIGH, end] = low, high
+                end += 1
     else:
-        following = min(following, tables.instant[LATER])
-    if counters[WAKES] > 0:
-        following = min(following, tables.wakes[0])
-    return float(following)
+        counters[FREE] -= more
+        left = count
+        for k in range(first, last):
+            low, high = ranges[LOW, k], ranges[HIGH, k]
+            width = min(left, high - low + 1)
+            left -= width
+            if width > 0:
+                ranges[LOW, end], ranges[HIGH, end] = low, low + width - 1
+                end += 1
+            if low + width <= high:
+                give(tables, low + width, high)
+    numbers[PROCESSORS, job] = count
+    numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job] = begin, end
+    counters[RANGES] = end
 
 
 @njit(cache=True)
-def take_in(tables: Tables, now: float) -> bool:
-    """Take in ends, expiries and arrivals of an instant; say whether more than arrivals."""
-    seconds, counters = tables.seconds, tables.counters
-    tables.instant[NOW] = now
-    changed = False
-    counters[ENDED_NOW] = counters[EXPIRED_NOW] = 0
-    while counters[RUNNING] > 0 and tables.running_times[COMING, 0] == now:
-        job = tables.running[JOB, 0]
-        if tables.running[KIND, 0] == ENDING:
-            tables.running[ENDED_ONE, counters[ENDED_NOW]] = job
-            counters[ENDED_NOW] += 1
-            _end(tables, job)
+def take_named(tables: Tables, low: int, high: int) -> bool:
+    """Take processors from low to high; say whether all were free, else nothing is taken."""
+    free, number = tables.free, tables.counters[FREE_RANGES]
+    place = _place_of(tables, low + 1) - 1
+    if place < 0 or high > free[HIGH, place] or low > high:
+        return False
+    first, last = free[LOW, place], free[HIGH, place]
+    for k in range(place, number - 1):
+        free[LOW, k], free[HIGH, k] = free[LOW, k + 1], free[HIGH, k + 1]
+    tables.counters[FREE_RANGES] -= 1
+    if first < low:
+        give(tables, first, low - 1)
+    if high < last:
+        give(tables, high + 1, last)
+    return True
+
+
+@njit(cache=True)
+def _place_of(tables: Tables, low: int) -> int:
+    """Return how many free ranges begin before a processor."""
+    where, after = 0, tables.counters[FREE_RANGES]
+    while where < after:
+        middle = (where + after) // 2
+        if tables.free[LOW, middle] < low:
+            where = middle + 1
         else:
-            tables.running[EXPIRED_ONE, counters[EXPIRED_NOW]] = job
-            counters[EXPIRED_NOW] += 1
-            _expire(tables, job)
-        counters[EVENTS] += 1
-        changed = True
-    last = counters[NEW] = counters[ARRIVED]
-    while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
-        last += 1
-    if last > counters[NEW]:
-        counters[ARRIVED] = last
-        counters[EVENTS] += 1
-    if counters[WAKES] > 0:
-        _wake(tables, now)
-    return changed
+            after = middle
+    return int(where)

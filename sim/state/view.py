@@ -20,6 +20,7 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
+from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support
 from sim.state.machine_state import MachineState, Request, Run
@@ -128,8 +129,8 @@ class View:
         return self._state.running
 
     @property
-    def believed_ends(self) -> list[tuple[float, int, int]]:
-        """Believed end, job index and processors of each run, ascending; failed nodes too."""
+    def believed_ends(self) -> BelievedEnds:
+        """Who holds processors, failed nodes among them, and until when by belief."""
         return self._state.believed_ends
 
     @property

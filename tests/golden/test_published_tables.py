@@ -62,7 +62,7 @@ class ChosenOnceScheduler:
     def decide(self) -> list[Start]:
         view = self.view
         self.starts: list[Start] = []
-        self.held = [(end, n) for end, _, n in view.believed_ends]
+        self.held = [(end, n) for end, _, n in view.believed_ends.rows()]
         self.held += [(run.believed_end, run.processors) for run in view.ended]
         self.free = view.free - sum(run.processors for run in view.ended)
         for job in view.arrived:

@@ -5,7 +5,7 @@ import pytest
 
 from sim.policies.backfill.queue_search import summaries_of
 from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
-from sim.state.availability import Profile
+from sim.state.availability import BelievedEnds, Profile
 from sim.state.waiting_queue import Waiting
 
 
@@ -23,7 +23,7 @@ def test_many_reservations_equal_those_made_one_by_one(processors, powers, now):
         singly, together = Profile(processors), Profile(processors)
         for profile in (singly, together):
             profile.grow(jobs)
-            profile.lay(now, [])
+            profile.lay(now, BelievedEnds.of([]))
         starts = np.zeros(jobs)
         holes = together.times, together.free, together.span
         replan(holes, now, Waiting(counts, runtimes, starts), 0, jobs)
@@ -49,7 +49,7 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         whole, soon = Profile(processors), Profile(processors)
         for profile in (whole, soon):
             profile.grow(jobs + 4)
-            profile.lay(now, running)
+            profile.lay(now, BelievedEnds.of(running))
         first = int(rng.integers(0, 2))
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
         replan(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.policies.allocation.iterative import iterate
-from sim.state.availability import Profile
+from sim.state.availability import BelievedEnds, Profile
 
 MACHINE = 8
 
@@ -34,7 +34,7 @@ def planned(ends, menus, steps):
     """Return the sum of the ends where each job is placed in turn, at its earliest hole."""
     profile = Profile(MACHINE)
     profile.grow(len(menus) + len(ends))
-    profile.lay(5.0, ends)
+    profile.lay(5.0, BelievedEnds.of(ends))
     total = 0.0
     for (counts, times, _), step in zip(menus, steps, strict=True):
         total += profile.place(5.0, counts[step], times[step]) + times[step]
@@ -75,7 +75,7 @@ def stepwise(ends, menus, by_time):
 def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     ends, menus = queue
     profile = Profile(MACHINE)
-    profile.lay(5.0, ends)
+    profile.lay(5.0, BelievedEnds.of(ends))
     sizes = np.array([len(counts) for counts, _, _ in menus])
     low = np.cumsum(sizes) - sizes
     spans = np.array([low, sizes, low, low + sizes, 0 * sizes])

@@ -23,7 +23,7 @@ from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pools import Pools
 from sim.policies.ties import TIE, first_least, is_less, is_less_on, ranks
-from sim.state.availability import Profile
+from sim.state.availability import BelievedEnds, Profile
 
 FIGURES = st.floats(1e-6, 1e9)
 
@@ -146,7 +146,7 @@ def planned(counts, runtimes, serial, jobs, processors=8, now=7e8):
     """Return what each of several jobs with the same menu takes of it."""
     size = len(counts)
     profile = Profile(processors)
-    profile.lay(now, [])
+    profile.lay(now, BelievedEnds.of([]))
     low = size * np.arange(jobs)
     sizes = np.full(jobs, size)
     spans = np.array([low, sizes, low, low + sizes, 0 * sizes])
@@ -172,7 +172,7 @@ def test_iteration_gives_equal_jobs_equal_steps():
 
 def test_of_equal_ends_the_smaller_count_starts():
     profile = Profile(8)
-    profile.lay(7e8, [])
+    profile.lay(7e8, BelievedEnds.of([]))
     counts, runtimes = np.array([2, 4]), np.array([10.0 + 1e-12, 10.0])
     arrays = (profile.holes, 7e8, counts, runtimes, 0, 2)
     assert best_candidate(*arrays, np.inf) == (0, 7e8)

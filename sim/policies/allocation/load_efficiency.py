@@ -12,7 +12,6 @@ from sim.policies.busyness import ForecastMeter, Load
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue, around
 from sim.policies.ties import is_less
-from sim.state.availability import in_columns
 from sim.state.view import View
 
 
@@ -247,7 +246,7 @@ class PredictiveCandidates(Candidates):
     def narrow(self, queue: OpenQueue) -> None:
         """Aim at the efficient count for the load that each job will meet."""
         view, here = self.view, queue.here
-        ends, held = in_columns(view.believed_ends)
+        ends, _, held = view.believed_ends
         targets = forecast_counts(
             queue.processors[here], queue.job[here], self._known, ends, held,
             view.now, view.processors, self._meter.read(queue.job),

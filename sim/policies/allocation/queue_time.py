@@ -247,7 +247,8 @@ class QueueTimeCandidates(CappedCandidates):
         view, here = self.view, queue.here
         now = view.now
         if self._queue_time == 0:
-            known = [(count, end - now) for end, job, count in view.believed_ends if job >= 0]
+            ends = view.believed_ends.rows()
+            known = [(count, end - now) for end, job, count in ends if job >= 0]
         else:
             known = [(run.processors, now - run.start) for run in view.running.values()]
         runs = np.empty((2, len(known) + queue.last - queue.first))

@@ -1,7 +1,5 @@
 """Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
 
-from bisect import bisect_left
-
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
@@ -116,9 +114,9 @@ class ReservationKeeper(QueueKeeper):
         view, start = self.view, self._next_start
         if start == np.inf or start == self._waking:
             return
-        ends = view.believed_ends
-        place = bisect_left(ends, (start, -1, 0))
-        if place < len(ends) and ends[place][0] == start:
+        ends = view.believed_ends.end
+        place = np.searchsorted(ends, start)
+        if place < ends.size and ends[place] == start:
             return
         self._waking = start
         decisions.append(WakeAt(float(start)))

@@ -8,7 +8,7 @@ from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import EASY
-from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill
+from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill, reserve
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HELD, HIGH, Candidates
 from sim.policies.molding.choice import Blocking, mold_first
@@ -196,28 +196,21 @@ class EasyScheduler(QueueKeeper):
         """Find the shadow time of the head, and what it will leave over."""
         view, queue = self.view, self.queue
         wanted = queue.processors.item(queue.first)
-        ends = view.believed_ends
+        ends, _, held = view.believed_ends
         if decisions:
-            new = [
-                (view.now + view.belief(d.job, d.processors), d.job, d.processors)
-                for d in decisions
-                if type(d) is Start
-            ]
-            ends = sorted(ends + new)
-        shadow = -1.0
-        for end, _, processors in ends:
-            if shadow >= 0.0 and end > shadow:
-                break
-            free += processors
-            if free >= wanted and shadow < 0.0:
-                shadow = end
-        if free < wanted:
+            starts = [decision for decision in decisions if type(decision) is Start]
+            new = [view.now + view.belief(start.job, start.processors) for start in starts]
+            ends = np.append(ends, new)
+            held = np.append(held, [start.processors for start in starts])
+            order = ends.argsort()
+            ends, held = ends[order], held[order]
+        self._shadow, self._spare = reserve(ends, held, free, wanted)
+        if self._spare < 0:
             job = queue.job.item(queue.first)
             raise PolicyError(
-                f"job index {job} wants {wanted} processors; only {free} will be free"
+                f"job index {job} wants {wanted} processors; only {wanted + self._spare} will be "
+                "free"
             )
-        self._shadow = shadow
-        self._spare = free - wanted
 
     def _start_lone(self, place: int, free: int, decisions: list[Decision]) -> None:
         """Start the only job behind the reservation if it does not move it, as `fill` would."""

@@ -102,9 +102,9 @@ class DrainRun:
         places = queue.places()
         wanted = np.append(queue.processors[places], 0)
         seconds = np.append(queue.runtime[places], 0.0)
-        room = np.zeros(wanted.size)
-        end = np.concatenate([[end for end, _, _ in view.believed_ends], room])
-        held = np.array([count for _, _, count in view.believed_ends] + [0] * wanted.size)
+        ends = view.believed_ends
+        end = np.concatenate([ends.end, np.zeros(wanted.size)])
+        held = np.concatenate([ends.processors, np.zeros(wanted.size, np.int64)])
         starts = np.empty(counts.size)
         for i, (count, runtime) in enumerate(zip(counts.tolist(), runtimes.tolist(), strict=True)):
             wanted[-1], seconds[-1] = count, runtime

@@ -7,7 +7,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget
+from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget, reserve
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.reallocation.sharing import Sharing
@@ -21,12 +21,12 @@ from sim.state.availability import (
     place,
     place_next,
 )  # fmt: skip
+from sim.state.run_steps import ask_to_wake, is_believed_end, start
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     BELIEVED,
     BELIEVED_END,
-    BELIEVED_JOB,
     ENDED_NOW,
     ENDED_ONE,
     EXPIRED_NOW,
@@ -35,12 +35,13 @@ from sim.state.run_tables import (
     FREE,
     FREED,
     HEAD,
+    HELD,
+    HOLDERS,
     NEW,
     NEXT_START,
     NOW,
     PROCESSORS,
     RESERVED,
-    RUNNING,
     RUNTIME,
     SHADOW,
     SPARE,
@@ -48,9 +49,6 @@ from sim.state.run_tables import (
     WAITING,
     WAKING,
     Tables,
-    ask_to_wake,
-    is_believed_end,
-    start,
 )  # fmt: skip
 from sim.state.waiting_queue import Waiting
 
@@ -120,13 +118,19 @@ class Revision(NamedTuple):
 
 
 @njit(cache=True)
+def _holders(tables: Tables) -> tuple[FloatArray, IntArray]:
+    """Return until when processors are believed to be held, and how many."""
+    number = tables.counters[HOLDERS]
+    return tables.running_times[BELIEVED, :number], tables.running[HELD, :number]
+
+
+@njit(cache=True)
 def _lay_running(tables: Tables, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
-    running = tables.counters[RUNNING]
-    held = tables.numbers[PROCESSORS][tables.running[BELIEVED_JOB, :running]]
-    ends, now = tables.running_times[BELIEVED, :running], tables.instant[NOW]
+    ends, held = _holders(tables)
     holes = plan.times, plan.free, plan.span
-    lay(*holes, now, tables.counters[FREE] + held.sum(), ends, held)
+    processors = tables.counters[FREE] + held.sum()
+    lay(*holes, tables.instant[NOW], processors, ends, held)
 
 
 @njit(cache=True)
@@ -223,16 +227,9 @@ def start_heads(tables: Tables) -> None:
 def _reserve(tables: Tables) -> None:
     """Find the shadow time of the first waiting job, and what it will leave over."""
     counters = tables.counters
-    wanted, free, shadow = tables.numbers[WAITING, counters[HEAD]], counters[FREE], -1.0
-    for k in range(counters[RUNNING]):
-        end = tables.running_times[BELIEVED, k]
-        if shadow >= 0.0 and end > shadow:
-            break
-        free += tables.numbers[PROCESSORS, tables.running[BELIEVED_JOB, k]]
-        if free >= wanted and shadow < 0.0:
-            shadow = end
-    tables.instant[SHADOW] = shadow
-    counters[SPARE] = free - wanted
+    wanted = tables.numbers[WAITING, counters[HEAD]]
+    ends, held = _holders(tables)
+    tables.instant[SHADOW], counters[SPARE] = reserve(ends, held, counters[FREE], wanted)
 
 
 @njit(cache=True)

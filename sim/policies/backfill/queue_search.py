@@ -53,6 +53,34 @@ class Opening(NamedTuple):
 
 
 @njit(cache=True)
+def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
+    """Return the shadow time of the head of the queue, and what it will leave over.
+
+    Parameters
+    ----------
+    ends, held : numpy.ndarray, shape (n,)
+        When processors are believed to become free, ascending, seconds, and how many.
+    free, wanted : int
+        Processors that are free now, and those that the head wants.
+
+    Returns
+    -------
+    shadow : float
+        Seconds; below 0 if there are never enough.
+    spare : int
+        Below 0 if there are never enough.
+    """
+    shadow = -1.0
+    for k in range(ends.size):
+        if shadow >= 0.0 and ends[k] > shadow:
+            break
+        free += held[k]
+        if free >= wanted and shadow < 0.0:
+            shadow = ends[k]
+    return shadow, free - wanted
+
+
+@njit(cache=True)
 def _row(block: int) -> int:
     """Return the row of a block's summary."""
     return block + block // GROUP + 1

@@ -21,6 +21,7 @@ from sim.policies.molding.candidates import (
 )
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
+from sim.state.run_steps import start
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -34,7 +35,6 @@ from sim.state.run_tables import (
     RUNTIME,
     WAITING,
     Tables,
-    start,
 )
 from sim.state.waiting_queue import Waiting
 

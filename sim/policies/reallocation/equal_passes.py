@@ -33,6 +33,7 @@ from sim.policies.reallocation.sharing import (
     UNUSED,
     Sharing,
 )
+from sim.state.run_steps import start
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -45,25 +46,20 @@ from sim.state.run_tables import (
     FOUND,
     FREE,
     HEAD,
-    HIGH,
     JOB,
-    LAST_RANGE,
-    LOW,
     NEW,
     NOW,
+    PLANNED,
     PROCESSORS,
-    RANGES,
     RUNNING,
     RUNTIME,
+    TURNS,
     WAITING,
     Tables,
-    believed_place,
+    believe,
+    exchange,
     foresee,
-    give,
-    move_belief,
     sink,
-    start,
-    take,
 )
 from sim.state.view import LEAST_BELIEF
 
@@ -234,52 +230,12 @@ def _ask_of(tables: Tables, sharing: Sharing, members: IntArray, shares: IntArra
 
 
 @njit(cache=True)
-def _exchange(tables: Tables, job: int, count: int) -> None:
-    """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
-    numbers, counters, ranges = tables.numbers, tables.counters, tables.ranges
-    first, last, begin = numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job], counters[RANGES]
-    more, end = count - numbers[PROCESSORS, job], begin
-    if more > 0:
-        numbers[PROCESSORS, job] = more
-        take(tables, job)
-        gained, place = ranges[:, begin : counters[RANGES]].copy(), 0
-        while first < last or place < gained.shape[1]:
-            is_own = place == gained.shape[1]
-            if is_own or (first < last and ranges[LOW, first] < gained[LOW, place]):
-                low, high = ranges[LOW, first], ranges[HIGH, first]
-                first += 1
-            else:
-                low, high = gained[LOW, place], gained[HIGH, place]
-                place += 1
-            if end > begin and ranges[HIGH, end - 1] == low - 1:
-                ranges[HIGH, end - 1] = high
-            else:
-                ranges[LOW, end], ranges[HIGH, end] = low, high
-                end += 1
-    else:
-        counters[FREE] -= more
-        left = count
-        for k in range(first, last):
-            low, high = ranges[LOW, k], ranges[HIGH, k]
-            width = min(left, high - low + 1)
-            left -= width
-            if width > 0:
-                ranges[LOW, end], ranges[HIGH, end] = low, low + width - 1
-                end += 1
-            if low + width <= high:
-                give(tables, low + width, high)
-    numbers[PROCESSORS, job] = count
-    numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job] = begin, end
-    counters[RANGES] = end
-
-
-@njit(cache=True)
 def _move_ends(tables: Tables, job: int, end: float, believed: float) -> None:
     """Let a run end, and be believed to end, at other times; the heap is not in order then."""
-    before = believed_place(tables, tables.seconds[BELIEVED_END, job], job)
-    after = believed_place(tables, believed, job)
-    tables.seconds[END, job], tables.seconds[BELIEVED_END, job] = end, believed
-    move_belief(tables, job, before, after - 1 if after > before else after)
+    tables.seconds[END, job] = end
+    tables.numbers[PLANNED, job] = tables.counters[TURNS]
+    tables.counters[TURNS] += 1
+    believe(tables, job, believed)
 
 
 @njit(cache=True)
@@ -320,7 +276,7 @@ def _resize(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
         left *= faster / _runtime(sharing, BELIEVED, job, before)
     sharing.tallies[QUERIES] += 1
     sharing.times[OVER, sharing.jobs[STRETCH, job]] = now
-    _exchange(tables, job, count)
+    exchange(tables, job, count)
     _begin_stretch(tables, sharing, job)
     end = now + _runtime(sharing, TRUE, job, count) * max(1.0 - work[DONE, job], 0.0)
     believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)

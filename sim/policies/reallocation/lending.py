@@ -8,10 +8,10 @@ import numpy as np
 from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
+from sim.state.availability import BelievedEnds
 from sim.state.machine_state import Run
 from sim.state.view import View
 
-Ends = list[tuple[float, int, int]]
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 
 
@@ -68,7 +68,8 @@ class LendingView(View):
         self._kept = kept
         self._cost = cost
         self.queries = 0
-        self._ends: Ends | None = None
+        self._free = 0
+        self._ends: BelievedEnds | None = None
         self._held_back: tuple[float, int] | None = None
         self._shadows: dict[int, Run] = {}
         self.is_tracked = False
@@ -80,8 +81,13 @@ class LendingView(View):
         return getattr(self._real, name)
 
     @property
-    def believed_ends(self) -> Ends:
-        """Believed end, job index and processors of each running job, ascending."""
+    def free(self) -> int:
+        """How many processors are idle or lent."""
+        return self._free
+
+    @property
+    def believed_ends(self) -> BelievedEnds:
+        """Who holds processors, with what it keeps, and until when by belief."""
         if self._ends is None:
             self._ends = self._all_ends()
         return self._ends
@@ -100,10 +106,10 @@ class LendingView(View):
         """
         state = self._state
         state.now, state.arrived = self._real.now, arrived
-        state.free = self._real.free + lent
-        self._held_back = None if held_back is None else (held_back, state.free)
+        self._free = self._real.free + lent
+        self._held_back = None if held_back is None else (held_back, self._free)
         if held_back is not None:
-            state.free = 0
+            self._free = 0
         state.disturbed = True
         state.outages_changed = self._real.outages_changed
         self._ends = None
@@ -129,16 +135,15 @@ class LendingView(View):
         since = max(self.now, run.resumes) + self._cost.change(run.processors, kept)
         return since + self._beliefs.seconds_left(run, kept)
 
-    def _all_ends(self) -> Ends:
+    def _all_ends(self) -> BelievedEnds:
         ends = [(self.end_of(run), run.job, self._kept(run)) for run in self._real.running.values()]
         if self._held_back is not None and self._held_back[1] > 0:
             ends.append((self._held_back[0], -1, self._held_back[1]))
         return self._with_outages(ends)
 
-    def _with_outages(self, ends: Ends) -> Ends:
+    def _with_outages(self, ends: list[tuple[float, int, int]]) -> BelievedEnds:
         ends += [(end, -1 - node, width) for node, (end, width) in self._real.outages.items()]
-        ends.sort()
-        return ends
+        return BelievedEnds.of(ends)
 
     # For schedulers that remember runs between passes
 

@@ -1,0 +1,258 @@
+"""Compiled steps of a run: what starts, ends, expires and arrives, and when that is next."""
+
+import numpy as np
+
+from predictors.compiling import njit
+from sim.state.run_tables import (
+    ARRIVED,
+    BELIEF,
+    BELIEVED,
+    BELIEVED_END,
+    COMING,
+    END,
+    ENDED,
+    ENDED_NOW,
+    ENDED_ONE,
+    ENDING,
+    EVENTS,
+    EXPIRED_NOW,
+    EXPIRED_ONE,
+    FIRST_RANGE,
+    FREE,
+    HIGH,
+    HOLDERS,
+    IN_TURN,
+    JOB,
+    KILLED,
+    KIND,
+    LAST_RANGE,
+    LATER,
+    LIMIT,
+    LOW,
+    NEW,
+    NOW,
+    PLANNED,
+    PROCESSORS,
+    RUNNING,
+    RUNTIME,
+    START,
+    STARTED,
+    SUBMIT,
+    TURNS,
+    WAITING,
+    WAKES,
+    Tables,
+    believe,
+    believed_place,
+    foresee,
+    give,
+    hold,
+    let_go,
+    rise,
+    sink,
+    swap,
+    take,
+)
+
+# Instants without another reason
+
+
+@njit(cache=True)
+def is_believed_end(tables: Tables, instant: float) -> bool:
+    """Say whether a running job is believed to end then."""
+    place = believed_place(tables, instant, -1)
+    return bool(
+        place < tables.counters[HOLDERS] and tables.running_times[BELIEVED, place] == instant
+    )
+
+
+@njit(cache=True)
+def ask_to_wake(tables: Tables, instant: float) -> None:
+    """See to it that there is a pass then."""
+    wakes, place = tables.wakes, tables.counters[WAKES]
+    while place > 0 and wakes[place - 1] > instant:
+        wakes[place] = wakes[place - 1]
+        place -= 1
+    wakes[place] = instant
+    tables.counters[WAKES] += 1
+
+
+@njit(cache=True)
+def _wake(tables: Tables, now: float) -> None:
+    """Take in what was asked for this instant."""
+    wakes, number = tables.wakes, tables.counters[WAKES]
+    past = 0
+    while past < number and wakes[past] == now:
+        past += 1
+    for k in range(past, number):
+        wakes[k - past] = wakes[k]
+    tables.counters[WAKES] -= past
+    tables.counters[EVENTS] += past
+
+
+# Steps
+
+
+@njit(cache=True)
+def start(tables: Tables, job: int) -> None:
+    """Start a waiting job on the processors that it wants."""
+    seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
+    now = tables.instant[NOW]
+    take(tables, job)
+    end, limit = now + seconds[RUNTIME, job], now + seconds[LIMIT, job]
+    if limit < end:
+        end = max(limit, now)
+        numbers[KILLED, job] = 1
+    seconds[START, job] = now
+    begin(tables, job, end, now + seconds[BELIEF, job])
+    numbers[IN_TURN, counters[STARTED]] = job
+    numbers[WAITING, job] = 0
+    counters[STARTED] += 1
+
+
+@njit(cache=True)
+def begin(tables: Tables, job: int, end: float, believed: float) -> None:
+    """Let a job run that has its processors, and foresee what happens to it."""
+    running = tables.counters[RUNNING]
+    tables.seconds[END, job], tables.seconds[BELIEVED_END, job] = end, believed
+    tables.numbers[PLANNED, job] = tables.counters[TURNS]
+    hold(tables, believed, job, tables.numbers[PROCESSORS, job])
+    foresee(tables, running, job)
+    rise(tables, running)
+    tables.counters[RUNNING] += 1
+
+
+@njit(cache=True)
+def over(tables: Tables, job: int, place: int) -> None:
+    """Take a job off the machine that stands at this place of the heap."""
+    numbers, counters = tables.numbers, tables.counters
+    for k in range(numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job]):
+        give(tables, tables.ranges[LOW, k], tables.ranges[HIGH, k])
+    counters[FREE] += numbers[PROCESSORS, job]
+    let_go(tables, tables.seconds[BELIEVED_END, job], job)
+    last = counters[RUNNING] - 1
+    counters[RUNNING] = last
+    if place < last:
+        swap(tables, place, last)
+        settle(tables, place)
+
+
+@njit(cache=True)
+def settle(tables: Tables, place: int) -> None:
+    """Move an entry of the heap to where it belongs."""
+    rise(tables, place)
+    sink(tables, place, tables.counters[RUNNING])
+
+
+@njit(cache=True)
+def take_in_ends(tables: Tables, now: float) -> int:
+    """Take off who ends then, note who it was, and count them."""
+    running, number = tables.running, 0
+    while (
+        tables.counters[RUNNING] > 0
+        and tables.running_times[COMING, 0] == now
+        and running[KIND, 0] == ENDING
+    ):
+        job = running[JOB, 0]
+        running[ENDED_ONE, number] = job
+        number += 1
+        over(tables, job, 0)
+    tables.counters[ENDED_NOW] = number
+    tables.counters[ENDED] += number
+    return number
+
+
+@njit(cache=True)
+def _expire(tables: Tables, job: int) -> None:
+    """Double the believed total of the job at the top of the heap, which has outlived it."""
+    start, believed = tables.seconds[START, job], tables.seconds[BELIEVED_END, job]
+    total = max(2.0 * (believed - start), tables.instant[NOW] - start + 1.0)
+    believe(tables, job, start + total)
+    foresee(tables, 0, job)
+    sink(tables, 0, tables.counters[RUNNING])
+
+
+@njit(cache=True)
+def next_instant(tables: Tables) -> float:
+    """Return when something happens next, in seconds; infinity if nothing does."""
+    counters = tables.counters
+    following = np.inf
+    if counters[RUNNING] > 0:
+        following = tables.running_times[COMING, 0]
+    if counters[ARRIVED] < tables.seconds.shape[1]:
+        following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
+    else:
+        following = min(following, tables.instant[LATER])
+    if counters[WAKES] > 0:
+        following = min(following, tables.wakes[0])
+    return float(following)
+
+
+@njit(cache=True)
+def take_in(tables: Tables, now: float) -> bool:
+    """Take in ends, expiries and arrivals of an instant; say whether more than arrivals."""
+    seconds, counters = tables.seconds, tables.counters
+    tables.instant[NOW] = now
+    ended, expired = take_in_ends(tables, now), 0
+    while counters[RUNNING] > 0 and tables.running_times[COMING, 0] == now:
+        job = tables.running[EXPIRED_ONE, expired] = tables.running[JOB, 0]
+        expired += 1
+        _expire(tables, job)
+    counters[EXPIRED_NOW] = expired
+    counters[EVENTS] += ended + expired
+    last = counters[NEW] = counters[ARRIVED]
+    while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
+        last += 1
+    if last > counters[NEW]:
+        counters[ARRIVED] = last
+        counters[EVENTS] += 1
+    if counters[WAKES] > 0:
+        _wake(tables, now)
+    return bool(ended + expired)
+
+
+# One thing at a time, as rules in Python decide it
+
+
+@njit(cache=True)
+def hand_out(tables: Tables, job: int, processors: int) -> None:
+    """Give a job that is about to run the lowest-numbered free processors; there are enough."""
+    tables.numbers[PROCESSORS, job] = processors
+    take(tables, job)
+
+
+@njit(cache=True)
+def _place(tables: Tables, job: int) -> int:
+    """Return where a running job stands in the heap."""
+    jobs, place = tables.running[JOB], 0
+    while jobs[place] != job:
+        place += 1
+    return place
+
+
+@njit(cache=True)
+def _foresee_anew(tables: Tables, job: int) -> None:
+    place = _place(tables, job)
+    foresee(tables, place, job)
+    settle(tables, place)
+
+
+@njit(cache=True)
+def plan_end(tables: Tables, job: int, end: float) -> None:
+    """Let a running job end at another time."""
+    tables.seconds[END, job] = end
+    tables.numbers[PLANNED, job] = tables.counters[TURNS]
+    _foresee_anew(tables, job)
+
+
+@njit(cache=True)
+def move_end(tables: Tables, job: int, end: float) -> None:
+    """Believe that a running job ends at another time."""
+    believe(tables, job, end)
+    _foresee_anew(tables, job)
+
+
+@njit(cache=True)
+def take_off(tables: Tables, job: int) -> None:
+    """Take a job off the machine before its end."""
+    over(tables, job, _place(tables, job))
