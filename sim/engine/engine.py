@@ -177,9 +177,11 @@ class Engine:
     def _end_due(self, occurrence: Any) -> None:
         """Take in the ends of this instant."""
         self._alarms.pop()
-        for run in self.state.end_runs(self.clock._now):
+        now = self.clock._now
+        for run in self.state.end_runs(now):
             self.endings.pop(run.job)(run)
-        self.foresee()
+        if self.state.following[0] == now:  # before the pass of this instant
+            self.foresee()
 
     def _kill_late(self, run: Run) -> None:
         self._end(run, "killed")
@@ -256,7 +258,6 @@ class Engine:
             self.events += 1
             self._pass_due = True
             self._expire(self.state.following_run(), now)
-        self.foresee()
 
     def _expire(self, run: Run, now: float) -> None:
         """Double the believed total of a run that has outlived it."""
@@ -286,6 +287,7 @@ class Engine:
     def _instant(self, now: float) -> None:
         """Let the policy decide, once, if anything happened at this instant."""
         if not self._pass_due:
+            self.foresee()
             return
         self._pass_due = False
         self.state.now = now

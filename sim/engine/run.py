@@ -139,6 +139,7 @@ class CompiledRun:
         rule = scheduler.compiled
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
+        self._state = engine.state
         self._learns, self._told = engine.predictor.learns, 0
         self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations: list[Explanation] = []
@@ -157,7 +158,7 @@ class CompiledRun:
             engine.kills,
             len(submit) if self._asks or rule in (OPEN, SHARING) else PIECE,
         )
-        self.tables = self._pieces.begin(processors)
+        self._state.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
         applications = view.jobs.application if self._learns else np.zeros(0, np.int64)
         self._news = News(np.zeros((2, applications.size), np.int64), applications)
@@ -184,10 +185,10 @@ class CompiledRun:
         """Ask what is believed of the jobs that entered last, and what each may choose from."""
         if self._asks:
             return
-        tables, view, first = self.tables, self._engine.view, self._pieces.fresh
+        tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
         jobs = self._pieces.jobs[first:]
         if self._rule == SHARING:
-            self.tables, sharing = self._shares.begin(tables)
+            self._state.tables, sharing = self._shares.begin(tables)
             self.plan = self.plan._replace(sharing=sharing)
         elif isinstance(self._allocation, Request):
             wanted = tables.numbers[PROCESSORS, first:]
@@ -230,17 +231,17 @@ class CompiledRun:
     def run(self) -> Records:
         """Run until nothing is left to happen."""
         clock = self._engine.clock
-        Occurrence(clock, next_instant(self.tables), END_EVENT, self._advance)
+        Occurrence(clock, next_instant(self._state.tables), END_EVENT, self._advance)
         clock.run_instants(self._tell_progress)
         return self._records()
 
     def _advance(self, occurrence: Any) -> None:
         """Go on from the instant of SimPy's event to the one that the next event is put at."""
         self._make_room(occurrence.time)
-        counters = self.tables.counters
+        counters = self._state.tables.counters
         following = self._go_on(NOTHING)
         while counters[TAKEN]:
-            self._engine.state.now = following
+            self._state.now = following
             revision = self._tell() if self._learns else NOTHING
             choosing = self._choosing()
             if self._rule == SHARING:
@@ -258,15 +259,15 @@ class CompiledRun:
         """Go on to the next instant that needs Python; return when it is."""
         step, rule, news = self._step, self._rule, self._news
         if rule in (OPEN, SHARING):
-            return float(step(self.tables, self.plan))
-        return float(step(self.tables, self.plan, rule, revision, self._asks, news))
+            return float(step(self._state.tables, self.plan))
+        return float(step(self._state.tables, self.plan, rule, revision, self._asks, news))
 
     def _tell(self) -> Revision:
         """Tell the predictor who ended; return what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        tables, engine = self.tables, self._engine
+        tables, engine = self._state.tables, self._engine
         told, self._told = self._told, tables.counters.item(ENDED)
         for job, before in self._news.ended[:, told : self._told].T.tolist():
             self._explain_started(before)
@@ -279,7 +280,7 @@ class CompiledRun:
 
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
-        tables, view, revised = self.tables, self._engine.view, self._engine.state.revised
+        tables, view, revised = self._state.tables, self._engine.view, self._state.revised
         jobs, beliefs = [], []
         for job in self._waiting() if revised else ():
             if view.application[job] in revised:
@@ -293,15 +294,15 @@ class CompiledRun:
 
     def _waiting(self) -> list[int]:
         """Return who waited before this instant, in queue order."""
-        counters = self.tables.counters
+        counters = self._state.tables.counters
         head = counters.item(HEAD)
-        places = self.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        places = self._state.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
         waiting: list[int] = (places + head).tolist()
         return waiting
 
     def _choosing(self) -> list[int]:
         """Return who chooses at this instant: newcomers, and where a belief is refuted, all."""
-        tables, counters = self.tables, self.tables.counters
+        tables, counters = self._state.tables, self._state.tables.counters
         newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
         if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
             return self._waiting() + newcomers
@@ -309,7 +310,7 @@ class CompiledRun:
 
     def _keep_beliefs(self, jobs: Sequence[int]) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        tables, believe = self.tables, self._engine.view.believe
+        tables, believe = self._state.tables, self._engine.view.believe
         for job in jobs:
             believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
 
@@ -317,16 +318,16 @@ class CompiledRun:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
         done = len(self._explanations)
         if done < until:
-            numbers, explain = self.tables.numbers, self._engine.view.explain
+            numbers, explain = self._state.tables.numbers, self._engine.view.explain
             processors = numbers[PROCESSORS]
             for job in numbers[IN_TURN, done:until].tolist():
                 self._explanations.append(explain(job, processors.item(job)))
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
-        if instant == self.tables.instant[LATER]:
+        if instant == self._state.tables.instant[LATER]:
             self._take_in_more()
-        tables, plan = self.tables, self.plan
+        tables, plan = self._state.tables, self.plan
         if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
             tables = tables._replace(ranges=np.tile(tables.ranges, 2))
         if tables.wakes.size == tables.counters[WAKES]:
@@ -337,11 +338,11 @@ class CompiledRun:
         if plan.times.size < more:
             times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
             self.plan = plan._replace(times=times, free=free)
-        self.tables = tables
+        self._state.tables = tables
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
-        self.tables = self._pieces.enter(self.tables)
+        self._state.tables = self._pieces.enter(self._state.tables)
         jobs, plan = self._pieces.jobs.size, self.plan
         self.plan = plan._replace(
             summaries=summaries_of(jobs if self._rule == EASY else 0),
@@ -352,7 +353,7 @@ class CompiledRun:
 
     def _records(self) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
-        found, engine, tables = self._pieces, self._engine, self.tables
+        found, engine, tables = self._pieces, self._engine, self._state.tables
         found.note(tables)
         if self._rule == SHARING:
             stretches = self._shares.stretches(self.plan.sharing, tables)
@@ -387,8 +388,10 @@ class CompiledRun:
 
     def _tell_progress(self, now: float) -> None:
         """Tell whoever watches how far the run is."""
-        counters = self.tables.counters
+        counters = self._state.tables.counters
         if counters[PASSES] % INSTANTS == 0:
             ended = counters.item(ENDED)
             waiting = int(counters[ARRIVED] - counters[STARTED])
-            tell_progress(self._engine.watchers, self.tables.instant.item(NOW), ended, waiting)
+            tell_progress(
+                self._engine.watchers, self._state.tables.instant.item(NOW), ended, waiting
+            )

@@ -176,6 +176,7 @@ class MachineState:
         self.now = 0.0
         self.processors = processors
         self._submit = submit
+        self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
         self.ended: list[Run] = []
@@ -292,13 +293,16 @@ class MachineState:
     @property
     def believed_ends(self) -> BelievedEnds:
         """Who holds processors until when; it changes as the engine goes on."""
-        tables = self.tables
-        number, running = tables.counters.item(HOLDERS), tables.running
-        return BelievedEnds(
-            tables.running_times[BELIEVED, :number],
-            running[BELIEVED_JOB, :number],
-            running[HELD, :number],
-        )
+        tables, ends = self.tables, self._ends
+        number = tables.counters.item(HOLDERS)
+        if ends is None or ends.end.size != number:
+            running = tables.running
+            ends = self._ends = BelievedEnds(
+                tables.running_times[BELIEVED, :number],
+                running[BELIEVED_JOB, :number],
+                running[HELD, :number],
+            )
+        return ends
 
     def begin(self, run: Run, end: float) -> None:
         """Let a job run on the processors that it was given, until then."""

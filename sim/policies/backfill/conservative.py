@@ -115,8 +115,8 @@ class ReservationKeeper(QueueKeeper):
         if start == np.inf or start == self._waking:
             return
         ends = view.believed_ends.end
-        place = np.searchsorted(ends, start)
-        if place < ends.size and ends[place] == start:
+        place = ends.searchsorted(start)
+        if place < ends.size and ends.item(place) == start:
             return
         self._waking = start
         decisions.append(WakeAt(float(start)))

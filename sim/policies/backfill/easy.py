@@ -4,11 +4,12 @@ from typing import Literal
 
 import numpy as np
 
+from predictors.compiling import Direct
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
 from sim.policies.backfill.passes import EASY
-from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill, reserve
+from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill, merged, reserve
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HELD, HIGH, Candidates
 from sim.policies.molding.choice import Blocking, mold_first
@@ -17,6 +18,8 @@ from sim.policies.order import Order
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.view import View
+
+_fill, _merged, _reserve = Direct(fill), Direct(merged), Direct(reserve)
 
 
 class Easy:
@@ -198,13 +201,11 @@ class EasyScheduler(QueueKeeper):
         wanted = queue.processors.item(queue.first)
         ends, _, held = view.believed_ends
         if decisions:
-            starts = [decision for decision in decisions if type(decision) is Start]
-            new = [view.now + view.belief(start.job, start.processors) for start in starts]
-            ends = np.append(ends, new)
-            held = np.append(held, [start.processors for start in starts])
-            order = ends.argsort()
-            ends, held = ends[order], held[order]
-        self._shadow, self._spare = reserve(ends, held, free, wanted)
+            started = [d for d in decisions if type(d) is Start]
+            new = [view.now + view.belief(start.job, start.processors) for start in started]
+            counts = [start.processors for start in started]
+            ends, held = _merged(ends, held, np.array(new), np.array(counts))
+        self._shadow, self._spare = _reserve(ends, held, free, wanted)
         if self._spare < 0:
             job = queue.job.item(queue.first)
             raise PolicyError(
@@ -230,7 +231,7 @@ class EasyScheduler(QueueKeeper):
         now, shadow = self.view.now, self._shadow
         if self._found.size < queue.job.size:
             self._found = np.zeros(queue.job.size, np.int64)
-        number = fill(
+        number = _fill(
             queue.processors,
             queue.runtime,
             first,

@@ -53,6 +53,25 @@ class Opening(NamedTuple):
 
 
 @njit(cache=True)
+def merged(
+    ends: FloatArray, held: IntArray, more_ends: FloatArray, more_held: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return ends, ascending, and what is held until then, with some more in no order."""
+    every, counts = (
+        np.empty(ends.size + more_ends.size),
+        np.empty(ends.size + more_ends.size, np.int64),
+    )
+    every[: ends.size], counts[: ends.size] = ends, held
+    for k in range(more_ends.size):
+        place = ends.size + k
+        while place > 0 and every[place - 1] > more_ends[k]:
+            every[place], counts[place] = every[place - 1], counts[place - 1]
+            place -= 1
+        every[place], counts[place] = more_ends[k], more_held[k]
+    return every, counts
+
+
+@njit(cache=True)
 def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
     """Return the shadow time of the head of the queue, and what it will leave over.
 
