@@ -162,10 +162,11 @@ class History:
         before: Steps | None = None
         for low, high in pairwise([-np.inf, *self._edges.tolist(), np.inf]):
             found = self._between(low, high)
-            if before is not None and found.times.size:
+            if not found.times.size:
+                continue
+            if before is not None:
                 yield replace(before, until=found.times.item(0))
-            if before is None or found.times.size:
-                before = found
+            before = found
         assert before is not None
         yield before
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_schedules import random_run
 
@@ -98,6 +98,7 @@ def test_timeline_tells_machine_and_queue_at_any_instant(spec):
 
 @settings(max_examples=40, deadline=None)
 @given(runs, st.integers(1, 5))
+@example((157, 7, 1), 1)  # the first piece of time is empty
 def test_pieces_of_time_tell_the_same(spec, piece):
     trace, truth, records = random_run(*spec)
     asked = demand(trace, truth, np.ones(len(trace.jobs), np.bool_))
