@@ -170,7 +170,7 @@ class JobPieces:
         sizes, edges = np.concatenate(self._sizes), np.concatenate(self._nodes, axis=1)
         self._sizes.clear()
         self._nodes.clear()
-        first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1]))
+        first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1] - 1))
         np.cumsum(sizes, out=first[1:])
         nodes = NodeSets(edges[LOW], edges[HIGH], first)
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}

@@ -90,6 +90,13 @@ def test_long_queues_leave_the_same_records(rule, seed):
     assert compiled == python
 
 
+@pytest.mark.parametrize("jobs", [127, 128, 129])
+def test_as_many_runs_as_a_small_integer_holds_and_one_more(jobs):
+    rows = [(float(k), 1, 0.5, 1.0) for k in range(jobs)]
+    compiled = replay(rows, MACHINE, rigid("easy"))
+    assert list(compiled.stretches.nodes) == [((0, 0),)] * jobs
+
+
 def both_molded(rows, policy, factor, processors=MACHINE):
     """Return what moldable jobs leave in a run that may be compiled, and in one in Python."""
     trace = trace_of(rows)
