@@ -253,9 +253,10 @@ SURE = 100 * 86400.0
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
     if form == "effective":
-        cpu, left = (each.min(axis=1, initial=1.0) for each in seen)
+        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.bandwidth.least
         return float((1.0 / (computation / cpu + communication / left)).mean())
-    cpu, left = (each.mean(axis=0).min(initial=1.0) for each in seen)
+    averages = seen.cpu.mean(axis=0), seen.bandwidth.average
+    cpu, left = (each.min(initial=1.0) for each in averages)
     return float(1.0 / (computation / cpu + communication / left))
 
 

@@ -5,11 +5,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.compiling import njit
 from sim.background.background import BackgroundLoad
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LoadedLinks
-from sim.background.sample_kernels import add_lost, add_rows, least_in_rows, lowest_own_link
+from sim.background.sample_kernels import (
+    add_lost,
+    add_noise,
+    add_rows,
+    least_in_rows,
+    lowest_own_link,
+    sample_links,
+)
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
@@ -23,6 +29,21 @@ MOST_LINKS = 2**15
 """Readings of loaded links that are kept."""
 
 
+class LinkSamples(NamedTuple):
+    """What samples say of the bandwidth of a run's own links.
+
+    Attributes
+    ----------
+    least : numpy.ndarray, shape (samples,)
+        What each found of the most loaded link; 1 where all were free.
+    average : numpy.ndarray, shape (links,)
+        Over the samples, of each link that any of them found loaded.
+    """
+
+    least: FloatArray
+    average: FloatArray
+
+
 class RunSamples(NamedTuple):
     """What was measured during one run.
 
@@ -30,33 +51,11 @@ class RunSamples(NamedTuple):
     ----------
     cpu : numpy.ndarray, shape (samples, places)
         Available CPU of the job's processors, or of its nodes.
-    bandwidth : numpy.ndarray, shape (samples, links)
-        Available bandwidth of those own links that any sample found loaded;
-        without columns if there is none.
+    bandwidth : LinkSamples
     """
 
     cpu: FloatArray
-    bandwidth: FloatArray
-
-
-@njit(cache=True)
-def _noisy(values, keys, times, key, spread, floor):  # type: ignore[no-untyped-def]
-    """Multiply values[time, place] by log-normal noise addressed by place and time."""
-    mask = np.uint64(0xFFFFFFFFFFFFFFFF)
-    for j in range(values.shape[0]):
-        for i in range(values.shape[1]):
-            state = np.uint64(key) ^ (np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15))
-            state ^= np.uint64(times[j]) * np.uint64(0xD1B54A32D192ED03)
-            draws = np.empty(2)
-            for part in range(2):
-                state = (state + np.uint64(0x9E3779B97F4A7C15)) & mask
-                z = state
-                z = ((z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) & mask
-                z = ((z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)) & mask
-                z ^= z >> np.uint64(31)
-                draws[part] = (np.float64(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
-            normal = np.sqrt(-2 * np.log(draws[0])) * np.cos(2 * np.pi * draws[1])
-            values[j, i] = min(1.0, max(floor, values[j, i] * np.exp(spread * normal)))
+    bandwidth: LinkSamples
 
 
 def check_monitor(every: float, per: str, noise: float, name: str = "") -> None:
@@ -162,22 +161,11 @@ class LoadSensors:
         members = np.arange(node * width, min((node + 1) * width, self.load.processors))
         return np.asarray(self.load.cpu_at(times, members).mean(axis=1), float)
 
-    def _own_links(self, times: FloatArray, own: IntArray) -> FloatArray:
+    def _own_links(self, times: FloatArray, own: IntArray) -> LinkSamples:
         rows = self.load.loaded_links(own, float(times[0]), float(times[-1]))
-        first, last = (times.searchsorted(rows[:, column]) for column in (0, 1))
-        seen = last > first
-        rows, first, last = rows[seen], first[seen], last[seen]
-        links = (rows[:, 2] * self.load.nodes + rows[:, 3]).astype(np.int64)
-        distinct, which = np.unique(links, return_inverse=True)
-        pairs = np.column_stack(np.divmod(distinct, self.load.nodes))
-        values = np.ones((len(times), len(pairs)))
-        for row, begin, end, link in zip(rows[:, 4], first, last, which, strict=True):
-            values[begin:end, link] = row
-        loaded = values < 1
-        noisy = values.copy()
-        self._disturb(noisy, self._link_keys(pairs[:, 0], pairs[:, 1]), times)
-        values[loaded] = noisy[loaded]
-        return values
+        noise = np.uint64(self._key), self.noise, FLOOR
+        size = self.load.nodes, self.load.processors
+        return LinkSamples(*sample_links(rows, times, size, noise))
 
     def _link_keys(self, source: IntArray, destination: IntArray) -> IntArray:
         return (source + 1) * self.load.nodes + destination + self.load.processors
@@ -185,7 +173,7 @@ class LoadSensors:
     def _disturb(self, values: FloatArray, keys: IntArray, times: FloatArray) -> None:
         if self.noise > 0 and values.size:
             moments = np.asarray(times, float).view(np.uint64)
-            _noisy(values, keys, moments, np.uint64(self._key), self.noise, FLOOR)
+            add_noise(values, keys, moments, (np.uint64(self._key), self.noise, FLOOR))
 
 
 class Least(NamedTuple):
