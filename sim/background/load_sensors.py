@@ -13,6 +13,7 @@ from sim.background.sample_kernels import (
     add_noise,
     add_rows,
     least_in_rows,
+    least_of_first,
     lowest_own_link,
     sample_links,
 )
@@ -224,9 +225,8 @@ class LoadPast:
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)
-        self._links = LoadedLinks(
-            np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        )
+        self._links = _links_with_room(2 * kept, 2 * kept)
+        self._looks_kept, self._links_kept = slice(0, 0), slice(0, 0)
         self._lost = np.zeros(0)
         self._looks = 0
 
@@ -252,14 +252,41 @@ class LoadPast:
             self._lost = np.append(self._lost, np.zeros(missing))
         add_lost(found.counts, found.available, self._lost)
         self._looks += len(found.counts)
-        known = LoadedLinks(*map(np.append, self._links, found))  # type: ignore[arg-type]
-        counts = known.counts[-len(self._readings) :]
-        left = np.cumsum(counts[::-1])[::-1]
-        counts = counts[min(int((left > MOST_LINKS).sum()), len(counts) - 1) :]
-        kept = slice(int(known.counts.sum() - counts.sum()), None)
-        self._links = LoadedLinks(
-            counts, known.source[kept], known.destination[kept], known.available[kept]
+        self._append(found)
+        first, low = self._looks_kept.start, self._links_kept.start
+        last, high = self._looks_kept.stop, self._links_kept.stop
+        counts = self._links.counts
+        while last - first > len(self._readings) or (high - low > MOST_LINKS and last - first > 1):
+            low += counts.item(first)
+            first += 1
+        self._looks_kept, self._links_kept = slice(first, last), slice(low, high)
+
+    def _append(self, found: LoadedLinks) -> None:
+        """Put the links of new samples behind those that are kept, in twice the room if need be."""
+        looks, links, kept = self._looks_kept, self._links_kept, self._kept_links()
+        stops = looks.stop + len(found.counts), links.stop + len(found.source)
+        if stops[0] > len(self._links.counts) or stops[1] > len(self._links.source):
+            looks, links = slice(0, len(kept.counts)), slice(0, len(kept.source))
+            stops = looks.stop + len(found.counts), links.stop + len(found.source)
+            self._links = _links_with_room(2 * stops[0], 2 * stops[1])
+            self._write(kept, looks, links)
+        self._write(found, slice(looks.stop, stops[0]), slice(links.stop, stops[1]))
+        self._looks_kept, self._links_kept = (
+            slice(looks.start, stops[0]),
+            slice(links.start, stops[1]),
         )
+
+    def _write(self, found: LoadedLinks, looks: slice, links: slice) -> None:
+        """Write looks and the links that they found to some places."""
+        self._links.counts[looks] = found.counts
+        self._links.source[links] = found.source
+        self._links.destination[links] = found.destination
+        self._links.available[links] = found.available
+
+    def _kept_links(self) -> LoadedLinks:
+        """Return what the samples that are kept found loaded."""
+        counts, links = self._links.counts[self._looks_kept], self._links_kept
+        return LoadedLinks(counts, *(column[links] for column in self._links[1:]))
 
     @property
     def read(self) -> FloatArray:
@@ -284,17 +311,15 @@ class LoadPast:
         """Return what the least of these places was, read and forecast."""
         if self._number == 0:
             return Least(np.ones(1), 1.0)
-        read, believed = (least_in_rows(kept, places) for kept in self._kept())
-        newest = self._number % len(read) if self._number > len(read) else 0
-        return Least(np.roll(read, -newest), float(believed.mean()))
+        kept = self._kept()
+        oldest = self._number % len(kept[0]) if self._number > len(kept[0]) else 0
+        return Least(*least_in_rows(*kept, oldest, places))
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""
         if self._number == 0:
             return np.ones(len(ranked)), np.ones(len(ranked))
-        read, believed = (
-            np.minimum.accumulate(kept[:, ranked], axis=1).mean(axis=0) for kept in self._kept()
-        )
+        read, believed = (least_of_first(kept, ranked) for kept in self._kept())
         return read, believed
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
@@ -304,7 +329,13 @@ class LoadPast:
         ----------
         inside : numpy.ndarray of bool, shape (nodes,)
         """
-        found = self._links
+        found = self._kept_links()
         if not len(found.counts):
             return np.ones(1)
         return np.asarray(lowest_own_link(*found, inside))
+
+
+def _links_with_room(looks: int, links: int) -> LoadedLinks:
+    """Return arrays for so many looks and the links that they find."""
+    room = (np.empty(links, np.int64), np.empty(links, np.int64), np.empty(links))
+    return LoadedLinks(np.empty(looks, np.int64), *room)

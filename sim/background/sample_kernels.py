@@ -52,15 +52,42 @@ def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def least_in_rows(values, places):  # type: ignore[no-untyped-def]
-    """Return the least value of some places in every row."""
-    found = np.empty(values.shape[0])
-    for row in range(values.shape[0]):
-        low = np.inf
+def least_in_rows(read, believed, oldest, places):  # type: ignore[no-untyped-def]
+    """Return the least of some places in each row of `read`, and on average in `believed`.
+
+    The rows go round: the oldest comes first in the answer.
+    """
+    rows = len(read)
+    found, least = np.empty(rows), np.empty(rows)
+    for row in range(rows):
+        low, below = np.inf, np.inf
         for place in places:
-            low = min(low, values[row, place])
-        found[row] = low
+            low, below = min(low, read[row, place]), min(below, believed[row, place])
+        found[row - oldest if row >= oldest else row - oldest + rows] = low
+        least[row] = below
+    return found, _sum(least) / rows
+
+
+@njit(cache=True)
+def least_of_first(values, ranked):  # type: ignore[no-untyped-def]
+    """Return the average over rows of the least of the first place, the first two, and so on."""
+    rows, found = values.shape[0], np.empty(len(ranked))
+    least = np.full(rows, np.inf)
+    for k in range(len(ranked)):
+        for row in range(rows):
+            least[row] = min(least[row], values[row, ranked[k]])
+        found[k] = _sum(least) / rows
     return found
+
+
+@njit(cache=True)
+def least_own(source, destination, available, inside):  # type: ignore[no-untyped-def]
+    """Return the least bandwidth among links between nodes that are inside; 1 without any."""
+    least = 1.0
+    for k in range(len(available)):
+        if inside[source[k]] and inside[destination[k]]:
+            least = min(least, available[k])
+    return least
 
 
 @njit(cache=True)
