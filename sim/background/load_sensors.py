@@ -285,8 +285,10 @@ class LoadPast:
 
     def _kept_links(self) -> LoadedLinks:
         """Return what the samples that are kept found loaded."""
-        counts, links = self._links.counts[self._looks_kept], self._links_kept
-        return LoadedLinks(counts, *(column[links] for column in self._links[1:]))
+        (counts, source, destination, available), links = self._links, self._links_kept
+        return LoadedLinks(
+            counts[self._looks_kept], source[links], destination[links], available[links]
+        )
 
     @property
     def read(self) -> FloatArray:

@@ -160,7 +160,7 @@ class Prospect:
         chances = self._chances.get(count)
         if chances is None or len(chances) < lost.size:
             chance = self.chance_of_a_link(count)
-            chances = chance * (1.0 - chance) ** np.arange(2 * lost.size)
+            chances = np.asarray(chance * (1.0 - chance) ** np.arange(2 * lost.size), float)
             self._chances[count] = chances
         return float(chances[: lost.size] @ lost)
 
