@@ -7,8 +7,6 @@ import pandas as pd
 
 from benchmarks.results.regions import RESULTS, data, lines, table
 
-TUTORIAL = RESULTS / "tutorial"
-
 
 def percent(value: float) -> str:
     """Return a share in percent, with a true minus."""
@@ -23,8 +21,11 @@ def change_of(row: pd.Series) -> str:
 
 
 def differences(name: str) -> pd.DataFrame:
-    """Return a file of differences of the tutorial, best first."""
-    return pd.read_csv(TUTORIAL / f"{name}.csv").sort_values("change", kind="stable")
+    """Return differences of the tutorial, best first."""
+    found = pd.DataFrame(data("tutorial")[name])
+    numbers = ["change", "change_low", "change_high", "p_corrected"]
+    found[numbers] = found[numbers].astype(float)
+    return found.sort_values("change", kind="stable")
 
 
 def changes(name: str) -> list[str]:

@@ -1,9 +1,14 @@
-"""What studies ask for beside presets: backtests and advice on logs, queue times from ages."""
+"""What studies ask for beside presets: backtests and advice on logs, the tutorial, queue times."""
 
+import shlex
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.scaling_advice import scaling_rows
 from predictors.in_loop.user_estimate import UserEstimate
@@ -53,6 +58,53 @@ def advice(data: Path, toy: bool) -> dict[str, Any]:
         rows.append({"log": file, **done.figures})
     scaling = [] if toy else scaling_rows(data / "scaling")
     return {"walltimes": rows, "scaling": scaling}
+
+
+SLURM = (
+    "workload=sacct workload.path=traces/slurm-micro-sacct-2021.txt.gz cluster.processors=120 "
+    "seed=1,2,3"
+)
+TUTORIAL = {
+    "slurm": f"{SLURM} predictor=user_estimate,amdahl,adept,oracle",
+    "slurm_alone": f"{SLURM} predictor=user_estimate,amdahl,adept workload.identity=none",
+    "sdsc": "workload=swf workload.path=traces/SDSC-SP2-1998-4.2-cln.swf.gz workload.jobs=1000 "
+    "replications=5 predictor=user_estimate,amdahl,adept,oracle",
+}
+"""What the tutorial compares, with paths below the data folder."""
+ASKED = "policy=easy,conservative,sa given=recorded moldability.share=0.5 picture=none"
+DIFFERENCES = ["policy", "predictor", "reference", "pairs", "change", "change_low", "change_high",
+               "p_corrected", "identical"]  # fmt: skip
+
+
+def tutorial(data: Path, toy: bool) -> dict[str, Any]:
+    """Return the differences that the tutorial shows, against EASY and against no molding."""
+    small = ["workload.jobs=24"] if toy else []
+    found = {}
+    for name, asked in TUTORIAL.items():
+        own = asked.replace("traces/", f"{data}/traces/")
+        with tempfile.TemporaryDirectory() as folder:
+            sweep = ["sim", "-m", *shlex.split(f"{own} {ASKED}"), *small]
+            called([*sweep, f"hydra.sweep.dir={folder}"])
+            for table, against in ((name, []), (f"{name}_molding", ["policy=conservative"])):
+                called(["sim.compare", folder, *(["--against", *against] if against else [])])
+                rows = pd.read_csv(Path(folder, "differences.csv"))[DIFFERENCES]
+                found[table] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return found
+
+
+def called(module: list[str]) -> None:
+    """Run a command of the project.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails, with what it said last.
+    """
+    ended = subprocess.run(
+        [sys.executable, "-m", *module], capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        raise RuntimeError(f"{shlex.join(module)}: {ended.stderr[-300:]}")
 
 
 class BlockedHeads(StrictScheduler):

@@ -11,6 +11,7 @@ FIGURES = ("mean_response_time",)
 PREDICTED = (*FIGURES, "prediction_median_error")
 SDSC, NASA = "traces/SDSC-SP2-1998-4.2-cln.swf.gz", "traces/NASA-iPSC-1993-3.1-cln.swf.gz"
 ATLAS = "traces/LLNL-Atlas-2006-2.1-cln.swf.gz"
+SLURM_SAMPLE = "traces/slurm-micro-sacct-2021.txt.gz"
 CURVES = "scaling"
 LOGS = {"SDSC-SP2": SDSC, "NASA-iPSC": NASA, "LLNL-Atlas": ATLAS}
 LEARNED = "adept,consensus,regression,amdahl"
@@ -307,6 +308,14 @@ STUDIES = {
         "policy=easy predictor=user_estimate baseline=null",
         inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()),
         special=others.backtests,
+    ),
+    "tutorial": Study(
+        (),
+        None,
+        1,
+        "policy=conservative predictor=amdahl moldability.share=0.5",
+        inputs=(SDSC, SLURM_SAMPLE),
+        special=others.tutorial,
     ),
     "advice": Study(
         (),

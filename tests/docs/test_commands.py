@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 import sim
+from benchmarks.results.regions import data
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIAL = ROOT / "docs/results/tutorial"
 DUMP = "slurm-micro-sacct-2021.txt.gz"
 SHORT = ("rules", "formats")
 """Pages whose commands take a few seconds."""
@@ -63,7 +63,7 @@ def test_the_commands_of_a_page_run(page, tmp_path, request):
         printed = [line.rstrip() for line in run(command, tmp_path).splitlines()]
         assert [line for line in shown if line not in printed] == [], command
     if page.name == "tutorial.md":
-        kept = pd.read_csv(TUTORIAL / "slurm.csv")
+        kept = pd.DataFrame(data("tutorial")["slurm"])
         again = pd.read_csv(tmp_path / "study/differences.csv")
         both = again.merge(kept, on=["policy", "predictor"], suffixes=("", "_kept"))
         assert len(both) == len(kept)
@@ -88,7 +88,7 @@ def test_rows_of_the_tutorial_are_recomputed(wanted, tmp_path, request):
         sim.run(*asked, policy=policy, predictor=predictor, seed=1).summary["mean_response_time"]
         for policy, predictor in (wanted, ("easy", "user_estimate"))
     ]
-    kept = pd.read_csv(TUTORIAL / "slurm.csv").set_index(["policy", "predictor"])
+    kept = pd.DataFrame(data("tutorial")["slurm"]).set_index(["policy", "predictor"])
     assert means[0] / means[1] - 1 == pytest.approx(kept.loc[wanted, "change"], abs=1e-6)
 
 

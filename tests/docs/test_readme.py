@@ -1,6 +1,5 @@
 """The README's blocks run as they stand, and the other places say the same."""
 
-import csv
 import json
 import os
 import re
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.results.regions import data
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -95,8 +96,7 @@ def test_the_programs_run_and_print_what_is_shown(folder):
 
 
 def test_the_headline_is_that_of_the_results():
-    text = (ROOT / "docs/results/tutorial/sdsc.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
+    rows = data("tutorial")["sdsc"]
     best = min((r for r in rows if r["predictor"] != "oracle"), key=lambda r: float(r["change"]))
     low, high = (100 * float(best[key]) for key in ("change_low", "change_high"))
     change = f"{100 * float(best['change']):.1f} % [{low:.1f}, {high:.1f}], not certain"
