@@ -61,8 +61,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if FAST in collection_path.read_text(encoding="utf-8") else True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count examples in docstrings among the fast tests."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Count examples in docstrings among the fast tests, and leave out those marked slow."""
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.fast)
+    if config.getoption("markexpr") == "fast":
+        config.hook.pytest_deselected(items=[one for one in items if is_slow(one)])
+        items[:] = [one for one in items if not is_slow(one)]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Say whether a test is left out though others of its file are fast."""
+    return item.get_closest_marker("slow") is not None

@@ -64,6 +64,7 @@ MISSPELT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", MISSPELT)
 def test_a_misspelling_is_answered_with_what_was_meant(asked):
     with pytest.raises(ConfigError) as error:
@@ -78,6 +79,7 @@ def test_at_least_thirty_are_tried():
     assert len(MISSPELT) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["workload.job=30", "policy=esy"])
 def test_a_refused_override_is_one_line_and_status_2(asked):
     ended = moldsim("run", asked)
@@ -159,6 +161,7 @@ def test_the_version_is_that_of_the_checkout_or_the_installation(capsys):
     )
 
 
+@pytest.mark.slow
 def test_nothing_in_the_working_folder_takes_a_place(tmp_path):
     for name in ("sim", "predictors", "workloads", "conf", "hydra", "numpy", "hydra_plugins"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('taken')\n")
@@ -172,6 +175,7 @@ def test_nothing_in_the_working_folder_takes_a_place(tmp_path):
     assert (tmp_path / "out" / "summary.json").is_file()
 
 
+@pytest.mark.slow
 def test_words_go_on_as_subcommands_groups_keys_and_values(capsys):
     assert completion.words(["ver"]) == ["verify", "version"]
     assert completion.words(["run", "polic"])[0] == "policy="
@@ -195,6 +199,7 @@ def test_words_go_on_as_subcommands_groups_keys_and_values(capsys):
         assert "moldsim completion --line" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bash_completes(tmp_path):
     program = tmp_path / "moldsim"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -c "{START}" "$@"\n')
@@ -215,6 +220,7 @@ def test_bash_completes(tmp_path):
     assert ended.stdout.splitlines() == list(lines.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", new.KINDS)
 def test_a_new_part_works_as_it_is_written(kind, tmp_path):
     """Its own test runs it, and every later writing of it is refused."""
@@ -247,6 +253,7 @@ def test_new_parts_want_a_package_and_a_name_of_their_own(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["__init__.py"]
 
 
+@pytest.mark.slow
 def test_a_run_loads_nothing_that_it_does_not_need(tmp_path):
     """Compiled code must be kept already: compiling needs SciPy."""
     asked = ["run", "policy=fcfs", "predictor=user_estimate", "workload.jobs=5", "picture=none"]

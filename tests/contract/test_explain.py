@@ -98,6 +98,7 @@ RUNS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_replay_is_the_recorded_schedule_and_accounts_for_all_of_the_wait(name, command):
     assert command(*ASKED, *RUNS[name], "baseline=null", "hydra.run.dir=run").status == 0
@@ -134,6 +135,7 @@ def study(command):
     return Path("run")
 
 
+@pytest.mark.slow
 def test_replications_baselines_and_the_step_between_are_replayed_too(study, capsys):
     beliefs = set()
     for place in ("replication=1", "replication=1/baseline", "replication=1/baseline_predictor"):
@@ -175,6 +177,7 @@ def refused(capsys, *asked):
     return error
 
 
+@pytest.mark.slow
 def test_what_cannot_be_explained_is_one_line(study, capsys):
     error = refused(capsys, study, 31)
     assert (
@@ -203,6 +206,7 @@ def test_speedup_curves_and_load_come_from_the_run_made_again(command):
         recorded_run(Path("run")).background()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("belief", ["oracle", "mean"])
 def test_an_oracle_of_load_believes_the_load(belief, command):
     shared = (*RUNS["shared"], f"cluster.belief={belief}", "baseline=null", "hydra.run.dir=run")
@@ -220,6 +224,7 @@ SWF = "".join(f"{k} {10 * k} -1 {60 + k} 4 -1 -1 4 120 -1 1 {k % 3} 1 {k % 4} 1 
               for k in range(1, 31))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_other_input_files_are_refused(command, capsys):
     log = Path("log.swf")
     log.write_text(f"; MaxProcs: 8\n{SWF}")

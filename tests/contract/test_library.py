@@ -69,6 +69,7 @@ def own_policy():
     return sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), HalfOfIt())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -85,6 +86,7 @@ def test_a_call_writes_what_the_command_writes(command, tmp_path, asked):
     pd.testing.assert_frame_equal(*described)
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_files_and_nothing_is_written_unasked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = sim.run(*SMALL, policy="sa", seed=4)
@@ -148,6 +150,7 @@ def test_times_of_a_frame_may_be_dates():
     assert waits[0] == pytest.approx(waits[1], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_objects_and_classes_stand_for_names(tmp_path):
     result = sim.run(
         jobs=frame(), processors=16, policy=own_policy(), predictor=Guess, folder=tmp_path / "own"
@@ -198,6 +201,7 @@ def test_a_workload_object_is_replayed():
     assert result.jobs.equals(named.jobs)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     table = sim.sweep("policy=easy,sa", *SMALL, seed=[1, 2], folder=tmp_path)
     assert table[["policy", "seed"]].to_numpy().tolist() == [
@@ -222,12 +226,14 @@ def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     assert "workload.load" in mixed["message"][1]
 
 
+@pytest.mark.slow
 def test_baselines_of_a_sweep_are_played_if_asked_for():
     table = sim.sweep("policy=sa,knee", *SMALL, baseline="easy")
     assert table["baseline_mean_response_time"].nunique() == 1
     assert "baseline_jobs" not in sim.sweep("policy=sa", *SMALL).columns
 
 
+@pytest.mark.slow
 def test_paired_differences_of_two_results():
     a, b = (sim.run(*SMALL, policy=name, replications=3, baseline=None) for name in ("sa", "easy"))
     found = a.compare(b).loc["mean_wait_time"]
@@ -243,6 +249,7 @@ def test_paired_differences_of_two_results():
         other.compare(a.replications[0])
 
 
+@pytest.mark.slow
 def test_a_result_shows_itself_and_draws_itself():
     result = sim.run(*SMALL, policy="sa")
     assert "mean response" in str(result)
@@ -255,6 +262,7 @@ def test_a_result_shows_itself_and_draws_itself():
         result.plot("pie")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "settings", "message"),
     [
@@ -325,6 +333,7 @@ def mean_wait(seed):
     return sim.run(*SMALL, policy="easy", seed=seed, baseline=None)
 
 
+@pytest.mark.slow
 def test_threads_and_processes_give_what_one_after_the_other_gives():
     expected = [mean_wait(seed).summary for seed in (1, 2, 3)]
     with ThreadPoolExecutor(3) as pool:
@@ -335,6 +344,7 @@ def test_threads_and_processes_give_what_one_after_the_other_gives():
     assert kept.jobs.equals(mean_wait(1).jobs)
 
 
+@pytest.mark.slow
 def test_public_names_are_what_they_are_after_every_module_is_imported():
     """Modules must not take the place of functions: ``sim.run`` stays callable."""
     code = (
@@ -361,6 +371,7 @@ def test_unknown_names_are_no_attributes(package):
     assert pkgutil.resolve_name(f"{package.__name__}:{package.__all__[0]}")
 
 
+@pytest.mark.slow
 def test_a_result_in_a_folder_is_made_again_for_pictures_that_need_it(tmp_path):
     small = ("workload.jobs=40", "policy=sa", "predictor=oracle", "baseline=null")
     kept = sim.run(*small, folder=tmp_path / "run")

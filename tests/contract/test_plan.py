@@ -143,6 +143,7 @@ def body_lines(function):
     return function.end_lineno - rest[0].lineno + 1 if rest else 0
 
 
+@pytest.mark.slow
 def test_no_function_takes_more_than_8_parameters():
     """Constructors may: theirs are configuration keys."""
     found = {
@@ -154,6 +155,7 @@ def test_no_function_takes_more_than_8_parameters():
     assert found == {}
 
 
+@pytest.mark.slow
 def test_no_body_is_longer_than_60_lines():
     found = {
         f"{module}.{one.name}": body_lines(one)

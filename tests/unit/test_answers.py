@@ -303,6 +303,7 @@ def test_winners_and_losers_are_told_job_by_job(study):
     assert table.loc["narrow_short", ["jobs", "longer", "change"]].tolist() == [0.5, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_the_command_shows_and_writes_the_answers(study, capsys):
     assert main([str(study), "--table"]) == 0
     shown = capsys.readouterr().out

@@ -57,6 +57,7 @@ def run(log, *more):
     return backtest(of_log([log, f"cluster.processors={PROCESSORS}", *rest]), own)
 
 
+@pytest.mark.slow
 def test_the_scheduler_that_made_a_log_is_found(tmp_path, easy):
     done = run(write_log(tmp_path / "log.csv", easy), "backtest.begin=0")
     figures = done.figures()
@@ -121,6 +122,7 @@ def _recorded(jobs, processors=PROCESSORS):
     return recorded_schedule(trace, processors, None), trace
 
 
+@pytest.mark.slow
 def test_missing_limits_are_played_exact_and_modelled(tmp_path, easy):
     done = run(write_log(tmp_path / "log.csv", easy, limits=False), "backtest.begin=0")
     names = [one.name for one in done.candidates]
@@ -131,6 +133,7 @@ def test_missing_limits_are_played_exact_and_modelled(tmp_path, easy):
     assert exact.figures["mean_wait_time"] < easy["wait_time"].mean()
 
 
+@pytest.mark.slow
 def test_a_machine_believed_too_large_is_named(tmp_path, easy):
     log = write_log(tmp_path / "log.csv", easy)
     done = backtest(of_log([log, "cluster.processors=100"]), options([]))
@@ -244,6 +247,7 @@ def test_figures_against_other_tools(seed):
     assert low[0] == held.at(inside.astype(float)).min()
 
 
+@pytest.mark.slow
 def test_files_line_and_page(tmp_path, easy, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     log = write_log(tmp_path / "log.csv", easy)
@@ -320,6 +324,7 @@ def test_a_log_without_waits_is_refused_in_one_line(tmp_path, monkeypatch, capsy
     assert caplog.text == ""  # no word of what cleaning would have left out
 
 
+@pytest.mark.slow
 def test_partitions_that_are_machines_of_their_own_are_found(tmp_path, easy):
     """Two copies of a schedule on a half of the machine each: only apart it is found again."""
     both = pd.concat([easy.assign(half=1), easy.assign(half=2)], ignore_index=True)

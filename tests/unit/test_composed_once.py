@@ -54,6 +54,7 @@ def choice(group, number):
     return f"{group}={names[number * step % len(names)]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_all_groups_come_out_as_hydra_composes_them(number, cache):
     shape = [choice(group, number) for group in GROUPS]
@@ -61,6 +62,7 @@ def test_all_groups_come_out_as_hydra_composes_them(number, cache):
     assert len(list(cache.iterdir())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -87,6 +89,7 @@ def test_other_values_are_of_the_same_shape(cache, monkeypatch, tmp_path):
     assert [*cache.iterdir()] == before
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_refused_in_the_same_words(cache):
     said = set()
     for _ in range(2):

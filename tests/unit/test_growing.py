@@ -89,6 +89,7 @@ def test_machine_jobs_and_truth_grow_together():
     assert grown.truth.max_processors.max() == 256
 
 
+@pytest.mark.slow
 def test_sizes_rest_on_the_runs_that_had_ended():
     family = Downey(sigma_max=1.0)
     early, whole = (site_of(family, jobs=60) for _ in range(2))
@@ -139,6 +140,7 @@ def test_nobody_grows_where_processors_do_not_help_or_runs_are_too_few():
     assert np.isnan(size_figures(few)["kept_time_median_error"])
 
 
+@pytest.mark.slow
 def test_grown_runs_have_noise_of_their_own():
     family, noisy = PowerLaw(exponent_min=0.95, exponent_max=0.95), {"noise": 0.1}
     before = site_of(family, **noisy)

@@ -206,6 +206,7 @@ def test_bad_arguments_end_with_status_2_and_one_line(runs, capsys, arguments, m
     assert captured.out == ""
 
 
+@pytest.mark.slow
 def test_the_module_runs_from_the_command_line(runs):
     command = [sys.executable, "-m", "predictors", str(runs), "--json", "--target", "32"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

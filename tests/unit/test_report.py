@@ -101,6 +101,7 @@ def test_details_of_tables(tmp_path):
     assert COUNT_BINS[:3] == (1, 2, 4)
 
 
+@pytest.mark.slow
 def test_everything_is_written_and_safe_to_repeat(sweep):
     asked = [str(sweep), "--latex", "--markdown"]
     assert main(asked) == 0
@@ -147,6 +148,7 @@ def test_tables_for_papers(sweep):
     assert markdown.splitlines()[-1].startswith("| sa, oracle | – | 0.0033 ± 0.0071 | – |")
 
 
+@pytest.mark.slow
 def test_a_schedule_is_chosen_by_name(sweep, capsys):
     (sweep / "policy=sa,seed=2" / "schedule.png").write_bytes(b"not really")
     assert main([str(sweep), "--gantt", "policy=sa,seed=2"]) == 0
@@ -185,6 +187,7 @@ def test_many_groups_are_drawn_in_turn():
     ]
 
 
+@pytest.mark.slow
 def test_what_was_held_is_shown_where_serial_times_are_unknown(sweep):
     """As under moldability=none: half of the machine was held, and nothing says how well."""
     summary = sweep / "policy=sa,seed=1" / "summary.json"

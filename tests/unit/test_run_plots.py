@@ -47,6 +47,7 @@ def run(tmp_path):
 REPLAYED = ("speedups", "background")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["schedule", *(kind for kind in KINDS if kind not in REPLAYED)])
 def test_every_kind_is_drawn_and_written_the_same_again(run, kind, tmp_path):
     written = []
@@ -161,6 +162,7 @@ def test_what_the_explorer_needs_is_said(run, monkeypatch, capsys):
     assert "only explorer shows two runs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_comparison_links_a_page_of_the_best_and_its_reference(plotly, tmp_path):
     trace, truth, records = random_run(4, 20, 8)
     made = outcome(trace, truth, records)
@@ -198,6 +200,7 @@ class Curves:
         return LoadSeries(time, np.full((5, 2), 0.5), np.full((5, 2), 0.75), 1800.0)
 
 
+@pytest.mark.slow
 def test_speedups_and_load_are_drawn_true_and_believed(run):
     found = replace(read_run(run), again=Curves)
     first, second = figure_of(found, "speedups").axes

@@ -27,6 +27,7 @@ def fabricated(folder, policy):
     (folder / "summary.json").write_text(json.dumps(summary))
 
 
+@pytest.mark.slow
 def test_a_comparison_of_odd_names_is_plain(tmp_path, capsys):
     for number, policy in enumerate(ODD):
         fabricated(tmp_path / f"run{number}", policy)
@@ -61,6 +62,7 @@ def test_numbers_stay_numbers(tmp_path):
     assert (tmp_path / "a.csv").read_text() == "'=a,b,c\n-1.5,-3,\n2.0,'-x,-4.0\n"
 
 
+@pytest.mark.slow
 def test_planted_links_are_replaced(tmp_path, capsys):
     runs, mine = tmp_path / "runs", tmp_path / "mine"
     fabricated(runs / "a", "sa")

@@ -135,6 +135,7 @@ def test_the_oracle_keeps_all_of_its_gain_and_the_reference_none():
     assert share_of_gain((rigid + best) / 2, best, rigid).half < 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(PROBABILITIES)
 def test_corrections_are_those_of_statsmodels(probabilities):

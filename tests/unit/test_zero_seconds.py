@@ -20,6 +20,7 @@ def trace_of(rows):
     return Trace(check_jobs(jobs.assign(**more), "toy"), 4, "toy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "sa"])
 @pytest.mark.parametrize("check", ["false", "true"])
 def test_they_start_and_end_at_one_instant(policy, check):
