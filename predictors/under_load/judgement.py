@@ -12,7 +12,7 @@ from predictors.base import BoolArray, FloatArray, Remark
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
-Solve = Callable[[FloatArray, FloatArray], FloatArray]
+Solve = Callable[[FloatArray, FloatArray, BoolArray], FloatArray]
 BLOCKS = 5
 SAMPLE_EVERY = 120.0
 FAR = 2.0
@@ -32,25 +32,24 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     >>> folds_by_size(np.ones(4))
     []
     """
-    distinct = np.unique(values)
-    if len(distinct) < 2:
+    distinct, which = np.unique(values, return_inverse=True)
+    blocks = min(blocks, len(distinct))
+    if blocks < 2:
         return []
-    return [
-        np.isin(values, block) for block in np.array_split(distinct, min(blocks, len(distinct)))
-    ]
+    least, longer = divmod(len(distinct), blocks)
+    sizes = [least + (block < longer) for block in range(blocks)]
+    own = np.repeat(np.arange(blocks), sizes)[which]
+    return [own == block for block in range(blocks)]
 
 
 def score_folds(
     columns: FloatArray, seconds: FloatArray, folds: Sequence[BoolArray], solve: Solve
 ) -> FloatArray:
     """Return |ln(predicted / seconds)| of every held-out row, fold after fold."""
-    floor = 1e-3 * seconds.min()
-    errors = []
-    for held in folds:
-        coefficients = solve(columns[~held], seconds[~held])
-        predicted = np.maximum(columns[held] @ coefficients, floor)
-        errors.append(np.abs(np.log(predicted / seconds[held])))
-    return np.concatenate(errors)
+    predicted = [columns[held] @ solve(columns, seconds, held) for held in folds]
+    taken = np.concatenate([seconds[held] for held in folds])
+    floored = np.maximum(np.concatenate(predicted), 1e-3 * seconds.min())
+    return np.asarray(np.abs(np.log(floored / taken)))
 
 
 def score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
@@ -109,7 +108,7 @@ def range_from_folds(
     columns, seconds, sizes : numpy.ndarray
         Design matrix, runtimes and problem sizes of the runs.
     solve : callable
-        Columns and seconds to coefficients.
+        Columns, seconds and the rows left out to coefficients.
     wanted : numpy.ndarray, shape (targets, coefficients)
     answer : numpy.ndarray, shape (targets,)
         The predictions, which the range always contains.
@@ -122,7 +121,7 @@ def range_from_folds(
     floor = 1e-3 * seconds.min()
     spread = []
     for held in folds:
-        coefficients = solve(columns[~held], seconds[~held])
+        coefficients = solve(columns, seconds, held)
         there = np.maximum(wanted @ coefficients, floor)
         ratios = seconds[held] / np.maximum(columns[held] @ coefficients, floor)
         spread.append(there[None, :] * ratios[:, None])

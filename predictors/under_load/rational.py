@@ -236,8 +236,8 @@ class RationalPolynomial(Estimator):
         """Return the absolute log errors of the held-out rows of all folds."""
         return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
 
-    def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
-        return solve(columns, seconds, self.method, self.weights)
+    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
+        return solve(columns, seconds, self.method, self.weights, held)
 
     @property
     def scores_(self) -> pd.DataFrame | None:
