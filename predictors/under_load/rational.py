@@ -9,14 +9,7 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.errors import NotFittedError, PredictorError
-from predictors.least_squares import (
-    LinearFit,
-    Method,
-    Weights,
-    check_method,
-    fit_linear,
-    solve,
-)
+from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear, solve
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
 from predictors.under_load.judgement import (
@@ -227,14 +220,23 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = np.array([self._held_out(form, runs, folds) for form in candidates])
+        errors = self._held_out(candidates, runs, folds)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
-    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
-        """Return the absolute log errors of the held-out rows of all folds."""
-        return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
+    def _held_out(
+        self, forms: list[RationalForm], runs: LoadedRuns, folds: list[BoolArray]
+    ) -> FloatArray:
+        """Return the absolute log errors of the held-out rows of all folds, for each form."""
+        errors, rows = [], {}
+        for form in forms:  # those of the same terms differ in what they are multiplied by
+            parts = form.parts()
+            if parts not in rows:
+                rows[parts] = form.rows(runs.size)
+            columns = form.columns(runs, rows[parts])
+            errors.append(score_folds(columns, runs.runtime, folds, self._solve))
+        return np.array(errors)
 
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
         return solve(columns, seconds, self.method, self.weights, held)
