@@ -10,14 +10,12 @@ coefficients the data determine.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from typing import Literal
 
 import numpy as np
 import scipy
 
 from predictors.base import BoolArray, FloatArray
-from predictors.compiling import njit
 from predictors.errors import PredictorError
 
 Method = Literal["nnls", "ols"]
@@ -302,59 +300,23 @@ def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:
     return design / lengths, lengths
 
 
-@njit(cache=True, error_model="numpy")
-def _unit_rows(
-    columns: FloatArray, seconds: FloatArray, held: BoolArray, relative: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rows not held out with columns of length 1, their seconds, and the lengths.
-
-    Both rows and seconds over the seconds where errors count relative to them.
-    """
-    width, number = columns.shape[1], 0
-    rows, target = np.empty(columns.shape), np.empty(seconds.size)
-    lengths = np.zeros(width)
-    for m in range(seconds.size):
-        if held[m]:
-            continue
-        weight = 1.0 / seconds[m] if relative else 1.0
-        target[number] = seconds[m] * weight
-        for j in range(width):
-            rows[number, j] = columns[m, j] * weight
-            lengths[j] += rows[number, j] * rows[number, j]
-        number += 1
-    for j in range(width):
-        lengths[j] = sqrt(lengths[j]) if lengths[j] > 0.0 else 1.0
-        for m in range(number):
-            rows[m, j] /= lengths[j]
-    return rows[:number], target[:number], lengths
+def solve(columns: FloatArray, seconds: FloatArray, method: Method, weights: Weights) -> FloatArray:
+    """Return the coefficients alone."""
+    rows = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
+    scaled, lengths = unit_columns(columns * rows[:, None])
+    return solve_scaled(scaled, seconds * rows, lengths, method)
 
 
-def solve(
-    columns: FloatArray,
-    seconds: FloatArray,
-    method: Method,
-    weights: Weights,
-    held: BoolArray | None = None,
+def solve_scaled(
+    scaled: FloatArray, target: FloatArray, lengths: FloatArray, method: Method
 ) -> FloatArray:
-    """Return the coefficients alone: the fast path of cross-validation.
-
-    Parameters
-    ----------
-    columns : numpy.ndarray, shape (n, p)
-    seconds : numpy.ndarray, shape (n,)
-    method : {"nnls", "ols"}
-    weights : {"absolute", "relative"}
-    held : numpy.ndarray of bool, shape (n,), optional
-        Rows that are left out.
-    """
-    held = np.zeros(len(seconds), bool) if held is None else held
-    scaled, target, lengths = _unit_rows(columns, seconds, held, weights == "relative")
+    """Return the coefficients of columns that were brought to length 1 from these lengths."""
     if method == "ols":
         return np.asarray(np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / lengths)
     scale = float(target.max())
     from scipy.optimize import nnls
 
-    found, _ = nnls(scaled, target / scale, maxiter=100 * columns.shape[1])
+    found, _ = nnls(scaled, target / scale, maxiter=100 * scaled.shape[1])
     return np.asarray(found * scale / lengths)
 
 

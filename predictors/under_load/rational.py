@@ -9,16 +9,24 @@ from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
 from predictors.errors import NotFittedError, PredictorError
-from predictors.least_squares import LinearFit, Method, Weights, check_method, fit_linear, solve
+from predictors.least_squares import (
+    LinearFit,
+    Method,
+    Weights,
+    check_method,
+    fit_linear,
+    solve_scaled,
+)
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
 from predictors.under_load.judgement import (
     folds_by_size,
     judge,
     range_from_folds,
-    score_folds,
+    score_forms,
     score_table,
     simplest_good,
+    unit_rows,
 )
 from predictors.under_load.load_aware import seconds_of_parts
 from predictors.under_load.observed_load import (
@@ -220,26 +228,14 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = self._held_out(candidates, runs, folds)
+        errors = score_forms(candidates, runs, folds, self._solve)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
-    def _held_out(
-        self, forms: list[RationalForm], runs: LoadedRuns, folds: list[BoolArray]
-    ) -> FloatArray:
-        """Return the absolute log errors of the held-out rows of all folds, for each form."""
-        errors, rows = [], {}
-        for form in forms:  # those of the same terms differ in what they are multiplied by
-            parts = form.parts()
-            if parts not in rows:
-                rows[parts] = form.rows(runs.size)
-            columns = form.columns(runs, rows[parts])
-            errors.append(score_folds(columns, runs.runtime, folds, self._solve))
-        return np.array(errors)
-
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        return solve(columns, seconds, self.method, self.weights, held)
+        unit = unit_rows(columns, seconds, held, self.weights == "relative")
+        return solve_scaled(*unit, self.method)
 
     @property
     def scores_(self) -> pd.DataFrame | None:
