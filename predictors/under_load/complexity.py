@@ -58,7 +58,7 @@ class Term:
     def values(self, size: FloatArray) -> FloatArray:
         """Return the term at each size; a `PredictorError` where it is not a number >= 0."""
         with np.errstate(all="ignore"):
-            result = np.power(size, self.power)
+            result = size if self.power == 1.0 else np.power(size, self.power)
             if self.logs:
                 result = result * np.power(np.log2(size), self.logs)
             if self.rate:
@@ -352,12 +352,12 @@ class RationalForm:
         """Return the largest number of terms in a part."""
         return max(map(len, self.parts()))
 
-    def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
-        """Return the design matrix, shape (rows, coefficients)."""
+    def columns(self, runs: LoadedRuns | Targets, rows: FloatArray | None = None) -> FloatArray:
+        """Return the design matrix, shape (rows, coefficients); `rows` are those at its sizes."""
         share, exchange = self.spread(runs.nprocs)
         factors = (1.0, share / runs.cpu, exchange / runs.bandwidth, exchange * runs.latency)
-        rows = zip(self.rows(runs.size), self.part.tolist(), strict=True)
-        return np.column_stack([row * factors[own] for row, own in rows])
+        own = zip(self.rows(runs.size) if rows is None else rows, self.part.tolist(), strict=True)
+        return np.column_stack([row * factors[part] for row, part in own])
 
     def rows(self, size: FloatArray) -> FloatArray:
         """Return the term of each column over what it is at the largest size, (columns, sizes)."""

@@ -15,7 +15,7 @@ from predictors.least_squares import (
     Weights,
     check_method,
     fit_linear,
-    solve,
+    solve_scaled,
 )
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
@@ -23,9 +23,10 @@ from predictors.under_load.judgement import (
     folds_by_size,
     judge,
     range_from_folds,
-    score_folds,
+    score_forms,
     score_table,
     simplest_good,
+    unit_rows,
 )
 from predictors.under_load.load_aware import seconds_of_parts
 from predictors.under_load.observed_load import (
@@ -227,17 +228,14 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = np.array([self._held_out(form, runs, folds) for form in candidates])
+        errors = score_forms(candidates, runs, folds, self._solve)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
-    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
-        """Return the absolute log errors of the held-out rows of all folds."""
-        return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
-
-    def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
-        return solve(columns, seconds, self.method, self.weights)
+    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
+        unit = unit_rows(columns, seconds, held, self.weights == "relative")
+        return solve_scaled(*unit, self.method)
 
     @property
     def scores_(self) -> pd.DataFrame | None:

@@ -9,7 +9,7 @@ from predictors.under_load.forecast import NwsMixture, Selection
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
-from sim.background.sample_kernels import least_own, tally_links
+from sim.background.sample_kernels import least_own, squares_of, tally_links
 from sim.errors import ConfigError
 
 LEAST_MEMORY = 1e-3
@@ -43,9 +43,9 @@ class LoadMoments:
         self._sums += readings.sum(axis=0)
         series = readings if self._last is None else np.vstack((self._last, readings))
         self._last = readings[-1]
-        before, after = series[:-1] - self.mean, series[1:] - self.mean
-        self._squares += 0.5 * float((before**2).sum() + (after**2).sum())
-        self._products += float((before * after).sum())
+        squares, products = squares_of(series, self.mean)
+        self._squares += 0.5 * squares
+        self._products += products
 
     @property
     def mean(self) -> FloatArray:

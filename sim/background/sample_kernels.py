@@ -146,6 +146,32 @@ def _sum(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def squares_of(series, mean):  # type: ignore[no-untyped-def]
+    """Return the sums of squared deviations of all rows but one end, and of products of neighbours.
+
+    Parameters
+    ----------
+    series : numpy.ndarray, shape (samples, places)
+    mean : numpy.ndarray, shape (places,)
+
+    Returns
+    -------
+    float
+        Of all but the last, plus of all but the first.
+    float
+    """
+    rows, places = series.shape
+    number, k = max(rows - 1, 0) * places, 0
+    before, after, both = np.empty(number), np.empty(number), np.empty(number)
+    for row in range(rows - 1):
+        for place in range(places):
+            early, late = series[row, place] - mean[place], series[row + 1, place] - mean[place]
+            before[k], after[k], both[k] = early * early, late * late, early * late
+            k += 1
+    return _sum(before) + _sum(after), _sum(both)
+
+
+@njit(cache=True)
 def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def]
     """Return what links lacked in samples, in all, and how many the sample before had too.
 
