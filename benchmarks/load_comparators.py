@@ -95,8 +95,8 @@ class SizePolynomial:
         wanted, columns = self._asked(nprocs, inputs)
         low, high = range_from_folds(
             _columns(self._terms, self.runs_.size, self.largest_), self.runs_.runtime,
-            self.runs_.size, lambda a, b: solve(a, b, self.method, self.weights), columns,
-            floored(columns @ self.fit_.coefficients, self.runs_), level,
+            self.runs_.size, lambda a, b, c: solve(a[~c], b[~c], self.method, self.weights),
+            columns, floored(columns @ self.fit_.coefficients, self.runs_), level,
         )  # fmt: skip
         return low.reshape(wanted.shape), high.reshape(wanted.shape)
 

@@ -301,16 +301,22 @@ def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def solve(columns: FloatArray, seconds: FloatArray, method: Method, weights: Weights) -> FloatArray:
-    """Return the coefficients alone: the fast path of cross-validation."""
+    """Return the coefficients alone."""
     rows = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
     scaled, lengths = unit_columns(columns * rows[:, None])
-    target = seconds * rows
+    return solve_scaled(scaled, seconds * rows, lengths, method)
+
+
+def solve_scaled(
+    scaled: FloatArray, target: FloatArray, lengths: FloatArray, method: Method
+) -> FloatArray:
+    """Return the coefficients of columns that were brought to length 1 from these lengths."""
     if method == "ols":
         return np.asarray(np.linalg.lstsq(scaled, target, rcond=1e-12)[0] / lengths)
     scale = float(target.max())
     from scipy.optimize import nnls
 
-    found, _ = nnls(scaled, target / scale, maxiter=100 * columns.shape[1])
+    found, _ = nnls(scaled, target / scale, maxiter=100 * scaled.shape[1])
     return np.asarray(found * scale / lengths)
 
 

@@ -140,9 +140,10 @@ def play(case: Case, middle_seconds: float, seed: int) -> pd.DataFrame:
         else:
             end = load.completion(own, time + seconds["init"], *busy)
             samples = sensors.during(own, time, end)
+        least, average = samples.bandwidth
         measured = (
             available(samples.cpu, case.form),
-            available(samples.bandwidth, case.form),
+            available(average[None] if case.form == "min_avg_avail" else least, case.form),
             len(samples.cpu),
         )
         rows.append((training, len(own), size, end - time, *measured))

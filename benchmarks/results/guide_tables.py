@@ -65,10 +65,10 @@ def accuracy(*methods: str) -> list[str]:
 
 
 CURVES = {
-    "adept": ("ADEPT", "Amdahl", "Gaussian process", "consensus"),
-    "regression": ("log-log linear", "log-log quadratic", "ADEPT", "consensus"),
+    "adept": ("ADEPT", "Amdahl", "consensus"),
+    "regression": ("log-log linear", "log-log quadratic", "consensus"),
     "consensus": ("consensus", "Amdahl", "universal scalability", "log-log linear",
-                  "log-log quadratic", "ADEPT", "Gaussian process"),
+                  "log-log quadratic", "ADEPT"),
 }  # fmt: skip
 for _page, _methods in CURVES.items():
     table(f"methods/{_page}")(lambda methods=_methods: accuracy(*methods))

@@ -91,7 +91,10 @@ def advice_judged() -> list[str]:
     keys = ("median_error", "within_range", "fastest_median_regret", "fastest_p90_regret",
             "efficient_median_regret")  # fmt: skip
     shown = []
-    for sizes, name in (("known", "known within 10 %"), ("hidden", "hidden, three an application")):
+    for sizes, name in (
+        ("known", "known, with noise of 10 %"),
+        ("hidden", "hidden, three an application"),
+    ):
         seeds = [one for one in data("advice")["scaling"] if one["sizes"] == sizes]
         cells = []
         for key in keys:
@@ -113,6 +116,12 @@ def accuracy_methods() -> list[str]:
 def accuracy_inside() -> list[str]:
     rows = [Accuracy(**row) for row in data("accuracy")["rows"]]
     return accuracy_table([row for row in rows if row.distance == "inside"]).splitlines()
+
+
+@table("accuracy/chosen")
+def accuracy_chosen() -> list[str]:
+    found = json.loads((RESULTS / "accuracy" / "chosen.json").read_text(encoding="utf-8"))
+    return lines(["targets", "median error", "90th percentile"], found["rows"])
 
 
 def soak() -> dict[str, Any]:
@@ -197,6 +206,7 @@ def performance(name: str) -> list[str]:
 table("performance/engine")(lambda: performance("engine"))
 table("performance/around")(lambda: performance("around"))
 table("performance/start")(lambda: performance("start"))
+table("performance/bursts")(lambda: performance("bursts"))
 
 
 @table("performance/growth")

@@ -252,7 +252,7 @@ VARIED = (
         ("sizes", {"workload__sizes": k}, f"{k} size{'s' * (k != '1')} of each, known")
         for k in ("1", "5")
     ]
-    + [("noise", {"workload__size_noise": k}, f"sizes seen within {k}") for k in ("0", "0.3", "1")]
+    + [("noise", {"workload__size_noise": k}, f"sizes, noise of {k}") for k in ("0", "0.3", "1")]
 )
 
 

@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.compiling import njit
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
-from predictors.in_loop.residuals import MeasuredCounts
+from predictors.in_loop.residuals import (
+    COUNTS,
+    NUMBER,
+    RAW,
+    SQUARES,
+    MeasuredCounts,
+    corrected,
+)
 from predictors.least_squares import Method, Weights
 from predictors.under_load.load_aware import ExpectedLoad, Parts
 from predictors.under_load.observed_load import LoadedRuns, LoadForm
@@ -89,6 +97,7 @@ class LoadedHistory:
         self._growth = growth
         self._runs: list[tuple[float, ...]] = []
         self._fitted_at = 0
+        self._least = 0.0
         self._model: RationalPolynomial | None = None
         self._measured = MeasuredCounts()
         self._new: list[tuple[float, ...]] = []
@@ -117,18 +126,20 @@ class LoadedHistory:
         if self._model is None:
             self._model = copy(self._prototype).fit_runs(_as_arrays(self._runs))
             self._fitted_at = self.number
+            self._least = LEAST_SHARE * float(self._model.runs_.runtime.min())
             self._measured.fill(self._model.runs_.nprocs, self._ratios(self._model.runs_))
             self._new.clear()
         return self._model
 
     def parts(self, counts: IntArray, size: float) -> Parts:
         """Return the parts of a job of that size at each count, as the runs correct them."""
-        measured = self._compared()
-        known = measured.known
-        plain = self._plain_parts(np.concatenate([counts, known]), size)
-        idle = plain.under(*np.ones((2, counts.size + known.size)))
-        predicted, own = idle[counts.size :], idle[: counts.size]
-        return plain.first(counts.size).scaled(measured.corrected(own, counts, predicted) / own)
+        table, least = self._compared().table, self._least
+        number = int(table.sums.item(COUNTS))
+        known, figures = table.known[:number], table.figures[:, :number]
+        asked = np.concatenate([counts, known])
+        plain = np.stack(self.model().predict_parts(asked, size))
+        found = _correct(plain, least, counts, known, figures, table.sums.item(SQUARES))
+        return Parts(*found)
 
     def believe(self, counts: IntArray, size: float) -> FloatArray:
         """Return the believed runtimes of a job of that size at each count."""
@@ -149,11 +160,9 @@ class LoadedHistory:
         return ("", "") if inside else ("warning", "outside")
 
     def _plain_parts(self, counts: IntArray, size: float | FloatArray) -> Parts:
-        model = self.model()
-        fixed, computation, communication = model.predict_parts(counts, size)
-        least = LEAST_SHARE * float(model.runs_.runtime.min())
+        fixed, computation, communication = self.model().predict_parts(counts, size)
         total = fixed + computation + communication
-        return Parts(fixed + np.maximum(least - total, 0.0), computation, communication)
+        return Parts(fixed + np.maximum(self._least - total, 0.0), computation, communication)
 
     def _compared(self) -> MeasuredCounts:
         """Return the ratios of all runs to the standing fit."""
@@ -168,8 +177,28 @@ class LoadedHistory:
     def _ratios(self, runs: LoadedRuns) -> FloatArray:
         """Return what runs took over what the polynomial says of them, under their own load."""
         parts = self._plain_parts(runs.nprocs.astype(np.int64), runs.size)
-        least = LEAST_SHARE * float(self.model().runs_.runtime.min())
-        return np.asarray(runs.runtime / np.maximum(parts.under(runs.cpu, runs.bandwidth), least))
+        seconds = parts.under(runs.cpu, runs.bandwidth)
+        return np.asarray(runs.runtime / np.maximum(seconds, self._least))
+
+
+@njit(cache=True, error_model="numpy")
+def _correct(
+    plain: FloatArray, least: float, counts: IntArray, known: IntArray, figures: FloatArray,
+    squares: float,
+) -> FloatArray:  # fmt: skip
+    """Return parts at some counts as runs correct them, at least so long on an idle machine.
+
+    `plain` are those at these counts, then at the measured ones, shape (3, n + m); the
+    rest is as `predictors.in_loop.residuals` has it.
+    """
+    idle = np.empty(plain.shape[1])
+    for i in range(idle.size):
+        total = plain[0, i] + plain[1, i] + plain[2, i]
+        plain[0, i] += max(least - total, 0.0)
+        idle[i] = plain[0, i] + plain[1, i] + plain[2, i]
+    own, predicted = idle[: counts.size], idle[counts.size :]
+    found = corrected(own, counts, predicted, known, figures[RAW], figures[NUMBER], squares)
+    return plain[:, : counts.size] * (found / own)
 
 
 def _as_arrays(rows: list[tuple[float, ...]]) -> LoadedRuns:

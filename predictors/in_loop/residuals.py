@@ -368,25 +368,6 @@ class MeasuredCounts:
         found: FloatArray = _believed(self.table, predicted, counts)
         return found
 
-    def corrected(
-        self, runtimes: FloatArray, counts: IntArray, predicted: FloatArray
-    ) -> FloatArray:
-        """Return what a model says, to which the runs are ratios, as the runs correct it.
-
-        Parameters
-        ----------
-        runtimes : numpy.ndarray of float, shape (n,), seconds
-        counts : numpy.ndarray of int, shape (n,)
-        predicted : numpy.ndarray of float, shape (m,), seconds
-            What it says at the counts in `known`.
-        """
-        figures = self.table.figures[:, : self.counts]
-        squares = self.table.sums.item(SQUARES)
-        found: FloatArray = corrected(
-            runtimes, counts, predicted, self.known, figures[RAW], figures[NUMBER], squares
-        )
-        return found
-
     def _make_room(self, room: int) -> None:
         """Move to a table with more room."""
         larger, number = count_table(self._kept, room), self.counts

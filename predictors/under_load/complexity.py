@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
@@ -58,7 +58,7 @@ class Term:
     def values(self, size: FloatArray) -> FloatArray:
         """Return the term at each size; a `PredictorError` where it is not a number >= 0."""
         with np.errstate(all="ignore"):
-            result = np.power(size, self.power)
+            result = size if self.power == 1.0 else np.power(size, self.power)
             if self.logs:
                 result = result * np.power(np.log2(size), self.logs)
             if self.rate:
@@ -352,28 +352,28 @@ class RationalForm:
         """Return the largest number of terms in a part."""
         return max(map(len, self.parts()))
 
-    def columns(self, runs: LoadedRuns | Targets) -> FloatArray:
-        """Return the design matrix, shape (rows, coefficients)."""
-        parts, scaled = zip(self.parts(), self.factors(runs), strict=True), self.scaled(runs.size)
-        return np.column_stack([scaled[term] * factor for terms, factor in parts for term in terms])
+    def columns(self, runs: LoadedRuns | Targets, rows: FloatArray | None = None) -> FloatArray:
+        """Return the design matrix, shape (rows, coefficients); `rows` are those at its sizes."""
+        share, exchange = self.spread(runs.nprocs)
+        factors = (1.0, share / runs.cpu, exchange / runs.bandwidth, exchange * runs.latency)
+        own = zip(self.rows(runs.size) if rows is None else rows, self.part.tolist(), strict=True)
+        return np.column_stack([row * factors[part] for row, part in own])
 
-    def factors(self, runs: LoadedRuns | Targets) -> tuple[FloatArray, ...]:
-        """Return what the terms of each part are multiplied by."""
-        share, exchange = np.ones_like(runs.nprocs), np.ones_like(runs.nprocs)
-        if self.growth is not None:
-            share, exchange = 1.0 / runs.nprocs, GROWTHS[self.growth](runs.nprocs)
-        return (
-            np.ones_like(runs.nprocs),
-            share / runs.cpu,
-            exchange / runs.bandwidth,
-            exchange * runs.latency,
-        )
+    def rows(self, size: FloatArray) -> FloatArray:
+        """Return the term of each column over what it is at the largest size, (columns, sizes)."""
+        found = {term: term.values(size) / most for term, most in self._references.items()}
+        return np.array([found[term] for part in self.parts() for term in part])
 
-    def scaled(self, size: FloatArray) -> dict[Term, FloatArray]:
-        """Return each term at some sizes over what it is at the largest."""
-        return {
-            term: term.values(size) / at_largest for term, at_largest in self._references.items()
-        }
+    def spread(self, nprocs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what computation and communication are multiplied by on so many processors."""
+        if self.growth is None:
+            return np.ones_like(nprocs), np.ones_like(nprocs)
+        return 1.0 / nprocs, GROWTHS[self.growth](nprocs)
+
+    @cached_property
+    def part(self) -> IntArray:
+        """The part that each column belongs to, by its place."""
+        return np.repeat(np.arange(4), [len(part) for part in self.parts()])
 
     @cached_property
     def _references(self) -> dict[Term, float]:

@@ -4,15 +4,17 @@ Folds are blocks of neighbouring sizes, which tests extrapolation too.
 """
 
 from collections.abc import Callable, Sequence
+from math import sqrt
 
 import numpy as np
 import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, Remark
+from predictors.compiling import njit
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
-Solve = Callable[[FloatArray, FloatArray], FloatArray]
+Solve = Callable[[FloatArray, FloatArray, BoolArray], FloatArray]
 BLOCKS = 5
 SAMPLE_EVERY = 120.0
 FAR = 2.0
@@ -32,25 +34,66 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     >>> folds_by_size(np.ones(4))
     []
     """
-    distinct = np.unique(values)
-    if len(distinct) < 2:
+    distinct, which = np.unique(values, return_inverse=True)
+    blocks = min(blocks, len(distinct))
+    if blocks < 2:
         return []
-    return [
-        np.isin(values, block) for block in np.array_split(distinct, min(blocks, len(distinct)))
-    ]
+    least, longer = divmod(len(distinct), blocks)
+    sizes = [least + (block < longer) for block in range(blocks)]
+    own = np.repeat(np.arange(blocks), sizes)[which]
+    return [own == block for block in range(blocks)]
 
 
-def score_folds(
-    columns: FloatArray, seconds: FloatArray, folds: Sequence[BoolArray], solve: Solve
+@njit(cache=True, error_model="numpy")
+def unit_rows(
+    columns: FloatArray, seconds: FloatArray, held: BoolArray, relative: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the rows not held out with columns of length 1, their seconds, and the lengths.
+
+    As `predictors.least_squares.unit_columns` has them, without copies of the rest.
+
+    Parameters
+    ----------
+    columns : numpy.ndarray, shape (n, p)
+    seconds : numpy.ndarray, shape (n,)
+    held : numpy.ndarray of bool, shape (n,)
+    relative : bool
+        Whether both are taken over the seconds.
+    """
+    width, number = columns.shape[1], 0
+    rows, target = np.empty(columns.shape), np.empty(seconds.size)
+    lengths = np.zeros(width)
+    for m in range(seconds.size):
+        if held[m]:
+            continue
+        weight = 1.0 / seconds[m] if relative else 1.0
+        target[number] = seconds[m] * weight
+        for j in range(width):
+            rows[number, j] = columns[m, j] * weight
+            lengths[j] += rows[number, j] * rows[number, j]
+        number += 1
+    for j in range(width):
+        lengths[j] = sqrt(lengths[j]) if lengths[j] > 0.0 else 1.0
+        for m in range(number):
+            rows[m, j] /= lengths[j]
+    return rows[:number], target[:number], lengths
+
+
+def score_forms(
+    forms: Sequence[RationalForm], runs: LoadedRuns, folds: Sequence[BoolArray], solve: Solve
 ) -> FloatArray:
-    """Return |ln(predicted / seconds)| of every held-out row, fold after fold."""
-    floor = 1e-3 * seconds.min()
-    errors = []
-    for held in folds:
-        coefficients = solve(columns[~held], seconds[~held])
-        predicted = np.maximum(columns[held] @ coefficients, floor)
-        errors.append(np.abs(np.log(predicted / seconds[held])))
-    return np.concatenate(errors)
+    """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form."""
+    seconds = runs.runtime
+    taken, floor = np.concatenate([seconds[held] for held in folds]), 1e-3 * seconds.min()
+    errors, rows = [], {}
+    for form in forms:  # those of the same terms differ in what they are multiplied by
+        parts = form.parts()
+        if parts not in rows:
+            rows[parts] = form.rows(runs.size)
+        columns = form.columns(runs, rows[parts])
+        predicted = [columns[held] @ solve(columns, seconds, held) for held in folds]
+        errors.append(np.abs(np.log(np.maximum(np.concatenate(predicted), floor) / taken)))
+    return np.array(errors)
 
 
 def score_table(candidates: list[RationalForm], errors: FloatArray, picked: int) -> pd.DataFrame:
@@ -109,7 +152,7 @@ def range_from_folds(
     columns, seconds, sizes : numpy.ndarray
         Design matrix, runtimes and problem sizes of the runs.
     solve : callable
-        Columns and seconds to coefficients.
+        Columns, seconds and the rows left out to coefficients.
     wanted : numpy.ndarray, shape (targets, coefficients)
     answer : numpy.ndarray, shape (targets,)
         The predictions, which the range always contains.
@@ -122,7 +165,7 @@ def range_from_folds(
     floor = 1e-3 * seconds.min()
     spread = []
     for held in folds:
-        coefficients = solve(columns[~held], seconds[~held])
+        coefficients = solve(columns, seconds, held)
         there = np.maximum(wanted @ coefficients, floor)
         ratios = seconds[held] / np.maximum(columns[held] @ coefficients, floor)
         spread.append(there[None, :] * ratios[:, None])

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import njit
 from predictors.under_load.observed_load import LoadForm
 
 ROUNDS = 3
@@ -42,6 +43,37 @@ class Parts(NamedTuple):
     def scaled(self, factors: FloatArray) -> "Parts":
         """Return the parts times a factor a count."""
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
+
+
+@njit(cache=True, error_model="numpy")
+def seconds_of_parts(
+    spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
+    part: IntArray,
+) -> FloatArray:  # fmt: skip
+    """Return what no load slows down, computation and communication, seconds on an idle machine.
+
+    Parameters
+    ----------
+    spread : tuple of numpy.ndarray of float, shape (n,)
+        What computation and communication are multiplied by at each count.
+    scaled : numpy.ndarray of float, shape (terms, n) or (terms, 1)
+        What each term is at each job's size, or at one for all.
+    coefficients : numpy.ndarray of float, shape (terms,)
+    part : numpy.ndarray of int, shape (terms,)
+        What each belongs to: init, computation, communication, messages.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (3, n)
+    """
+    share, exchange = spread
+    found, one = np.zeros((4, share.size)), scaled.shape[1] == 1
+    for i in range(share.size):
+        for k in range(part.size):
+            factor = (1.0, share[i], exchange[i], exchange[i])[part[k]]
+            found[part[k], i] += scaled[k, 0 if one else i] * factor * coefficients[k]
+        found[0, i] += found[3, i]
+    return found[:3]
 
 
 class ExpectedLoad(Protocol):

@@ -15,7 +15,7 @@ from predictors.least_squares import (
     Weights,
     check_method,
     fit_linear,
-    solve,
+    solve_scaled,
 )
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
@@ -23,10 +23,12 @@ from predictors.under_load.judgement import (
     folds_by_size,
     judge,
     range_from_folds,
-    score_folds,
+    score_forms,
     score_table,
     simplest_good,
+    unit_rows,
 )
+from predictors.under_load.load_aware import seconds_of_parts
 from predictors.under_load.observed_load import (
     LoadedRuns,
     LoadForm,
@@ -37,6 +39,8 @@ from predictors.under_load.observed_load import (
 )
 
 ROWS_PER_COEFFICIENT = 2
+MOST_SIZES = 1000
+"""Single sizes at which terms are remembered."""
 
 
 class RationalPolynomial(Estimator):
@@ -159,6 +163,7 @@ class RationalPolynomial(Estimator):
         """Learn from finished runs that were read and checked before."""
         self.runs_: LoadedRuns = runs
         self._compared: tuple[list[RationalForm], FloatArray, int] | None = None
+        self._at_sizes: dict[float, FloatArray] = {}
         self.form_: RationalForm = self._choose(runs)
         self.few_: bool = len(runs) < ROWS_PER_COEFFICIENT * len(self.form_)
         if self.few_:
@@ -178,23 +183,20 @@ class RationalPolynomial(Estimator):
         nprocs : array_like, shape (n,)
         size : float, or numpy.ndarray of float, shape (n,)
         """
-        self._fitted()
-        counts = np.asarray(nprocs, float)
-        ones = np.ones_like(counts)
-        sizes = np.atleast_1d(np.asarray(size, float))  # one size is reckoned with once
-        asked = Targets(counts, sizes, ones, ones, ones, counts.shape, True)
-        found, first, form = [], 0, self.form_
-        scaled = form.scaled(sizes)
-        for terms, factor in zip(form.parts(), form.factors(asked), strict=True):
-            own = self.fit_.coefficients[first : first + len(terms)]
-            first += len(terms)
-            seconds = [scaled[term] * factor for term in terms]
-            if len(terms) > 1:
-                found.append(np.asarray((np.column_stack(seconds) * own).sum(axis=1), float))
-            else:
-                found.append(seconds[0] * own[0] if terms else np.zeros_like(counts))
-        init, computation, communication, messages = found
-        return init + messages, computation, communication
+        coefficients, form = self._fitted().coefficients, self.form_
+        spread = form.spread(np.asarray(nprocs, float))
+        found = seconds_of_parts(spread, self._scaled(size), coefficients, form.part)
+        return found[0], found[1], found[2]
+
+    def _scaled(self, size: float | FloatArray) -> FloatArray:
+        """Return every term at some sizes, those at single sizes from what was asked before."""
+        if not isinstance(size, float):
+            return self.form_.rows(np.atleast_1d(np.asarray(size, float)))
+        if size not in self._at_sizes:
+            if len(self._at_sizes) == MOST_SIZES:
+                self._at_sizes.clear()
+            self._at_sizes[size] = self.form_.rows(np.array([size]))
+        return self._at_sizes[size]
 
     def _candidates(self, runs: LoadedRuns) -> list[RationalForm]:
         """Return every form that the complexities and the processor counts allow.
@@ -226,17 +228,14 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = np.array([self._held_out(form, runs, folds) for form in candidates])
+        errors = score_forms(candidates, runs, folds, self._solve)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
-    def _held_out(self, form: RationalForm, runs: LoadedRuns, folds: list[BoolArray]) -> FloatArray:
-        """Return the absolute log errors of the held-out rows of all folds."""
-        return score_folds(form.columns(runs), runs.runtime, folds, self._solve)
-
-    def _solve(self, columns: FloatArray, seconds: FloatArray) -> FloatArray:
-        return solve(columns, seconds, self.method, self.weights)
+    def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
+        unit = unit_rows(columns, seconds, held, self.weights == "relative")
+        return solve_scaled(*unit, self.method)
 
     @property
     def scores_(self) -> pd.DataFrame | None:

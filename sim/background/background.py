@@ -37,8 +37,8 @@ NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_o
 
 KEPT_CHUNKS = 8
 """Chunks that are kept at least; twice as many whenever one is asked for that is gone."""
-KEPT_NUMBERS = 2**23
-"""Numbers in chunks that are kept, 64 MB, where these are more chunks than that."""
+KEPT_NUMBERS = 2**21
+"""Numbers in chunks that are kept, 16 MB, where these are more chunks than that."""
 
 
 @dataclass(frozen=True)

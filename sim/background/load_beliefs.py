@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.under_load.forecast import NwsMixture, Selection
-from sim.background.kernels import FloatArray, IntArray
+from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
-from sim.background.sample_kernels import tally_links
+from sim.background.sample_kernels import least_own, squares_of, tally_links
 from sim.errors import ConfigError
 
 LEAST_MEMORY = 1e-3
@@ -43,9 +43,9 @@ class LoadMoments:
         self._sums += readings.sum(axis=0)
         series = readings if self._last is None else np.vstack((self._last, readings))
         self._last = readings[-1]
-        before, after = series[:-1] - self.mean, series[1:] - self.mean
-        self._squares += 0.5 * float((before**2).sum() + (after**2).sum())
-        self._products += float((before * after).sum())
+        squares, products = squares_of(series, self.mean)
+        self._squares += 0.5 * squares
+        self._products += products
 
     @property
     def mean(self) -> FloatArray:
@@ -169,12 +169,16 @@ class LoadBeliefs:
         self._links_lost = 0.0
         self._links_kept = 0
         self._samples = 0
+        self._asked_at = -np.inf
         self._last = np.ones(sensors.places)
         self._last_links: tuple[IntArray, FloatArray] = (np.zeros(0, np.int64), np.zeros(0))
         self._standing: Standing | None = None
 
     def _catch_up(self, now: float) -> None:
         """Take in the samples up to `now`."""
+        if now == self._asked_at:
+            return
+        self._asked_at = now
         newest = self.sensors.sample_index(now) + 1
         if newest <= self._samples:
             return
@@ -272,7 +276,7 @@ class LoadBeliefs:
         inside[processors // load.processors_per_node] = True
         links = self._past.lowest_link(inside)
         left = float(links.mean())
-        link = Swing(left, left if self.belief == "mean" else self.bandwidth(now, processors))
+        link = Swing(left, left if self.belief == "mean" else self._least_link(inside))
         both = min(len(past.read), len(links))
         cpu = self._swing(usual, past.believed, present)
         return Met(cpu, link, past.read[-both:], links[-both:])
@@ -349,7 +353,12 @@ class LoadBeliefs:
         load = self.sensors.load
         if self.belief == "oracle":
             return load.average_bandwidth(processors, now, now + horizon)
-        links, inside = self.links(now), np.zeros(load.nodes, bool)
+        self._catch_up(now)
+        inside = np.zeros(load.nodes, bool)
         inside[np.asarray(processors, np.int64) // load.processors_per_node] = True
-        own = inside[links.source] & inside[links.destination]
-        return float(links.available[own].min(initial=1.0))
+        return self._least_link(inside)
+
+    def _least_link(self, inside: BoolArray) -> float:
+        """Return the believed bandwidth of the most loaded link between some of the nodes."""
+        _, source, destination, available = self._now().links
+        return float(least_own(source, destination, available, inside))

@@ -86,12 +86,7 @@ class LeastAverage(SetLoad):
             share = ahead.share_left(self._beliefs.link_memory(ahead.now), horizon)
             spared = (1.0 - chance) ** number
             return float(spared + (1.0 - spared) * (1.0 - (1.0 - left) * share))
-        return 1.0 - _worst(chance, np.sort(1.0 - ahead.links(horizon).available)[::-1])
-
-
-def _worst(chance: float, lost: FloatArray) -> float:
-    """Return what the worst own link is expected to lack, of those that lack most first."""
-    return float(chance * (1.0 - chance) ** np.arange(lost.size) @ lost)
+        return 1.0 - ahead.worst_of(count, np.sort(1.0 - ahead.links(horizon).available)[::-1])
 
 
 def _longer(parts: Parts, met: Met) -> float:
@@ -127,6 +122,7 @@ class EffectiveLoad(SetLoad):
         self._ranks = NO_RANKS
         self._ranked_at = -np.inf
         self._any = np.zeros((4, 0))
+        self._lost = np.zeros(0), np.zeros(0)
         self._sample = -1
 
     def on(self, processors: IntArray, delay: float, parts: Parts) -> Conditions:
@@ -174,17 +170,18 @@ class EffectiveLoad(SetLoad):
         sample = beliefs.sensors.sample_index(ahead.now)
         if sample != self._sample:
             self._sample, self._any = sample, np.full((4, ahead.processors + 1), np.nan)
-        found = self._any[:, counts]
-        if not np.isnan(found[0]).any():
-            return found
-        usually_lost, lost = beliefs.mean_lost(ahead.now), np.zeros(0)
-        if beliefs.belief in ("forecast", "last"):
-            lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
-        for count in counts[np.isnan(found[0])].tolist():
-            chance = ahead.chance_of_a_link(count)
-            usual = present = 1.0 - _worst(chance, usually_lost)
+            lost = np.zeros(0)
             if beliefs.belief in ("forecast", "last"):
-                present = 1.0 - _worst(chance, lost)
+                lost = np.sort(1.0 - ahead.links(0.0).available)[::-1]
+            self._lost = beliefs.mean_lost(ahead.now), lost
+        found = self._any[:, counts]
+        new = np.isnan(found[0])
+        if not new.any():
+            return found
+        for count in counts[new].tolist():
+            usual, present = (1.0 - ahead.worst_of(count, lost) for lost in self._lost)
+            if beliefs.belief not in ("forecast", "last"):
+                present = usual
             cpu = beliefs.least_of_random(ahead.now, ahead.least_of(count))
             self._any[:, count] = *cpu, usual, present
         return self._any[:, counts]
@@ -243,7 +240,7 @@ class TrueLoad(SetLoad):
                 ranked[:count], ahead.now, ahead.now + min(horizon, LONGEST)
             )
         cpu, lost = self._ahead.average(ahead.now, horizon)
-        return float(ahead.least_of(count) @ cpu), 1.0 - _worst(ahead.chance_of_a_link(count), lost)
+        return float(ahead.least_of(count) @ cpu), 1.0 - ahead.worst_of(count, lost)
 
 
 SURE = 100 * 86400.0
@@ -253,9 +250,10 @@ SURE = 100 * 86400.0
 def _pace(computation: float, communication: float, seen: RunSamples, form: LoadForm) -> float:
     """Return the average share of a job that was done a second, by samples of its load."""
     if form == "effective":
-        cpu, left = (each.min(axis=1, initial=1.0) for each in seen)
+        cpu, left = seen.cpu.min(axis=1, initial=1.0), seen.bandwidth.least
         return float((1.0 / (computation / cpu + communication / left)).mean())
-    cpu, left = (each.mean(axis=0).min(initial=1.0) for each in seen)
+    averages = seen.cpu.mean(axis=0), seen.bandwidth.average
+    cpu, left = (each.min(initial=1.0) for each in averages)
     return float(1.0 / (computation / cpu + communication / left))
 
 

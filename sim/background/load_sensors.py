@@ -5,11 +5,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.compiling import njit
 from sim.background.background import BackgroundLoad
 from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LoadedLinks
-from sim.background.sample_kernels import add_lost, add_rows, least_in_rows, lowest_own_link
+from sim.background.sample_kernels import (
+    add_lost,
+    add_noise,
+    add_rows,
+    least_in_rows,
+    least_of_first,
+    lowest_own_link,
+    sample_links,
+)
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
@@ -23,6 +30,21 @@ MOST_LINKS = 2**15
 """Readings of loaded links that are kept."""
 
 
+class LinkSamples(NamedTuple):
+    """What samples say of the bandwidth of a run's own links.
+
+    Attributes
+    ----------
+    least : numpy.ndarray, shape (samples,)
+        What each found of the most loaded link; 1 where all were free.
+    average : numpy.ndarray, shape (links,)
+        Over the samples, of each link that any of them found loaded.
+    """
+
+    least: FloatArray
+    average: FloatArray
+
+
 class RunSamples(NamedTuple):
     """What was measured during one run.
 
@@ -30,33 +52,11 @@ class RunSamples(NamedTuple):
     ----------
     cpu : numpy.ndarray, shape (samples, places)
         Available CPU of the job's processors, or of its nodes.
-    bandwidth : numpy.ndarray, shape (samples, links)
-        Available bandwidth of those own links that any sample found loaded;
-        without columns if there is none.
+    bandwidth : LinkSamples
     """
 
     cpu: FloatArray
-    bandwidth: FloatArray
-
-
-@njit(cache=True)
-def _noisy(values, keys, times, key, spread, floor):  # type: ignore[no-untyped-def]
-    """Multiply values[time, place] by log-normal noise addressed by place and time."""
-    mask = np.uint64(0xFFFFFFFFFFFFFFFF)
-    for j in range(values.shape[0]):
-        for i in range(values.shape[1]):
-            state = np.uint64(key) ^ (np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15))
-            state ^= np.uint64(times[j]) * np.uint64(0xD1B54A32D192ED03)
-            draws = np.empty(2)
-            for part in range(2):
-                state = (state + np.uint64(0x9E3779B97F4A7C15)) & mask
-                z = state
-                z = ((z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) & mask
-                z = ((z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)) & mask
-                z ^= z >> np.uint64(31)
-                draws[part] = (np.float64(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
-            normal = np.sqrt(-2 * np.log(draws[0])) * np.cos(2 * np.pi * draws[1])
-            values[j, i] = min(1.0, max(floor, values[j, i] * np.exp(spread * normal)))
+    bandwidth: LinkSamples
 
 
 def check_monitor(every: float, per: str, noise: float, name: str = "") -> None:
@@ -162,22 +162,11 @@ class LoadSensors:
         members = np.arange(node * width, min((node + 1) * width, self.load.processors))
         return np.asarray(self.load.cpu_at(times, members).mean(axis=1), float)
 
-    def _own_links(self, times: FloatArray, own: IntArray) -> FloatArray:
+    def _own_links(self, times: FloatArray, own: IntArray) -> LinkSamples:
         rows = self.load.loaded_links(own, float(times[0]), float(times[-1]))
-        first, last = (times.searchsorted(rows[:, column]) for column in (0, 1))
-        seen = last > first
-        rows, first, last = rows[seen], first[seen], last[seen]
-        links = (rows[:, 2] * self.load.nodes + rows[:, 3]).astype(np.int64)
-        distinct, which = np.unique(links, return_inverse=True)
-        pairs = np.column_stack(np.divmod(distinct, self.load.nodes))
-        values = np.ones((len(times), len(pairs)))
-        for row, begin, end, link in zip(rows[:, 4], first, last, which, strict=True):
-            values[begin:end, link] = row
-        loaded = values < 1
-        noisy = values.copy()
-        self._disturb(noisy, self._link_keys(pairs[:, 0], pairs[:, 1]), times)
-        values[loaded] = noisy[loaded]
-        return values
+        noise = np.uint64(self._key), self.noise, FLOOR
+        size = self.load.nodes, self.load.processors
+        return LinkSamples(*sample_links(rows, times, size, noise))
 
     def _link_keys(self, source: IntArray, destination: IntArray) -> IntArray:
         return (source + 1) * self.load.nodes + destination + self.load.processors
@@ -185,7 +174,7 @@ class LoadSensors:
     def _disturb(self, values: FloatArray, keys: IntArray, times: FloatArray) -> None:
         if self.noise > 0 and values.size:
             moments = np.asarray(times, float).view(np.uint64)
-            _noisy(values, keys, moments, np.uint64(self._key), self.noise, FLOOR)
+            add_noise(values, keys, moments, (np.uint64(self._key), self.noise, FLOOR))
 
 
 class Least(NamedTuple):
@@ -236,9 +225,8 @@ class LoadPast:
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)
-        self._links = LoadedLinks(
-            np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        )
+        self._links = _links_with_room(2 * kept, 2 * kept)
+        self._looks_kept, self._links_kept = slice(0, 0), slice(0, 0)
         self._lost = np.zeros(0)
         self._looks = 0
 
@@ -264,13 +252,42 @@ class LoadPast:
             self._lost = np.append(self._lost, np.zeros(missing))
         add_lost(found.counts, found.available, self._lost)
         self._looks += len(found.counts)
-        known = LoadedLinks(*map(np.append, self._links, found))  # type: ignore[arg-type]
-        counts = known.counts[-len(self._readings) :]
-        left = np.cumsum(counts[::-1])[::-1]
-        counts = counts[min(int((left > MOST_LINKS).sum()), len(counts) - 1) :]
-        kept = slice(int(known.counts.sum() - counts.sum()), None)
-        self._links = LoadedLinks(
-            counts, known.source[kept], known.destination[kept], known.available[kept]
+        self._append(found)
+        first, low = self._looks_kept.start, self._links_kept.start
+        last, high = self._looks_kept.stop, self._links_kept.stop
+        counts = self._links.counts
+        while last - first > len(self._readings) or (high - low > MOST_LINKS and last - first > 1):
+            low += counts.item(first)
+            first += 1
+        self._looks_kept, self._links_kept = slice(first, last), slice(low, high)
+
+    def _append(self, found: LoadedLinks) -> None:
+        """Put the links of new samples behind those that are kept, in twice the room if need be."""
+        looks, links, kept = self._looks_kept, self._links_kept, self._kept_links()
+        stops = looks.stop + len(found.counts), links.stop + len(found.source)
+        if stops[0] > len(self._links.counts) or stops[1] > len(self._links.source):
+            looks, links = slice(0, len(kept.counts)), slice(0, len(kept.source))
+            stops = looks.stop + len(found.counts), links.stop + len(found.source)
+            self._links = _links_with_room(2 * stops[0], 2 * stops[1])
+            self._write(kept, looks, links)
+        self._write(found, slice(looks.stop, stops[0]), slice(links.stop, stops[1]))
+        self._looks_kept, self._links_kept = (
+            slice(looks.start, stops[0]),
+            slice(links.start, stops[1]),
+        )
+
+    def _write(self, found: LoadedLinks, looks: slice, links: slice) -> None:
+        """Write looks and the links that they found to some places."""
+        self._links.counts[looks] = found.counts
+        self._links.source[links] = found.source
+        self._links.destination[links] = found.destination
+        self._links.available[links] = found.available
+
+    def _kept_links(self) -> LoadedLinks:
+        """Return what the samples that are kept found loaded."""
+        (counts, source, destination, available), links = self._links, self._links_kept
+        return LoadedLinks(
+            counts[self._looks_kept], source[links], destination[links], available[links]
         )
 
     @property
@@ -296,17 +313,15 @@ class LoadPast:
         """Return what the least of these places was, read and forecast."""
         if self._number == 0:
             return Least(np.ones(1), 1.0)
-        read, believed = (least_in_rows(kept, places) for kept in self._kept())
-        newest = self._number % len(read) if self._number > len(read) else 0
-        return Least(np.roll(read, -newest), float(believed.mean()))
+        kept = self._kept()
+        oldest = self._number % len(kept[0]) if self._number > len(kept[0]) else 0
+        return Least(*least_in_rows(*kept, oldest, places))
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""
         if self._number == 0:
             return np.ones(len(ranked)), np.ones(len(ranked))
-        read, believed = (
-            np.minimum.accumulate(kept[:, ranked], axis=1).mean(axis=0) for kept in self._kept()
-        )
+        read, believed = (least_of_first(kept, ranked) for kept in self._kept())
         return read, believed
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
@@ -316,7 +331,13 @@ class LoadPast:
         ----------
         inside : numpy.ndarray of bool, shape (nodes,)
         """
-        found = self._links
+        found = self._kept_links()
         if not len(found.counts):
             return np.ones(1)
         return np.asarray(lowest_own_link(*found, inside))
+
+
+def _links_with_room(looks: int, links: int) -> LoadedLinks:
+    """Return arrays for so many looks and the links that they find."""
+    room = (np.empty(links, np.int64), np.empty(links, np.int64), np.empty(links))
+    return LoadedLinks(np.empty(looks, np.int64), *room)

@@ -58,6 +58,7 @@ class Prospect:
         self.picks_fastest = False
         self.is_usual = False
         self._weights: dict[int, FloatArray] = {}
+        self._chances: dict[int, FloatArray] = {}
 
     @contextmanager
     def usual(self) -> Iterator[None]:
@@ -147,11 +148,29 @@ class Prospect:
         own = min(-(-count // self.per_node), nodes)
         return own * (own - 1) / (nodes * (nodes - 1))
 
+    def worst_of(self, count: int, lost: FloatArray) -> float:
+        """Return what the worst link of so many processors drawn at random is expected to lack.
+
+        Parameters
+        ----------
+        count : int
+        lost : numpy.ndarray, shape (links,)
+            What links lack of their bandwidth, those that lack most first.
+        """
+        chances = self._chances.get(count)
+        if chances is None or len(chances) < lost.size:
+            chance = self.chance_of_a_link(count)
+            chances = np.asarray(chance * (1.0 - chance) ** np.arange(2 * lost.size), float)
+            self._chances[count] = chances
+        return float(chances[: lost.size] @ lost)
+
     def fastest(self, horizon: float) -> IntArray | None:
         """Return the free processors, the fastest first, where the policy picks those."""
         if not self.picks_fastest:
             return None
         free = self.free_processors()
+        if not free.size:
+            return free
         return free[np.argsort(-self.cpu(horizon)[free], kind="stable")]
 
 

@@ -6,6 +6,33 @@ from predictors.compiling import njit
 
 
 @njit(cache=True)
+def _disturbed(value, place, time, noise):  # type: ignore[no-untyped-def]
+    """Return a reading with log-normal noise addressed by place and time, bit by bit."""
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF)
+    key, spread, floor = noise
+    state = np.uint64(key) ^ (np.uint64(place) * np.uint64(0x9E3779B97F4A7C15))
+    state ^= np.uint64(time) * np.uint64(0xD1B54A32D192ED03)
+    draws = np.empty(2)
+    for part in range(2):
+        state = (state + np.uint64(0x9E3779B97F4A7C15)) & mask
+        z = state
+        z = ((z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)) & mask
+        z = ((z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)) & mask
+        z ^= z >> np.uint64(31)
+        draws[part] = (np.float64(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
+    normal = np.sqrt(-2 * np.log(draws[0])) * np.cos(2 * np.pi * draws[1])
+    return min(1.0, max(floor, value * np.exp(spread * normal)))
+
+
+@njit(cache=True)
+def add_noise(values, places, times, noise):  # type: ignore[no-untyped-def]
+    """Disturb values[time, place]; `noise` holds key, spread and the least reading."""
+    for j in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            values[j, i] = _disturbed(values[j, i], places[i], times[j], noise)
+
+
+@njit(cache=True)
 def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
     """Return how many intervals, sorted by start, hold each time, and which, time after time."""
     counts = np.zeros(len(times), np.int64)
@@ -25,15 +52,42 @@ def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def least_in_rows(values, places):  # type: ignore[no-untyped-def]
-    """Return the least value of some places in every row."""
-    found = np.empty(values.shape[0])
-    for row in range(values.shape[0]):
-        low = np.inf
+def least_in_rows(read, believed, oldest, places):  # type: ignore[no-untyped-def]
+    """Return the least of some places in each row of `read`, and on average in `believed`.
+
+    The rows go round: the oldest comes first in the answer.
+    """
+    rows = len(read)
+    found, least = np.empty(rows), np.empty(rows)
+    for row in range(rows):
+        low, below = np.inf, np.inf
         for place in places:
-            low = min(low, values[row, place])
-        found[row] = low
+            low, below = min(low, read[row, place]), min(below, believed[row, place])
+        found[row - oldest if row >= oldest else row - oldest + rows] = low
+        least[row] = below
+    return found, _sum(least) / rows
+
+
+@njit(cache=True)
+def least_of_first(values, ranked):  # type: ignore[no-untyped-def]
+    """Return the average over rows of the least of the first place, the first two, and so on."""
+    rows, found = values.shape[0], np.empty(len(ranked))
+    least = np.full(rows, np.inf)
+    for k in range(len(ranked)):
+        for row in range(rows):
+            least[row] = min(least[row], values[row, ranked[k]])
+        found[k] = _sum(least) / rows
     return found
+
+
+@njit(cache=True)
+def least_own(source, destination, available, inside):  # type: ignore[no-untyped-def]
+    """Return the least bandwidth among links between nodes that are inside; 1 without any."""
+    least = 1.0
+    for k in range(len(available)):
+        if inside[source[k]] and inside[destination[k]]:
+            least = min(least, available[k])
+    return least
 
 
 @njit(cache=True)
@@ -92,6 +146,32 @@ def _sum(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def squares_of(series, mean):  # type: ignore[no-untyped-def]
+    """Return the sums of squared deviations of all rows but one end, and of products of neighbours.
+
+    Parameters
+    ----------
+    series : numpy.ndarray, shape (samples, places)
+    mean : numpy.ndarray, shape (places,)
+
+    Returns
+    -------
+    float
+        Of all but the last, plus of all but the first.
+    float
+    """
+    rows, places = series.shape
+    number, k = max(rows - 1, 0) * places, 0
+    before, after, both = np.empty(number), np.empty(number), np.empty(number)
+    for row in range(rows - 1):
+        for place in range(places):
+            early, late = series[row, place] - mean[place], series[row + 1, place] - mean[place]
+            before[k], after[k], both[k] = early * early, late * late, early * late
+            k += 1
+    return _sum(before) + _sum(after), _sum(both)
+
+
+@njit(cache=True)
 def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def]
     """Return what links lacked in samples, in all, and how many the sample before had too.
 
@@ -112,3 +192,54 @@ def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def
                         break
         before = own
     return lost, kept
+
+
+@njit(cache=True)
+def sample_links(rows, times, size, noise):  # type: ignore[no-untyped-def]
+    """Return the least that samples find of some links, and what each was on average.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (intervals, 5)
+        As `BackgroundLoad.loaded_links` has them.
+    times : numpy.ndarray of float, shape (samples,), ascending
+    size : tuple of int
+        How many nodes and processors there are.
+    noise : tuple
+        Key, spread and the least reading, as for `add_noise`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (samples,)
+    numpy.ndarray, shape (links,)
+        Of the links that any sample finds loaded.
+    """
+    first, last = np.searchsorted(times, rows[:, 0]), np.searchsorted(times, rows[:, 1])
+    seen = np.flatnonzero(last > first)
+    keys = (rows[seen, 2] * size[0] + rows[seen, 3]).astype(np.int64)
+    order, bits = np.argsort(keys, kind="mergesort"), times.view(np.uint64)
+    least, average = np.ones(len(times)), np.empty(len(seen))
+    line, links = np.ones(len(times)), 0
+    for k in range(len(order)):
+        row, key = seen[order[k]], keys[order[k]]
+        for at in range(first[row], last[row]):
+            line[at] = rows[row, 4]
+            if noise[1] > 0.0 and line[at] < 1.0:
+                line[at] = _disturbed(line[at], key + size[0] + size[1], bits[at], noise)
+            least[at] = min(least[at], line[at])
+        if k + 1 == len(order) or keys[order[k + 1]] != key:
+            average[links] = _total(line, links == 0 and k + 1 == len(order)) / len(times)
+            line[:] = 1.0
+            links += 1
+    return least, average[:links]
+
+
+@njit(cache=True)
+def _total(values, in_pairs):  # type: ignore[no-untyped-def]
+    """Return the sum of values, as NumPy adds up a matrix of one column, or of several."""
+    if in_pairs:
+        return _sum(values)
+    total = 0.0
+    for value in values:
+        total += value
+    return total

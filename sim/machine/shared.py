@@ -204,10 +204,10 @@ class Shared:
         own = self._held(nodes)
         samples = self.sensors.during(own, start, end)
         values = {"load_samples": float(len(samples.cpu))}
-        for name, seen in (("cpu", samples.cpu), ("bandwidth", samples.bandwidth)):
-            least = seen.min(axis=1, initial=1.0)
+        cpu = samples.cpu.min(axis=1, initial=1.0), samples.cpu.mean(axis=0)
+        for name, (least, average) in (("cpu", cpu), ("bandwidth", samples.bandwidth)):
             values[f"effective_{name}"] = float(least.mean())
-            values[f"available_{name}"] = float(seen.mean(axis=0).min(initial=1.0))
+            values[f"available_{name}"] = float(average.min(initial=1.0))
             values[f"available_{name}_at_start"] = float(least[0])
         if self._settings[0] == "oracle":
             true = self.load.effective(own, start, end)

@@ -68,7 +68,7 @@ def _known_sizes(figures: Figures) -> str:
         return _SIZES.get(str(sizes), "sizes of some")
     if not isinstance(noise, int | float) or not noise:
         return "every job's serial time"
-    return f"every job's serial time within {100 * noise:.2g} %"
+    return f"every job's serial time with noise of {100 * noise:.2g} %"
 
 
 def given_line(figures: Figures) -> str | None:
@@ -82,7 +82,7 @@ def given_line(figures: Figures) -> str | None:
     >>> for part in given_line(figures).split("; "):
     ...     print(part)
     150 runs before the start (1.2 % of the work), submitted as jobs ahead of all and charged
-    every job's serial time within 10 %
+    every job's serial time with noise of 10 %
     50 invented applications
     invented curves
     requested times modelled (tsafrir)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from predictors.in_loop.residuals import SQUARES, MeasuredCounts, prior_runs
+from predictors.in_loop import residuals
+from predictors.in_loop.residuals import NUMBER, RAW, SQUARES, MeasuredCounts, prior_runs
 
 pytestmark = pytest.mark.fast
 
@@ -119,9 +120,10 @@ def test_ratios_to_a_model_correct_it_as_the_runs_themselves_do():
     told = runs[:4]
     ratios.fill(*np.array([[n, seconds / model[n]] for n, seconds in told]).T)
     for nprocs, seconds in runs[4:]:  # one more at a count, and a new count
-        ratios.corrected(model[ASKED], ASKED, model[ratios.known])
         ratios.add(nprocs, seconds / model[nprocs])
-    found = ratios.corrected(model[ASKED], ASKED, model[ratios.known])
+    figures, known = ratios.table.figures[:, : ratios.counts], ratios.known
+    own = (known, figures[RAW], figures[NUMBER], ratios.table.sums[SQUARES])
+    found = residuals.corrected(model[ASKED], ASKED, model[known], *own)
     np.testing.assert_allclose(found, corrected(runs, model))
 
 
