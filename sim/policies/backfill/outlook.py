@@ -4,6 +4,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.policies.backfill.queue_search import reserve
 from sim.policies.backfill.reservations import replan
 from sim.policies.base import QueueKeeper
 from sim.state.availability import Profile
@@ -47,16 +48,8 @@ def run_easy(
                 end[slot], held[slot] = now + runtimes[head], counts[head]
                 slot += 1
             head += 1
-        shadow, spare = now, free
         order = np.argsort(end[:slot], kind="mergesort")
-        for k in order:
-            if held[k] == 0:
-                continue
-            if spare >= counts[head] and end[k] > shadow:
-                break
-            spare += held[k]
-            shadow = end[k]
-        spare -= counts[head]
+        shadow, spare = reserve(end[order], held[order], free, counts[head])
         for j in range(head + 1, waiting):
             if free == 0:
                 break

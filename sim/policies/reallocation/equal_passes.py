@@ -4,7 +4,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget
+from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget, reserve
 from sim.policies.reallocation.beliefs import TABLED
 from sim.policies.reallocation.shares import apportion
 from sim.policies.reallocation.sharing import (
@@ -137,14 +137,9 @@ def _opening(tables: Tables, sharing: Sharing, head: int, begun: int, free: int)
     for k in range(begun):
         ends[running + k] = tables.instant[NOW] + tables.seconds[BELIEF, found[k]]
         held[running + k] = tables.numbers[WAITING, found[k]]
-    wanted, later, shadow = tables.numbers[WAITING, head], free, -1.0
-    for k in np.argsort(ends):
-        if shadow >= 0.0 and ends[k] > shadow:
-            break
-        later += held[k]
-        if later >= wanted and shadow < 0.0:
-            shadow = ends[k]
-    return Opening(free, later - wanted, tables.instant[NOW], shadow)
+    order = np.argsort(ends)
+    shadow, spare = reserve(ends[order], held[order], free, tables.numbers[WAITING, head])
+    return Opening(free, spare, tables.instant[NOW], shadow)
 
 
 @njit(cache=True)
