@@ -34,6 +34,8 @@ from benchmarks.measured_curves import (
 )
 from predictors import Adept, Amdahl, Consensus, LogLogRegression, UniversalScalability
 from predictors.base import FloatArray
+from sim.results.durable import sha256
+from sim.results.run_folder import commit
 
 DISTANCES = ("inside", "near", "far")
 EXTRAP = {"Extra-P 4.2.5, negative exponents allowed": True, "Extra-P 4.2.5, as it comes": False}
@@ -186,7 +188,7 @@ def main() -> None:
     if given.folder.suffix == ".json":
         print(table([Row(**row) for row in json.loads(given.folder.read_text())["rows"]]))
         return
-    curves, rows = read_curves(given.folder), []
+    began, curves, rows = time.monotonic(), read_curves(given.folder), []
     for group in [given.counts[:2], *([k] for k in given.counts[2:])]:
         asked = [case for k in group for case in cases(curves, k)]
         named = " and ".join(map(str, group))
@@ -195,7 +197,16 @@ def main() -> None:
         for name, negative in EXTRAP.items() if given.extrap else ():
             rows += measured(name, named, asked, answered_by_extrap(given.extrap, negative, asked))
     if given.output:
-        told = {"date": time.strftime("%Y-%m-%d"), "rows": [row._asdict() for row in rows]}
+        counts = " ".join(map(str, given.counts))
+        extrap = " --extrap PYTHON" if given.extrap else ""
+        told = {
+            "command": f"python -m benchmarks.accuracy FOLDER --counts {counts}{extrap}",
+            "date": time.strftime("%Y-%m-%d"),
+            "commit": commit(),
+            "seconds": round(time.monotonic() - began),
+            "inputs": {path.name: sha256(path) for path in sorted(given.folder.glob("*.csv"))},
+            "rows": [row._asdict() for row in rows],
+        }
         given.output.write_text(json.dumps(told, indent=1) + "\n")
     print(table(rows))
 
