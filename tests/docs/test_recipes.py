@@ -23,7 +23,7 @@ FILE = re.compile(
     r"`((?:sim|predictors|workloads|conf|tests)/[\w/]+\.\w+)`[^`]*?:\n\n```\w+\n(.*?)```", re.S
 )
 NEW = ("half", "squeezed", "perfectly_parallel", "poisson")
-ALL_FILES = ("test_architecture", "test_plan", "help_page", "summary_names", "menus_are_named")
+ALL_FILES = ("test_architecture", "test_plan", "summary_names", "menus_are_named")
 """Tests that look at all files or presets at once."""
 ALL_PRESETS = (
     *("tests/contract/test_options.py", "tests/contract/test_architecture.py"),
