@@ -167,7 +167,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
 
 
 @njit(cache=True)
-def _merge_all(runs: FloatArray, numbers: FloatArray) -> FloatArray:
+def merge_all(runs: FloatArray, numbers: FloatArray) -> FloatArray:
     """Return a column a count: the first six figures of `merge_repeats`."""
     found = np.empty((6, numbers.size))
     for k in range(numbers.size):
@@ -188,7 +188,7 @@ def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> Obs
     numbers : numpy.ndarray of float, shape (m,)
         How many they are.
     """
-    mean, repeats, squares, shortest, longest, log_squares = _merge_all(runs, numbers)
+    mean, repeats, squares, shortest, longest, log_squares = merge_all(runs, numbers)
     kept = int(repeats.sum())
     degrees = kept - len(counts)
     dropped: list[tuple[float, float]] = []

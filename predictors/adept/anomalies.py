@@ -233,13 +233,17 @@ def points_of(
     )
 
 
-def find_jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
+@njit(cache=True)
+def jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
     """Return the places of inner observations whose work lies below both neighbours' trend.
 
     The work there is less, by more than the sensitivity, than interpolation
     between the neighbours in log n says.
     """
     log_n, log_work = np.log(nprocs), np.log(nprocs * runtime)
-    share = (log_n[1:-1] - log_n[:-2]) / (log_n[2:] - log_n[:-2])
-    trend = log_work[:-2] + share * (log_work[2:] - log_work[:-2])
-    return np.flatnonzero(log_work[1:-1] < trend - np.log1p(SENSITIVITY)) + 1
+    stands_out = np.zeros(nprocs.size, np.bool_)
+    for i in range(1, nprocs.size - 1):
+        share = (log_n[i] - log_n[i - 1]) / (log_n[i + 1] - log_n[i - 1])
+        trend = log_work[i - 1] + share * (log_work[i + 1] - log_work[i - 1])
+        stands_out[i] = log_work[i] < trend - THRESHOLD
+    return np.flatnonzero(stands_out)

@@ -360,27 +360,3 @@ def observations_of(
         if part < starts.size:
             inside[starts[part] :] = False
     return nprocs[inside], runtime[inside], reading.kept_weight[inside]
-
-
-class FitAtOnce:
-    """A curve's fits, and what they say of the targets asked last.
-
-    Parameters
-    ----------
-    made : tuple
-        Counts and runtimes, how they are read, and what was fitted to them.
-    """
-
-    def __init__(self, made: tuple[FloatArray, FloatArray, Reading, Fits]) -> None:
-        self.made = made
-        self._asked, self._said = np.empty(0), np.empty((10, 0))
-
-    def answer(self, targets: FloatArray) -> FloatArray:
-        """Return what `answer` says of the targets, those among the ones asked last as then."""
-        if np.array_equal(self._asked, targets):
-            return self._said
-        known = dict(zip(self._asked.tolist(), range(self._asked.size), strict=True))
-        if all(target in known for target in targets.tolist()):
-            return self._said[:, [known[target] for target in targets.tolist()]]
-        self._asked, self._said = targets.copy(), answer(*self.made, targets)
-        return self._said

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.adept.anomalies import AnomalousPoint, Metric, points_of
-from predictors.adept.curve_kernels import FitAtOnce, Reading, fit_phases, read_curve
+from predictors.adept.curve_kernels import Reading, read_curve
 from predictors.adept.patterns import Feasible, special_family
 from predictors.adept.search import BoolArray
-from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
 from predictors.curves.measured import Evidence, decline_start, scatter_reach
 from predictors.observations import RISE, ObservedCurve
@@ -81,24 +80,6 @@ def reading_of(curve: ObservedCurve, metric: Metric) -> Reading:
         curve.nprocs, curve.runtime, scatter_reach(curve), metric == "paper"
     )
     return found
-
-
-def fit_at_once(
-    curve: ObservedCurve, metric: Metric, floor: float
-) -> tuple[Reading | None, FitAtOnce | None]:
-    """Return how a curve is read and what was fitted to it, compiled; `floor` is NaN for auto.
-
-    None where the application is optimised for certain counts; nothing is fitted where too
-    few counts are left.
-    """
-    if special_family(curve.nprocs, curve.runtime) is not None:
-        return None, None
-    reading = reading_of(curve, metric)
-    if np.count_nonzero(reading.used) < LEAST:
-        return reading, None
-    scatter = curve.repeats, curve.scatter, curve.scatter_degrees_of_freedom, floor
-    fits = fit_phases(curve.nprocs, curve.runtime, reading, scatter)
-    return reading, FitAtOnce((curve.nprocs, curve.runtime, reading, fits))
 
 
 def layout_of(curve: ObservedCurve, reading: Reading, feasible: Feasible) -> Layout:

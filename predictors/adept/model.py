@@ -11,10 +11,11 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.adept.anomalies import AnomalousPoint, Metric
+from predictors.adept.at_once import FitAtOnce, fit_at_once, fit_runs_at_once
 from predictors.adept.curve import DowneyCurve
-from predictors.adept.curve_kernels import FitAtOnce, Reading
+from predictors.adept.curve_kernels import Reading
 from predictors.adept.envelope import Envelope
-from predictors.adept.layout import Layout, fit_at_once, layout_of, read_layout
+from predictors.adept.layout import Layout, layout_of, read_layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import (
     Answers,
@@ -26,7 +27,6 @@ from predictors.adept.phase import (
     phases_of,
 )
 from predictors.adept.reliability import (
-    OPEN_CODES,
     curve_remarks,
     open_codes,
     open_grades,
@@ -34,15 +34,13 @@ from predictors.adept.reliability import (
     phase_remarks,
     point_grades,
     point_remarks,
-    severities,
-    severity_of_curve,
 )
 from predictors.adept.search import Scale
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
-from predictors.observations import ObservedCurve
+from predictors.observations import ObservedCurve, checked_targets, merged_curve
 from predictors.remarks import (
     DECLINING,
     GRADES,
@@ -124,6 +122,7 @@ class Adept(AnchoredEstimator):
     _reading: Reading | None
     _fits: FitAtOnce | None
     _last: tuple[dict[float, int], Answers] | None
+    _kept: tuple[IntArray, FloatArray, FloatArray]
 
     def __init__(
         self,
@@ -150,12 +149,41 @@ class Adept(AnchoredEstimator):
             raise PredictorError(f"floor must be 'auto' or in [0, 1), got {self.floor!r}")
         Feasible(self.allowed)
 
+    def fit_kept(
+        self, counts: IntArray, runs: FloatArray, numbers: FloatArray, targets: IntArray
+    ) -> FloatArray:
+        """Fit to good runs, and return what the plain model says of targets, all at once.
+
+        Parameters
+        ----------
+        counts, runs, numbers
+            As `predictors.observations.merged_curve` takes them.
+        targets : numpy.ndarray of int, shape (t,)
+
+        Returns
+        -------
+        numpy.ndarray of float, shape (t,), seconds
+        """
+        made = None
+        if self._can_be_at_once:
+            options = self.metric, nan if isinstance(self.floor, str) else self.floor
+            made = fit_runs_at_once(counts, runs, numbers, options, targets)
+        if made is None:
+            self._learn(merged_curve(counts, runs, numbers))
+            return self.predict_model(targets)
+        self._forget()
+        self._kept = counts.copy(), runs.copy(), numbers.copy()
+        self._reading, self._fits = made
+        return self._model_seconds(targets.astype(float))
+
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
         """Return the worst grade of the remarks about each count, and why it is unusable.
 
         The grade is empty without remarks, the code where it is usable. It costs little
         where the counts are those predicted last.
         """
+        if self._fits is not None:
+            return self._fits.judgements(checked_targets(nprocs).ravel())
         targets, end = self._targets(nprocs).ravel(), self.declines_after_
         found, codes = self._judged(targets)
         if end is not None:
@@ -163,7 +191,8 @@ class Adept(AnchoredEstimator):
             grades = self._evidence.declining_grades(targets[declining])
             found[declining] = [SEVERITY[grade] for grade in grades]
             codes[declining] = DECLINING
-        found = np.maximum(found, self._general)
+        general = worst_grade(curve_remarks(self.curve_, self._layout))
+        found = np.maximum(found, SEVERITY[general])
         return [
             (GRADES[place], code if GRADES[place] == UNUSABLE else "")
             for place, code in zip(found.tolist(), codes.tolist(), strict=True)
@@ -171,10 +200,6 @@ class Adept(AnchoredEstimator):
 
     def _judged(self, targets: FloatArray) -> tuple[IntArray, np.ndarray]:
         """Return how severe what is said of each target is, and the codes of what may be worst."""
-        if self._fits is not None:
-            nprocs, _, reading, fits = self._fits.made
-            found, codes = severities(nprocs, reading, fits, targets, self._fits.answer(targets))
-            return found, np.array(OPEN_CODES)[codes]
         answers = self._instances(targets)
         found = point_grades(self.curve_, self._layout, self._evidence, targets)
         codes = np.full(len(targets), INFEASIBLE, dtype="U18")
@@ -188,15 +213,6 @@ class Adept(AnchoredEstimator):
             general = SEVERITY[worst_grade(phase_remarks(phase, self.declines_after_))]
             found[places] = np.maximum(found[places], np.maximum(severity, general))
         return found, codes
-
-    @cached_property
-    def _general(self) -> int:
-        """How severe what is said of the observations is."""
-        curve = self.curve_
-        if self._fits is None:
-            return SEVERITY[worst_grade(curve_remarks(curve, self._layout))]
-        found: int = severity_of_curve(*self._fits.made[:3])
-        return max(found, SEVERITY["note"] if curve.dropped or curve.ignored else found)
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -272,31 +288,50 @@ class Adept(AnchoredEstimator):
     @property
     def feasible_(self) -> Feasible:
         """Counts the application runs on."""
+        if getattr(self, "_reading", None) is not None:
+            return Feasible(self.allowed)
         self._targets(1.0)
-        return self._layout.feasible if self._reading is None else Feasible(self.allowed)
+        return self._layout.feasible
 
     def _learn(self, curve: ObservedCurve) -> None:
         if self.scale == "serial" and curve.nprocs[0] != 1.0:
             raise PredictorError("scale='serial' needs a run on 1 processor, and there is none")
-        for made in ("_layout", "_phases", "_general"):
+        self._forget()
+        self.curve_ = curve
+        self._reading, self._fits = None, None
+        if self._can_be_at_once:
+            floor = nan if isinstance(self.floor, str) else self.floor
+            self._reading, self._fits = fit_at_once(curve, self.metric, floor)
+
+    def _forget(self) -> None:
+        """Forget what was learned."""
+        for made in ("curve_", "_layout", "_phases", "_evidence"):
             self.__dict__.pop(made, None)
-        self.curve_, self._last = curve, None
+        self._last = None
         floor = None if isinstance(self.floor, str) else self.floor
         self._options = FitOptions(self.q, self.search, self.scale, floor)
-        self._reading, self._fits = self._fitted_at_once(curve)
-        if self._reading is None:
-            self._evidence = self._layout.evidence(curve)
-        else:
-            self._evidence = Evidence(curve, self._reading.points.tolist())
 
-    def _fitted_at_once(self, curve: ObservedCurve) -> tuple[Reading | None, FitAtOnce | None]:
-        """Return how the curve is read and its fits, compiled; None where that has no such form."""
-        options = self._options
-        if (options.search, options.scale, self.allowed) != ("exact", "free", None):
-            return None, None
-        if not isinf(options.q):
-            return None, None
-        return fit_at_once(curve, self.metric, nan if options.floor is None else options.floor)
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "_options")
+
+    @property
+    def _can_be_at_once(self) -> bool:
+        """Whether reading and fitting have a compiled form, which is the same for all targets."""
+        options = self.search, self.scale, self.allowed
+        return isinf(self.q) and options == ("exact", "free", None)
+
+    @cached_property
+    def curve_(self) -> ObservedCurve:  # type: ignore[override]
+        """The observations as used."""
+        return merged_curve(*self._kept)
+
+    @cached_property
+    def _evidence(self) -> Evidence:  # type: ignore[override]
+        """What answers keep to."""
+        if self._reading is None:
+            return self._layout.evidence(self.curve_)
+        return Evidence(self.curve_, self._reading.points.tolist())
 
     @cached_property
     def _layout(self) -> Layout:

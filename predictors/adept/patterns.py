@@ -1,13 +1,16 @@
 """Applications made to run on certain processor counts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import frexp
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.adept.anomalies import SENSITIVITY, find_jumping
+from predictors.adept.anomalies import SENSITIVITY, jumping
 from predictors.adept.search import BoolArray
 from predictors.base import FloatArray
+from predictors.compiling import njit
 from predictors.curves.laws import Amdahl
 from predictors.errors import PredictorError
 
@@ -16,25 +19,40 @@ _SPECIAL_MEMBERS = 3
 _SPECIAL_SHARE = 2.0 / 3.0
 
 
-def _power_of_two(counts: FloatArray) -> BoolArray:
-    return np.asarray(np.frexp(counts)[0] == 0.5, bool)
-
-
-def _root(power: int) -> Callable[[FloatArray], BoolArray]:
-    return lambda counts: np.asarray(np.rint(counts ** (1.0 / power)) ** power == counts, bool)
-
-
-def _multiple(base: int) -> Callable[[FloatArray], BoolArray]:
-    return lambda counts: np.asarray(counts % base == 0.0, bool)
-
-
-FAMILIES: Mapping[str, Callable[[FloatArray], BoolArray]] = {
-    "powers of 2": _power_of_two,
-    "perfect squares": _root(2),
-    "cubes": _root(3),
-    **{f"multiples of {base}": _multiple(base) for base in (16, 12, 8, 4)},
-}
+NAMES = ("powers of 2", "perfect squares", "cubes", *(f"multiples of {n}" for n in (16, 12, 8, 4)))
 """Regular sets of processor counts that applications are tuned for."""
+_BASES = np.array([0, 0, 0, 16, 12, 8, 4])
+
+
+@njit(cache=True)
+def members(place: int, counts: FloatArray) -> BoolArray:
+    """Say which counts belong to the family at a place of `NAMES`, shape (n,)."""
+    found = np.zeros(counts.size, np.bool_)
+    for i in range(counts.size):
+        if place == 0:
+            found[i] = frexp(counts[i])[0] == 0.5
+        elif place <= 2:
+            power = place + 1
+            found[i] = np.rint(counts[i] ** (1.0 / power)) ** power == counts[i]
+        else:
+            found[i] = counts[i] % _BASES[place] == 0.0
+    return found
+
+
+@njit(cache=True)
+def may_be_special(nprocs: FloatArray, runtime: FloatArray) -> int:
+    """Return the places of `NAMES` that `special_family` has to try, as bits."""
+    if nprocs.size < _SPECIAL_LEAST:
+        return 0
+    fast, found = jumping(nprocs, runtime), 0
+    if fast.size < 2:
+        return 0
+    for place in range(_BASES.size):
+        member = members(place, nprocs)
+        inside = np.sum(member)
+        if inside >= _SPECIAL_MEMBERS and nprocs.size - inside >= 2 and np.all(member[fast]):
+            found |= 1 << place
+    return found
 
 
 class Feasible:
@@ -43,7 +61,7 @@ class Feasible:
     Parameters
     ----------
     allowed : str or iterable of int or None
-        A name in `FAMILIES`, the counts themselves, or None for any count.
+        A name in `NAMES`, the counts themselves, or None for any count.
 
     Examples
     --------
@@ -57,11 +75,11 @@ class Feasible:
         self._counts: FloatArray | None = None
         self._rule: Callable[[FloatArray], BoolArray] | None = None
         if isinstance(allowed, str):
-            if allowed not in FAMILIES:
+            if allowed not in NAMES:
                 raise PredictorError(
-                    f"allowed must be counts or one of {', '.join(FAMILIES)}; got {allowed!r}"
+                    f"allowed must be counts or one of {', '.join(NAMES)}; got {allowed!r}"
                 )
-            self.name, self._rule = allowed, FAMILIES[allowed]
+            self.name, self._rule = allowed, partial(members, NAMES.index(allowed))
         elif allowed is not None:
             counts = np.unique(np.asarray(list(allowed), float))
             if not len(counts) or not (np.isfinite(counts) & (counts >= 1.0)).all():
@@ -80,7 +98,7 @@ class Feasible:
         """Say which counts are feasible."""
         counts = np.asarray(nprocs, float)
         if self._rule is not None:
-            return self._rule(counts)
+            return self._rule(counts.ravel()).reshape(counts.shape)
         if self._counts is not None:
             return np.isin(counts, self._counts)
         return np.ones(counts.shape, bool)
@@ -110,16 +128,12 @@ def special_family(nprocs: FloatArray, runtime: FloatArray) -> str | None:
     than 10 % than Amdahl's law through the other observations says, and every
     observation that stands out as too fast is a member.
     """
-    if len(nprocs) < _SPECIAL_LEAST:
-        return None
-    fast = find_jumping(nprocs, runtime)
-    if len(fast) < 2:
-        return None
+    tried = may_be_special(nprocs, runtime)
     best, best_share = None, _SPECIAL_SHARE
-    for name, rule in FAMILIES.items():
-        member = rule(nprocs)
-        if member.sum() < _SPECIAL_MEMBERS or (~member).sum() < 2 or not member[fast].all():
+    for place, name in enumerate(NAMES if tried else ()):
+        if not tried >> place & 1:
             continue
+        member = members(place, nprocs)
         others = Amdahl().fit_arrays(nprocs[~member], runtime[~member])
         inside = member & (nprocs >= nprocs[~member][0]) & (nprocs <= nprocs[~member][-1])
         faster = runtime < others.predict_model(nprocs) * (1.0 - SENSITIVITY)

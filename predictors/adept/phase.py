@@ -353,7 +353,7 @@ def phases_of(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list
 
 
 def answers_of(rows: FloatArray) -> Answers:
-    """Return what `predictors.adept.curve_kernels.answer` says."""
+    """Return what `predictors.adept.curve_kernels.answer` says, which may have more rows."""
     return Answers(*rows[:8], *(rows[8:9] > 0.0))
 
 

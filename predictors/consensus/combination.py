@@ -8,7 +8,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Grade, Remark, run_table
+from predictors.base import FloatArray, Grade, IntArray, Remark, run_table
 from predictors.consensus.member_kernels import (
     WIDE,
     doublings_of,
@@ -21,7 +21,7 @@ from predictors.consensus.member_kernels import (
 from predictors.consensus.members import ErrorMemory, Members, fit_members, members_of
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
-from predictors.observations import ObservedCurve, checked_targets
+from predictors.observations import checked_targets, merged_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
 from predictors.regression.validation import constant_remarks
@@ -130,10 +130,15 @@ class Consensus(InputEstimator):
         self.members_ = fit_members(self.inputs, nprocs, runtime, inputs)
         return self
 
-    def fit_observed(self, curve: ObservedCurve) -> Self:
-        """Fit to runs of one problem that are already checked and merged."""
-        self.members_ = members_of(curve)
-        return self
+    def fit_kept(
+        self, counts: IntArray, runs: FloatArray, numbers: FloatArray, targets: IntArray
+    ) -> FloatArray:
+        """Fit to good runs of one problem by count, and return `predict_model` of targets.
+
+        The first three are as `predictors.observations.merged_curve` takes them.
+        """
+        self.members_ = members_of(merged_curve(counts, runs, numbers))
+        return self.predict_model(targets)
 
     def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, which need not keep to what was measured."""

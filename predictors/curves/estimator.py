@@ -152,13 +152,17 @@ class CurveEstimator(Estimator, ABC):
             *far_remarks(self.curve_, targets),
         ]
 
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "curve_")
+
     def _targets(
         self, nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike] | None = None
     ) -> FloatArray:
         if inputs:
             refuse_inputs(type(self).__name__, inputs)
         nprocs = asked_of(nprocs, {})[0]
-        if not hasattr(self, "curve_"):
+        if not self._is_fitted:
             raise NotFittedError(f"{type(self).__name__} was asked before fit")
         return checked_targets(nprocs)
 

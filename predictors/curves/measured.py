@@ -21,7 +21,7 @@ LEAST_SCATTER = 0.02
 """Standard deviation of ln runtime that repeats are taken to have at least."""
 UNKNOWN_SCATTER = 0.10
 """The same where nothing repeats."""
-_SAME = 1e-9
+SAME = 1e-9
 """Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
 _LARGEST = 700.0
 
@@ -103,14 +103,14 @@ class Evidence:
         """Say which counts lie beyond the fastest one of a declining end."""
         if self.declines_after is None:
             return np.zeros(nprocs.shape, bool)
-        return np.asarray(nprocs > self.declines_after * (1.0 + _SAME), bool)
+        return np.asarray(nprocs > self.declines_after * (1.0 + SAME), bool)
 
     def measured(self, nprocs: FloatArray) -> BoolArray:
         """Say which counts were measured."""
         known = self.curve.nprocs
-        place = np.searchsorted(known, nprocs * (1.0 + _SAME), "right") - 1
+        place = np.searchsorted(known, nprocs * (1.0 + SAME), "right") - 1
         near = known[np.maximum(place, 0)]
-        return np.asarray(np.abs(near - nprocs) <= _SAME * nprocs, bool)
+        return np.asarray(np.abs(near - nprocs) <= SAME * nprocs, bool)
 
     def answers(self, targets: FloatArray, seconds_of: SecondsOf) -> tuple[FloatArray, FloatArray]:
         """Return answers that keep to the measurements, and the model's own.
@@ -123,14 +123,14 @@ class Evidence:
             targets and the measured counts next to them.
         """
         known, logs, low, high = self._knots
-        place = np.searchsorted(known, targets * (1.0 + _SAME), "right") - 1
-        inside = (place >= 0) & (targets <= known[-1] * (1.0 + _SAME))
+        place = np.searchsorted(known, targets * (1.0 + SAME), "right") - 1
+        inside = (place >= 0) & (targets <= known[-1] * (1.0 + SAME))
         if not inside.any():
             model = seconds_of(targets)
             return self._not_below(self._at_lone(model, targets), targets), model
         left = place[inside]
         at = np.log(targets[inside]) - logs[left]
-        right = left + (at > _SAME)
+        right = left + (at > SAME)
         first, end = left.min(), right.max() + 1
         predicted = seconds_of(np.concatenate([targets, known[first:end]]))
         model, there = predicted[: len(targets)], np.log(predicted[len(targets) :])
@@ -228,7 +228,7 @@ class Evidence:
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         """Least and greatest ln runtime of an answer at each measured count."""
         curve = self.curve
-        reach = scatter_reach(curve) * (1.0 - _SAME)
+        reach = scatter_reach(curve) * (1.0 - SAME)
         low, high = np.log(curve.shortest) - reach, np.log(curve.longest) + reach
         if self.start is not None:
             low[self.start + 1 :] = high[self.start + 1 :] = np.log(curve.runtime[self.start + 1 :])
@@ -242,7 +242,7 @@ class Evidence:
         seconds = seconds.copy()
         for place in self._lone:
             count = self.curve.nprocs[place]
-            here = np.abs(targets - count) <= _SAME * count
+            here = np.abs(targets - count) <= SAME * count
             seconds[here] = np.clip(seconds[here], np.exp(low[place]), np.exp(high[place]))
         return seconds
 
@@ -253,7 +253,7 @@ class Evidence:
             return seconds
         runtime = self.curve.runtime
         held = np.maximum(seconds, runtime[self.start])
-        past = targets > self.curve.nprocs[-1] * (1.0 + _SAME)
+        past = targets > self.curve.nprocs[-1] * (1.0 + SAME)
         return np.where(past, runtime[-1], np.where(declining, held, seconds))
 
 

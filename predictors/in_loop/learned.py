@@ -1,5 +1,6 @@
 """Learning in the loop: one fitted curve per application, from the runs seen so far."""
 
+from collections.abc import Iterable
 from copy import copy
 from typing import Protocol, Self, runtime_checkable
 
@@ -18,7 +19,6 @@ from predictors.base import (
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
-from predictors.observations import ObservedCurve
 from predictors.remarks import gravest
 
 
@@ -42,8 +42,13 @@ class CurveModel(Protocol):
 class FastCurveModel(Protocol):
     """A model that takes merged runs, and grades counts for less than remarks on them cost."""
 
-    def fit_observed(self, curve: ObservedCurve) -> Self:
-        """Learn from runs that are already merged to one runtime a count."""
+    def fit_kept(
+        self, counts: IntArray, runs: FloatArray, numbers: FloatArray, targets: IntArray
+    ) -> FloatArray:
+        """Learn from good runs by count, and return the plain model's runtimes at targets.
+
+        The first three are as `predictors.observations.merged_curve` takes them.
+        """
         ...
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
@@ -88,6 +93,7 @@ class History:
         self._tolerance = tolerance
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
+        self._targets = np.zeros(0, np.int64)
         self._predicted = np.zeros(0)
         self._measured = MeasuredCounts()
         self._is_compared = False
@@ -129,17 +135,23 @@ class History:
         if self._is_compared:
             values = self._measured.believed(self._predicted, counts)
         if not values.size:
-            self._ask(model, counts)
+            targets = self._with(counts.tolist())
+            self._note(targets, model.predict_model(targets))
             values = self._measured.believed(self._predicted, counts)
         return values * or_unit(size)
 
-    def _ask(self, model: CurveModel, counts: IntArray) -> None:
-        """Ask the model about these counts, the measured ones and all others asked so far."""
-        self._asked.update(counts.tolist(), self._measured.known.tolist())
-        targets = np.array(sorted(self._asked))
+    def _with(self, counts: Iterable[int]) -> IntArray:
+        """Return what to ask the model about: these counts, the measured ones, and all before."""
+        self._asked.update(counts, self._measured.known.tolist())
+        if len(self._asked) > self._targets.size:
+            self._targets = np.array(sorted(self._asked))
+        return self._targets
+
+    def _note(self, targets: IntArray, seconds: FloatArray) -> None:
+        """Write down what the model says of all counts asked so far, and compare the runs."""
         if targets[-1] >= self._predicted.size:
-            self._predicted = np.full(2 * targets[-1] + 1, np.nan)
-        self._predicted[targets] = model.predict_model(targets)
+            self._predicted = np.full(2 * targets.item(-1) + 1, np.nan)
+        self._predicted[targets] = seconds
         self._measured.compare(self._predicted)
         self._is_compared = True
 
@@ -189,21 +201,24 @@ class History:
 
     def _fitted(self) -> CurveModel:
         if self._model is None:
-            self._model = self._fit(copy(self._prototype))
-            family: Family | None = getattr(self._model, "feasible_", None)
-            self._family = family if family is not None and family.restricts else None
-            self._measured.note_fit()
             self._predicted.fill(np.nan)
             self._is_compared = False
             self._judged = {}
             self._wanted.clear()
+            self._model = copy(self._prototype)
+            self._fit(self._model)
+            family: Family | None = getattr(self._model, "feasible_", None)
+            self._family = family if family is not None and family.restricts else None
+            self._measured.note_fit()
         return self._model
 
-    def _fit(self, model: CurveModel) -> CurveModel:
+    def _fit(self, model: CurveModel) -> None:
+        """Fit; a fast model is asked in the same call, others when somebody asks."""
         if not self._is_fast:
-            return model.fit_arrays(*self._measured.runs)
-        fitted: CurveModel = model.fit_observed(self._measured.merged)  # type: ignore[attr-defined]
-        return fitted
+            model.fit_arrays(*self._measured.runs)
+            return
+        targets = self._with(())
+        self._note(targets, model.fit_kept(*self._measured.kept, targets))  # type: ignore[attr-defined]
 
 
 class CurvePerApplication(PerApplication[History]):

@@ -50,11 +50,11 @@ class RememberingHistory(History):
         """Return the count alone: the others are judged by what is remembered when asked."""
         return [nprocs]
 
-    def _fit(self, model: CurveModel) -> CurveModel:
+    def _fit(self, model: CurveModel) -> None:
         assert isinstance(model, Consensus)
         model.memory, model.application = self._memory, self._application
         self._voices = {}
-        return super()._fit(model)
+        super()._fit(model)
 
 
 class ConsensusPerApplication(CurvePerApplication):

@@ -18,7 +18,6 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import Direct, njit
-from predictors.observations import ObservedCurve, merged_curve
 
 KEPT_RUNS = 16
 """Of each count the latest so many runs are kept."""
@@ -313,10 +312,10 @@ class MeasuredCounts:
         return sqrt((max(squares, 0.0) + PRIOR * NOISE) / (kept - counts + PRIOR))
 
     @property
-    def merged(self) -> ObservedCurve:
-        """The runs kept, outliers among repeats left out, as a curve."""
-        runs, number = self.table.runs[0], self.counts
-        return merged_curve(self.known, runs[:number], self.table.figures[NUMBER, :number])
+    def kept(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The runs kept, as `predictors.observations.merged_curve` takes them."""
+        table, number = self.table, self.counts
+        return table.known[:number], table.runs[0, :number], table.figures[NUMBER, :number]
 
     @property
     def runs(self) -> tuple[IntArray, FloatArray]:
