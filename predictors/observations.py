@@ -1,7 +1,7 @@
 """Runs of one application, checked and merged to one runtime a processor count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from predictors.errors import PredictorError
 
@@ -167,14 +167,26 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
 
 
 @njit(cache=True)
-def merge_all(runs: FloatArray, numbers: FloatArray) -> FloatArray:
-    """Return a column a count: the first six figures of `merge_repeats`."""
-    found = np.empty((6, numbers.size))
+def merge_runs(
+    counts: IntArray, runs: FloatArray, numbers: FloatArray
+) -> tuple[FloatArray, FloatArray, tuple[float, int, float]]:
+    """Merge good runs by count; parameters are those of `merged_curve`.
+
+    Returns the counts as float64; a column a count with the first six figures of
+    `merge_repeats`; and scatter, its degrees of freedom, and scatter of the logarithm.
+    """
+    figures, kept, squares, log_squares = np.empty((6, numbers.size)), 0, 0.0, 0.0
     for k in range(numbers.size):
         one = merge_repeats(runs[k, : int(numbers[k])])
-        found[0, k], found[1, k], found[2, k] = one.mean, one.repeats, one.squares
-        found[3, k], found[4, k], found[5, k] = one.shortest, one.longest, one.log_squares
-    return found
+        figures[0, k], figures[1, k], figures[2, k] = one.mean, one.repeats, one.squares
+        figures[3, k], figures[4, k], figures[5, k] = one.shortest, one.longest, one.log_squares
+        kept += one.repeats
+        squares += one.squares
+        log_squares += one.log_squares
+    degrees = kept - numbers.size
+    scatter = sqrt(squares / degrees) if degrees > 0 else 0.0
+    log_scatter = sqrt(log_squares / degrees) if degrees > 0 else 0.0
+    return counts.astype(np.float64), figures, (scatter, degrees, log_scatter)
 
 
 def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> ObservedCurve:
@@ -188,29 +200,39 @@ def merged_curve(counts: IntArray, runs: FloatArray, numbers: FloatArray) -> Obs
     numbers : numpy.ndarray of float, shape (m,)
         How many they are.
     """
-    mean, repeats, squares, shortest, longest, log_squares = merge_all(runs, numbers)
-    kept = int(repeats.sum())
-    degrees = kept - len(counts)
-    dropped: list[tuple[float, float]] = []
-    if kept < numbers.sum():
-        for k in np.flatnonzero(repeats < numbers).tolist():
-            far = dropped_of(runs[k, : int(numbers[k])])
-            dropped += [(float(counts[k]), time) for time in far]
-    return ObservedCurve(
-        counts.astype(float),
-        mean,
-        repeats.astype(np.int64),
-        shortest,
-        longest,
-        sqrt(sum(squares.tolist()) / degrees) if degrees else 0.0,
-        degrees,
-        sqrt(sum(log_squares.tolist()) / degrees) if degrees else 0.0,
-        tuple(dropped),
-    )
+    nprocs, figures, scatter = merge_runs(counts, runs, numbers)
+    mean, repeats, _, shortest, longest, _ = figures
+    dropped = [
+        (nprocs.item(k), time)
+        for k in np.flatnonzero(repeats < numbers).tolist()
+        for time in dropped_of(runs[k, : int(numbers[k])])
+    ]
+    own = nprocs, mean, repeats.astype(np.int64), shortest, longest
+    return ObservedCurve(*own, *scatter, tuple(dropped))
 
 
+LEAST_SCATTER = 0.02
+"""Standard deviation of ln runtime that repeats are taken to have at least."""
+UNKNOWN_SCATTER = 0.10
+"""The same where nothing repeats."""
+SAME = 1e-9
+"""Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
 RISE = 0.03
 """A runtime that ends more than this above the shortest is rising, whatever the scatter."""
+
+
+@njit(cache=True)
+def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
+    """Return `scatter_reach` of a curve with this scatter."""
+    if degrees_of_freedom == 0:
+        return 2.0 * UNKNOWN_SCATTER
+    return 2.0 * max(log_scatter, LEAST_SCATTER)
+
+
+@njit(cache=True)
+def is_measured(nprocs: FloatArray, target: float) -> bool:
+    """Say whether a count was measured."""
+    return bool(np.any(np.abs(nprocs - target) <= SAME * target))
 
 
 @njit(cache=True)
@@ -226,14 +248,6 @@ def decline_place(runtime: FloatArray, reach: float) -> int:
         slower += runtime[i] > runtime[fastest]
     rise = log(runtime[runtime.size - 1]) - log(runtime[fastest])
     return fastest if slower >= 2 and rise > max(log(1.0 + RISE), reach) else -1
-
-
-def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
-    """Return some of the counts as a curve of their own."""
-    if kept.all():
-        return curve
-    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
-    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})
 
 
 def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) -> ObservedCurve:

@@ -4,30 +4,46 @@ It is for what a simulation asks again and again: a fitted scale, equal weights,
 application that runs on any count; `predictors.adept.model` has the other options.
 """
 
-from math import sqrt
-
 import numpy as np
 
 from predictors.adept.anomalies import Metric
-from predictors.adept.curve_kernels import Fits, Reading, answer, fit_phases, read_curve
+from predictors.adept.curve_kernels import (
+    COUNTS,
+    FIRST,
+    FLOOR,
+    LAST,
+    WORST,
+    Fits,
+    Reading,
+    answer,
+    fit_phases,
+    read_curve,
+)
 from predictors.adept.layout import reading_of
 from predictors.adept.patterns import may_be_special, special_family
-from predictors.adept.reliability import (
-    NOTE,
-    NOTHING,
-    OPEN_CODES,
-    UNUSABLE,
-    WARNING,
-    severities,
-    severity_of_curve,
-)
 from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import Direct, njit
-from predictors.curves.measured import LEAST_SCATTER, SAME, UNKNOWN_SCATTER
-from predictors.observations import ObservedCurve, merge_all
-from predictors.remarks import DECLINING, GRADES
+from predictors.observations import RISE, SAME, ObservedCurve, is_measured, merge_runs, reach_of
+from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
 
+HIGH_ERROR = 0.10
+"""Relative fitting error that is high, as printed in section IX."""
+RUNNER_UP = 1.5
+"""Two instances as good as each other differ if one A is this many times the other."""
+ALIKE = 0.10
+"""Spread below which no measurement is needed."""
+VERY_HIGH_ERROR = 1.0
+"""Fitting error that no curve should have; lower ones do not go with larger errors elsewhere."""
+OPEN = 6.0
+"""Largest over smallest prediction at a target from which the data say little."""
+UNANSWERED = 12.0
+"""The same from which they do not answer."""
+DETERMINED = 0.001
+"""Spread that noiseless observations leave only where they do not determine the curve."""
+NOTHING, NOTE, WARNING, UNUSABLE = range(len(GRADES))
+OPEN_CODES = ("single_observation", "linear_section", "runner_up")
+"""What remarks on what instances leave open are called."""
 SEVERITY, CODE = 10, 11
 """Rows that `graded_answer` has beside those of `answer`."""
 CODES = (*OPEN_CODES, DECLINING)
@@ -37,9 +53,48 @@ NOBODY, UNSAID = np.empty(0), np.empty((12, 0))
 
 
 @njit(cache=True)
-def is_measured(nprocs: FloatArray, target: float) -> bool:
-    """Say whether a count was measured."""
-    return bool(np.any(np.abs(nprocs - target) <= SAME * target))
+def severities(
+    nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return how severe what is said of each target is, but of the curve and of declining ends.
+
+    Also which of `OPEN_CODES` the instances' remark has. `answers` are what
+    `predictors.adept.curve_kernels.answer` says of the targets.
+    """
+    found, codes = np.zeros(targets.size, np.int64), np.zeros(targets.size, np.int64)
+    for i in range(targets.size):
+        target, figures = targets[i], fits.figures[int(answers[9, i])]
+        if figures[COUNTS] == 1.0:
+            found[i] = NOTHING if target == figures[FIRST] else UNUSABLE
+        else:
+            ratio = answers[2, i] / answers[1, i]
+            linear = answers[8, i] > 0.0 and target > figures[LAST]
+            apart = answers[7, i] > RUNNER_UP * answers[6, i] and ratio - 1.0 >= ALIKE
+            open_from = 1.0 + DETERMINED if figures[FLOOR] == 0.0 else OPEN
+            grade = WARNING if ratio >= open_from else NOTE
+            grade = UNUSABLE if ratio >= UNANSWERED else grade
+            found[i] = grade if linear or apart or grade > NOTE else NOTHING
+            codes[i] = 1 if linear else 2
+        if figures[COUNTS] < 3.0 or figures[WORST] > VERY_HIGH_ERROR:
+            found[i] = max(found[i], WARNING)
+        elif figures[WORST] > HIGH_ERROR:
+            found[i] = max(found[i], NOTE)
+        if target > FAR_FACTOR * nprocs[-1] or target < nprocs[0] / FAR_FACTOR:
+            found[i] = max(found[i], WARNING)
+        for point in reading.points:
+            if target == nprocs[point]:
+                found[i] = max(found[i], WARNING)
+    return found, codes
+
+
+@njit(cache=True)
+def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
+    """Return how severe what `curve_remarks` says is, but of what was left out."""
+    if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
+        return WARNING
+    work = nprocs * runtime
+    noted = reading.points.size > 0 or reading.starts.size > 1
+    return NOTE if noted or np.any(work[1:] < 0.95 * work[:-1]) else NOTHING
 
 
 @njit(cache=True)
@@ -95,29 +150,22 @@ def fit_kept(
         False where too few counts are left, or the application may be made for certain ones.
     nprocs : numpy.ndarray of float, shape (m,)
     merged : numpy.ndarray of float, shape (6, m)
-        As `predictors.observations.merge_all` returns it.
+        The figures of `predictors.observations.merge_runs`.
     reading : Reading
     fits : Fits
     said : numpy.ndarray of float, shape (12, t)
         What `graded_answer` says of the targets.
     """
-    nprocs, merged = counts.astype(np.float64), merge_all(runs, numbers)
+    nprocs, merged, (scatter, degrees, log_scatter) = merge_runs(counts, runs, numbers)
     runtime, repeats = merged[0], merged[1].astype(np.int64)
-    kept = repeats.sum()
-    degrees, squares, log_squares = kept - counts.size, 0.0, 0.0
-    for k in range(counts.size):
-        squares += merged[2, k]
-        log_squares += merged[5, k]
-    scatter = sqrt(squares / degrees) if degrees > 0 else 0.0
-    log_scatter = sqrt(log_squares / degrees) if degrees > 0 else 0.0
-    reach = 2.0 * (max(log_scatter, LEAST_SCATTER) if degrees > 0 else UNKNOWN_SCATTER)
+    reach = reach_of(degrees, log_scatter)
     reading = read_curve(nprocs, runtime, reach, is_paper)
     if may_be_special(nprocs, runtime) or np.sum(reading.used) < LEAST:
         nobody = np.zeros((0, 0), np.bool_)
         none = Fits(np.zeros((0, 4, 0)), nobody, np.zeros((0, 0, 2), np.int64), np.zeros((0, 8)))
         return False, nprocs, merged, reading, none, np.zeros((12, 0))
     fits = fit_phases(nprocs, runtime, reading, (repeats, scatter, degrees, floor))
-    least = NOTE if kept < numbers.sum() else NOTHING
+    least = NOTE if repeats.sum() < numbers.sum() else NOTHING
     said = graded_answer(nprocs, runtime, reading, fits, targets.astype(np.float64), least)
     return True, nprocs, merged, reading, fits, said
 

@@ -28,11 +28,9 @@ from predictors.adept.phase import (
 )
 from predictors.adept.reliability import (
     curve_remarks,
-    open_codes,
-    open_grades,
+    judged,
     open_remarks,
     phase_remarks,
-    point_grades,
     point_remarks,
 )
 from predictors.adept.search import Scale
@@ -41,20 +39,6 @@ from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
 from predictors.observations import ObservedCurve, checked_targets, merged_curve
-from predictors.remarks import (
-    DECLINING,
-    GRADES,
-    INFEASIBLE,
-    SEVERITY,
-    UNUSABLE,
-    worst_grade,
-)
-
-_DRIFT = 0.20
-"""Relative model error a doubling outside the observations, where there is any noise."""
-_BETWEEN = 0.10
-"""The same a doubling from the nearest observation, between observations; found on measured
-curves, file by file on the other files (docs/methods/adept.md)."""
 
 
 class Adept(AnchoredEstimator):
@@ -184,35 +168,9 @@ class Adept(AnchoredEstimator):
         """
         if self._fits is not None:
             return self._fits.judgements(checked_targets(nprocs).ravel())
-        targets, end = self._targets(nprocs).ravel(), self.declines_after_
-        found, codes = self._judged(targets)
-        if end is not None:
-            declining = self._evidence.declining(targets)
-            grades = self._evidence.declining_grades(targets[declining])
-            found[declining] = [SEVERITY[grade] for grade in grades]
-            codes[declining] = DECLINING
-        general = worst_grade(curve_remarks(self.curve_, self._layout))
-        found = np.maximum(found, SEVERITY[general])
-        return [
-            (GRADES[place], code if GRADES[place] == UNUSABLE else "")
-            for place, code in zip(found.tolist(), codes.tolist(), strict=True)
-        ]
-
-    def _judged(self, targets: FloatArray) -> tuple[IntArray, np.ndarray]:
-        """Return how severe what is said of each target is, and the codes of what may be worst."""
-        answers = self._instances(targets)
-        found = point_grades(self.curve_, self._layout, self._evidence, targets)
-        codes = np.full(len(targets), INFEASIBLE, dtype="U18")
-        for phase, places in self._by_phase(targets):
-            own, asked = (answers, targets)
-            if len(self._phases) > 1:
-                own, asked = answers.rows(places), targets[places]
-            severity = open_grades(phase, own, asked)
-            unusable = severity == SEVERITY[UNUSABLE]
-            codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
-            general = SEVERITY[worst_grade(phase_remarks(phase, self.declines_after_))]
-            found[places] = np.maximum(found[places], np.maximum(severity, general))
-        return found, codes
+        targets = self._targets(nprocs).ravel()
+        parts = self._by_phase(targets)
+        return judged((self.curve_, self._layout, self._evidence), parts, self._instances, targets)
 
     def curve(self, nprocs: float | None = None) -> DowneyCurve:
         """Return one curve for all targets, for plots, knees and parameters.
@@ -359,9 +317,10 @@ class Adept(AnchoredEstimator):
         that of the instances alone.
         """
         answers = self._instances(targets)
-        wider = np.exp(
-            np.minimum(scipy.special.ndtri(0.5 + 0.5 * level) * self._errors(targets), 50.0)
-        )
+        errors = np.zeros(len(targets))
+        for phase, places in self._by_phase(targets):
+            errors[places] = phase.errors(targets[places])
+        wider = np.exp(np.minimum(scipy.special.ndtri(0.5 + 0.5 * level) * errors, 50.0))
         return answers.low / wider, answers.high * wider
 
     def _model_remarks(
@@ -409,19 +368,6 @@ class Adept(AnchoredEstimator):
         answers = merged_answers(parts, len(targets))
         self._last = {target: place for place, target in enumerate(asked)}, answers
         return answers
-
-    def _errors(self, targets: FloatArray) -> FloatArray:
-        """Return the relative error of a prediction beside what instances leave open."""
-        errors = np.zeros(len(targets))
-        for phase, places in self._by_phase(targets):
-            if phase.floor > 0.0:
-                n = targets[places]
-                seen = phase.curve.nprocs
-                away = np.abs(np.log2(n[:, None] / seen)).min(axis=1)
-                outside = (n < seen[0]) | (n > seen[-1])
-                drift = np.where(outside, _DRIFT, _BETWEEN)
-                errors[places] = np.hypot(phase.floor, drift * away)
-        return errors
 
 
 def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:

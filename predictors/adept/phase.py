@@ -16,7 +16,8 @@ from predictors.adept.search import REACH, Instances, Problem, Scale, basis, sea
 from predictors.adept.selection import Selection, distance_weights, is_well_met, noise_floor, select
 from predictors.base import FloatArray, IntArray
 from predictors.curves.laws import Amdahl
-from predictors.observations import ObservedCurve, part_of
+from predictors.curves.measured import part_of
+from predictors.observations import ObservedCurve
 
 _FAR = 4.0
 
@@ -68,6 +69,13 @@ def rounded(values: FloatArray) -> FloatArray:
     """
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.rint(mantissa * 2.0**40) * 2.0**-40, exponent), float)
+
+
+_DRIFT = 0.20
+"""Relative model error a doubling outside the observations, where there is any noise."""
+_BETWEEN = 0.10
+"""The same a doubling from the nearest observation, between observations; found on measured
+curves, file by file on the other files (docs/methods/adept.md)."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +320,16 @@ class Phase:
         if self.options.search == "grid":
             return grid_search(problem, targets)
         return search(problem)
+
+    def errors(self, targets: FloatArray) -> FloatArray:
+        """Return the relative error of predictions beside what instances leave open."""
+        if self.floor == 0.0:
+            return np.zeros(len(targets))
+        seen = self.curve.nprocs
+        away = np.abs(np.log2(targets[:, None] / seen)).min(axis=1)
+        outside = (targets < seen[0]) | (targets > seen[-1])
+        drift = np.where(outside, _DRIFT, _BETWEEN)
+        return np.asarray(np.hypot(self.floor, drift * away), float)
 
     def _noise_of(self, instances: Instances) -> tuple[float, bool]:
         """Return the floor, and whether the observations are met well."""

@@ -1,92 +1,44 @@
 """How far to trust a prediction (ADEPT paper, Table 3, completed), and where to measure next."""
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 
-from predictors.adept.curve_kernels import COUNTS, FIRST, FLOOR, LAST, WORST, Fits, Reading
+from predictors.adept.at_once import (
+    ALIKE,
+    DETERMINED,
+    HIGH_ERROR,
+    NOTE,
+    NOTHING,
+    OPEN,
+    RUNNER_UP,
+    UNANSWERED,
+    UNUSABLE,
+    VERY_HIGH_ERROR,
+    WARNING,
+)
 from predictors.adept.layout import Layout
 from predictors.adept.patterns import Feasible
 from predictors.adept.phase import Answers, Phase
 from predictors.base import BoolArray, FloatArray, Grade, IntArray, Remark
-from predictors.compiling import njit
 from predictors.curves.measured import Evidence
-from predictors.observations import RISE, ObservedCurve
+from predictors.observations import ObservedCurve
 from predictors.remarks import (
-    FAR_FACTOR,
+    DECLINING,
     GRADES,
     INFEASIBLE,
+    SEVERITY,
     SINGLE,
     are_far,
     data_remarks,
     far_remarks,
     few_remark,
+    worst_grade,
 )
 
-HIGH_ERROR = 0.10
-"""Relative fitting error that is high, as printed in section IX."""
-RUNNER_UP = 1.5
-"""Two instances as good as each other differ if one A is this many times the other."""
 APART = 0.20
 """Spread of indistinguishable instances at which a measurement tells them apart."""
-ALIKE = 0.10
-"""Spread below which no measurement is needed."""
-VERY_HIGH_ERROR = 1.0
-"""Fitting error that no curve should have; lower ones do not go with larger errors elsewhere."""
-OPEN = 6.0
-"""Largest over smallest prediction at a target from which the data say little."""
-UNANSWERED = 12.0
-"""The same from which they do not answer."""
-DETERMINED = 0.001
-"""Spread that noiseless observations leave only where they do not determine the curve."""
-NOTHING, NOTE, WARNING, UNUSABLE = range(len(GRADES))
-OPEN_CODES = ("single_observation", "linear_section", "runner_up")
-"""What remarks on what instances leave open are called."""
-
-
-@njit(cache=True)
-def severities(
-    nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
-) -> tuple[IntArray, IntArray]:
-    """Return how severe what is said of each target is, but of the curve and of declining ends.
-
-    Also which of `OPEN_CODES` the instances' remark has. `answers` are what
-    `predictors.adept.curve_kernels.answer` says of the targets.
-    """
-    found, codes = np.zeros(targets.size, np.int64), np.zeros(targets.size, np.int64)
-    for i in range(targets.size):
-        target, figures = targets[i], fits.figures[int(answers[9, i])]
-        if figures[COUNTS] == 1.0:
-            found[i] = NOTHING if target == figures[FIRST] else UNUSABLE
-        else:
-            ratio = answers[2, i] / answers[1, i]
-            linear = answers[8, i] > 0.0 and target > figures[LAST]
-            apart = answers[7, i] > RUNNER_UP * answers[6, i] and ratio - 1.0 >= ALIKE
-            open_from = 1.0 + DETERMINED if figures[FLOOR] == 0.0 else OPEN
-            grade = WARNING if ratio >= open_from else NOTE
-            grade = UNUSABLE if ratio >= UNANSWERED else grade
-            found[i] = grade if linear or apart or grade > NOTE else NOTHING
-            codes[i] = 1 if linear else 2
-        if figures[COUNTS] < 3.0 or figures[WORST] > VERY_HIGH_ERROR:
-            found[i] = max(found[i], WARNING)
-        elif figures[WORST] > HIGH_ERROR:
-            found[i] = max(found[i], NOTE)
-        if target > FAR_FACTOR * nprocs[-1] or target < nprocs[0] / FAR_FACTOR:
-            found[i] = max(found[i], WARNING)
-        for point in reading.points:
-            if target == nprocs[point]:
-                found[i] = max(found[i], WARNING)
-    return found, codes
-
-
-@njit(cache=True)
-def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
-    """Return how severe what `curve_remarks` says is, but of what was left out."""
-    if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
-        return WARNING
-    work = nprocs * runtime
-    noted = reading.points.size > 0 or reading.starts.size > 1
-    return NOTE if noted or np.any(work[1:] < 0.95 * work[:-1]) else NOTHING
 
 
 def curve_remarks(curve: ObservedCurve, layout: Layout) -> list[Remark]:
@@ -213,6 +165,44 @@ def point_grades(
     for point in layout.points:
         grades[targets == point.nprocs] = WARNING
     return np.maximum(grades, _infeasible_grades(layout, evidence, targets))
+
+
+def judged(
+    read: tuple[ObservedCurve, Layout, Evidence],
+    parts: list[tuple[Phase, np.ndarray]],
+    answers_of: Callable[[FloatArray], Answers],
+    targets: FloatArray,
+) -> list[tuple[str, str]]:
+    """Return the worst grade of the remarks about each target, and why it is unusable.
+
+    Parameters
+    ----------
+    read : tuple
+        The curve, how it is read, and what answers keep to.
+    parts : list of (Phase, numpy.ndarray of int)
+        Each phase that has targets, with the places of these.
+    answers_of : callable
+        From targets to what the instances say of them.
+    targets : numpy.ndarray of float, shape (t,)
+    """
+    curve, layout, evidence = read
+    answers, found = answers_of(targets), point_grades(curve, layout, evidence, targets)
+    codes = np.full(len(targets), INFEASIBLE, dtype="U18")
+    for phase, places in parts:
+        own, asked = answers.rows(places), targets[places]
+        severity = open_grades(phase, own, asked)
+        unusable = severity == UNUSABLE
+        codes[places[unusable]] = open_codes(phase, own, asked)[unusable]
+        general = SEVERITY[worst_grade(phase_remarks(phase, evidence.declines_after))]
+        found[places] = np.maximum(found[places], np.maximum(severity, general))
+    declining = evidence.declining(targets)
+    found[declining] = [SEVERITY[one] for one in evidence.declining_grades(targets[declining])]
+    codes[declining] = DECLINING
+    found = np.maximum(found, SEVERITY[worst_grade(curve_remarks(curve, layout))])
+    return [
+        (GRADES[place], code if place == UNUSABLE else "")
+        for place, code in zip(found.tolist(), codes.tolist(), strict=True)
+    ]
 
 
 def point_remarks(

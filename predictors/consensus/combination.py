@@ -1,6 +1,7 @@
 """One prediction from several methods, with a range that has been calibrated."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -9,16 +10,21 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, IntArray, Remark, run_table
+from predictors.compiling import Direct
 from predictors.consensus.member_kernels import (
+    CODES,
     WIDE,
+    KeptFit,
     doublings_of,
+    fit_and_ask,
     flattening_of,
-    median_seconds,
-    severities,
+    judge,
+    record_run,
+    seconds_of,
     spread_of,
     weighted_median,
 )
-from predictors.consensus.members import ErrorMemory, Members, fit_members, members_of
+from predictors.consensus.members import CURVED, LINE, ErrorMemory, Members, fit_members, members_of
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError
 from predictors.observations import checked_targets, merged_curve
@@ -26,10 +32,7 @@ from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.training_runs import OPTIONAL_INPUT, counts_of, runs_from_frame
 from predictors.regression.validation import constant_remarks
 from predictors.remarks import (
-    DECLINING,
-    FAR_FACTOR,
     GRADES,
-    SEVERITY,
     UNUSABLE,
     data_remarks,
     far_remarks,
@@ -38,6 +41,11 @@ from predictors.remarks import (
     single_remarks,
 )
 
+METHODS = "amdahl", "usl", LINE, CURVED
+"""What is fitted to runs of one problem: one of the laws, and the lines."""
+NO_ERRORS = np.zeros((1, len(METHODS), 4))
+_fit_and_ask, _seconds_of = Direct(fit_and_ask), Direct(seconds_of)
+_judge, _record_run = Direct(judge), Direct(record_run)
 TAILS = 2.0
 """Degrees of freedom of the t distribution that carries ranges to other levels."""
 
@@ -83,7 +91,8 @@ class Consensus(InputEstimator):
     True
     """
 
-    members_: Members
+    _kept: KeptFit | None = None
+    _runs: tuple[IntArray, FloatArray, FloatArray]
     grades_ranges: ClassVar[bool] = True
     """Remarks grade ranges by their widths."""
 
@@ -120,14 +129,14 @@ class Consensus(InputEstimator):
                 else np.full(runs.rows, runs.constants[name])
                 for name in names
             ]
-        self.members_ = fit_members(names, counts, runs.runtime, columns)
+        self.members_, self._kept = fit_members(names, counts, runs.runtime, columns), None
         return self
 
     def fit_arrays(
         self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
     ) -> Self:
         """Fit to arrays: the fast entry, without a table."""
-        self.members_ = fit_members(self.inputs, nprocs, runtime, inputs)
+        self.members_, self._kept = fit_members(self.inputs, nprocs, runtime, inputs), None
         return self
 
     def fit_kept(
@@ -137,16 +146,24 @@ class Consensus(InputEstimator):
 
         The first three are as `predictors.observations.merged_curve` takes them.
         """
-        self.members_ = members_of(merged_curve(counts, runs, numbers))
-        return self.predict_model(targets)
+        self.__dict__.pop("members_", None)
+        self._runs = counts.copy(), runs.copy(), numbers.copy()
+        known = self._columns(METHODS)
+        seconds: FloatArray
+        self._kept, seconds = _fit_and_ask(counts, runs, numbers, known, *self._past, targets)
+        return seconds
+
+    @cached_property
+    def members_(self) -> Members:
+        """The fitted methods."""
+        return members_of(merged_curve(*self._runs))
 
     def predict_model(self, nprocs: ArrayLike, **inputs: ArrayLike) -> FloatArray:
         """Return the plain model's runtimes, which need not keep to what was measured."""
-        fits = self._fitted().fits
-        if fits is None or inputs:
+        if inputs or (self._kept is None and self._fitted().fits is None):
             return super().predict_model(nprocs, **inputs)
         targets = checked_targets(nprocs)
-        seconds: FloatArray = median_seconds(fits, self._weights(), targets.ravel())
+        seconds: FloatArray = _seconds_of(self._fit_of_counts(), *self._past, targets.ravel())
         return seconds.reshape(targets.shape)
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
@@ -155,24 +172,46 @@ class Consensus(InputEstimator):
         The grade is empty without remarks, the code where it is usable. For runs of one
         problem; `reliability` says the same in words, for inputs too.
         """
-        members, targets = self._fitted(), checked_targets(nprocs).ravel()
-        evidence, curve = members.evidence, members.curve
-        assert evidence is not None
-        measured, end = evidence.curve.nprocs.tolist(), evidence.declines_after or np.inf
-        wide = severities(members.fits, self._weights(), curve.nprocs, curve.runtime, targets)
-        found: list[tuple[str, str]] = []
-        for target, severity in zip(targets.tolist(), wide.tolist(), strict=True):
-            code = "wide_range"
-            if target > end and evidence.declining(np.array([target]))[0]:
-                judged = evidence.declining_grades(np.array([target]))[0]
-                severity, code = SEVERITY[judged], DECLINING
-            if len(measured) == 1 and target != measured[0]:
-                severity, code = SEVERITY[UNUSABLE], "single_observation"
-            if target > FAR_FACTOR * measured[-1] or target < measured[0] / FAR_FACTOR:
-                severity = max(severity, SEVERITY["warning"])
-            grade = GRADES[max(severity, members.severity)]
-            found.append((grade, code if grade == UNUSABLE else ""))
-        return found
+        targets = checked_targets(nprocs).ravel()
+        found = _judge(self._fit_of_counts(), *self._past, targets)
+        return [
+            (GRADES[severity], CODES[code] if GRADES[severity] == UNUSABLE else "")
+            for severity, code in zip(*(row.tolist() for row in found), strict=True)
+        ]
+
+    def record(self, nprocs: int, runtime: float) -> None:
+        """Let the memory take in how far each method is off a run that it has not seen.
+
+        For runs of one problem, as `ErrorMemory.record` with `member_errors`.
+        """
+        _record_run(self._fit_of_counts(), *self._past, nprocs, runtime)
+
+    def _fit_of_counts(self) -> KeptFit:
+        """Return what was fitted where no input varies."""
+        if self._kept is None:
+            members = self._fitted()
+            assert members.evidence is not None
+            assert members.fits is not None
+            curve, own = members.evidence.curve, len(members.curve.nprocs)
+            columns = self._columns(members.methods)
+            self._kept = KeptFit(
+                curve.nprocs, curve.runtime, own, members.fits, members.severity, columns
+            )
+        return self._kept
+
+    def _columns(self, methods: tuple[str, ...]) -> IntArray:
+        """Return the columns of methods in the memory of errors."""
+        if self.memory is None:
+            return np.array([METHODS.index(name) for name in methods])
+        return self.memory.columns_of(methods)
+
+    @property
+    def _past(self) -> tuple[FloatArray, int]:
+        """Past errors of all methods, and the row of this application; nothing without memory."""
+        if self.memory is None:
+            return NO_ERRORS, 0
+        row = self.memory.row_of(self.application)
+        return self.memory.sums, row
 
     def _model_seconds(self, log_q: FloatArray, log_inputs: FloatArray) -> FloatArray:
         return _seconds(self._middle(log_q, log_inputs)[0])

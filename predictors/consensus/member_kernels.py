@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.observations import decline_place
+from predictors.observations import SAME, decline_place, is_measured, merge_runs, reach_of
 from predictors.regression.loglog_kernels import LINEAR, QUADRATIC, TOTAL, choose
 from predictors.regression.qr import (
     DETERMINED,
@@ -15,6 +15,7 @@ from predictors.regression.qr import (
     qr_factor,
     solve_triangular,
 )
+from predictors.remarks import DECLINING, FAR_FACTOR
 
 LAW, LINE, CURVED = range(3)
 """Rows of `CountFits.coefficients`: a law, a straight and a curved log-log line."""
@@ -34,8 +35,20 @@ WIDE = (0.7, 0.9, 1.2)
 Farther away they grow with the root of the doublings, as errors do. About a third of the ranges
 on measured curves were narrower than the first, a tenth wider than the last.
 """
+CODES = ("wide_range", DECLINING, "single_observation")
+"""Of what makes a count unusable."""
+WARNING, UNUSABLE = 2, 3
+"""Places in `predictors.remarks.GRADES`."""
 UNREPEATED = 0.2
 """ln s of times without repeats (`predictors.curves.measured.scatter_reach`)."""
+PRIOR_ERROR = 0.2
+PRIOR_WEIGHT = 2.0
+ELSEWHERE_AT_MOST = 3.0
+FADING = 0.95
+STRONGEST = 4.0
+LARGEST_ERROR = 2.0
+RECENT, RECENT_ERRORS, RUNS, ERRORS = range(4)
+"""Places of the sums of a method: runs and their errors, faded and not."""
 
 
 class CountFits(NamedTuple):
@@ -228,3 +241,134 @@ def severities(fits, weights, nprocs, runtime, counts):  # type: ignore[no-untyp
         for k in range(3):
             found[i] += wide > WIDE[k]
     return found
+
+
+@compiled
+def record_errors(sums, row, columns, errors):  # type: ignore[no-untyped-def]
+    """Add a run's errors, as logarithms, of the methods in some columns."""
+    for k in range(columns.size):
+        error = min(abs(errors[k]), LARGEST_ERROR)
+        own, everywhere = sums[row, columns[k]], sums[0, columns[k]]
+        own[RECENT] = FADING * own[RECENT] + 1.0
+        own[RECENT_ERRORS] = FADING * own[RECENT_ERRORS] + error
+        own[RUNS] += 1.0
+        own[ERRORS] += error
+        everywhere[RUNS] += 1.0
+        everywhere[ERRORS] += error
+
+
+@compiled
+def expected_errors(sums, row):  # type: ignore[no-untyped-def]
+    """Return each method's expected error on an application, NaN where nothing is known."""
+    found = np.full(sums.shape[1], np.nan)
+    for k in range(found.size):
+        own, everywhere = sums[row, k], sums[0, k]
+        if everywhere[RUNS] > 0.0:
+            runs = everywhere[RUNS] - own[RUNS]
+            weight = min(runs, ELSEWHERE_AT_MOST)
+            elsewhere = (everywhere[ERRORS] - own[ERRORS]) / runs if runs > 0.0 else 0.0
+            parts = own[RECENT_ERRORS] + weight * elsewhere + PRIOR_WEIGHT * PRIOR_ERROR
+            found[k] = parts / (own[RECENT] + weight + PRIOR_WEIGHT)
+    return found
+
+
+@compiled
+def weight_factors(sums, row):  # type: ignore[no-untyped-def]
+    """Return factors on the methods' weights, 1 where nothing is known."""
+    expected = expected_errors(sums, row)
+    known = np.sort(expected[~np.isnan(expected)])
+    found = np.ones(expected.size)
+    if known.size > 0:
+        middle = 0.5 * (known[(known.size - 1) // 2] + known[known.size // 2])
+        for k in range(found.size):
+            if not np.isnan(expected[k]):
+                factor = (middle / max(expected[k], 1e-3)) ** 2
+                found[k] = min(max(factor, 1.0 / STRONGEST), STRONGEST)
+    return found
+
+
+class KeptFit(NamedTuple):
+    """What was fitted to the runs of one problem.
+
+    Attributes
+    ----------
+    nprocs, runtime : numpy.ndarray of float, shape (m,)
+        All measured counts, and the mean time at each.
+    ordinary : int
+        How many of them come before a declining end.
+    fits : CountFits
+    severity : int
+        How severe what holds for all counts is.
+    columns : numpy.ndarray of int, shape (k,)
+        Of the methods that were fitted, in the memory of errors.
+    """
+
+    nprocs: FloatArray
+    runtime: FloatArray
+    ordinary: int
+    fits: CountFits
+    severity: int
+    columns: IntArray
+
+
+@compiled
+def fit_kept(counts, runs, numbers, known):  # type: ignore[no-untyped-def]
+    """Merge good runs by count and fit every method.
+
+    Parameters
+    ----------
+    counts, runs, numbers
+        As `predictors.observations.merged_curve` takes them.
+    known : numpy.ndarray of int, shape (4,)
+        Columns of Amdahl's law, universal scalability, the line and the curved line.
+    """
+    nprocs, figures, (_, degrees, log_scatter) = merge_runs(counts, runs, numbers)
+    runtime, repeats = figures[0], figures[1]
+    place = decline_place(runtime, reach_of(degrees, log_scatter))
+    end = place + 1 if place >= 0 else nprocs.size
+    fits = fit_counts(nprocs[:end], runtime[:end])
+    rises = end > 1 and runtime[end - 1] > runtime[end - 2]
+    columns = np.empty(fits.present.size, np.int64)
+    for k in range(columns.size):
+        row = fits.present[k]
+        columns[k] = known[(1 if rises else 0) if row == LAW else row + 1]
+    severity = WARNING if end < ENOUGH else 1 if repeats.sum() < numbers.sum() else 0
+    return KeptFit(nprocs, runtime, end, fits, severity, columns)
+
+
+@compiled
+def seconds_of(kept, sums, row, counts):  # type: ignore[no-untyped-def]
+    """Return the median at counts; `sums` and `row` are those of the memory of errors."""
+    return median_seconds(kept.fits, weight_factors(sums, row)[kept.columns], counts)
+
+
+@compiled
+def fit_and_ask(counts, runs, numbers, known, sums, row, targets):  # type: ignore[no-untyped-def]
+    """Return what `fit_kept` does, and what `seconds_of` then says of targets."""
+    kept = fit_kept(counts, runs, numbers, known)
+    return kept, seconds_of(kept, sums, row, targets.astype(np.float64))
+
+
+@compiled
+def record_run(kept, sums, row, nprocs, runtime):  # type: ignore[no-untyped-def]
+    """Take in how far each method was off a run that it has not seen."""
+    voices = voices_of(kept.fits, np.array([float(nprocs)]))[:, 0]
+    record_errors(sums, row, kept.columns, voices - np.log(runtime))
+
+
+@compiled
+def judge(kept, sums, row, counts):  # type: ignore[no-untyped-def]
+    """Return the worst severity of a remark about each count, and the place of its code."""
+    nprocs, end = kept.nprocs, kept.ordinary
+    weights = weight_factors(sums, row)[kept.columns]
+    found = severities(kept.fits, weights, nprocs[:end], kept.runtime[:end], counts)
+    codes = np.zeros(counts.size, np.int64)
+    for i in range(counts.size):
+        if end < nprocs.size and counts[i] > nprocs[end - 1] * (1.0 + SAME):
+            found[i], codes[i] = WARNING if is_measured(nprocs, counts[i]) else UNUSABLE, 1
+        if nprocs.size == 1 and counts[i] != nprocs[0]:
+            found[i], codes[i] = UNUSABLE, 2
+        if counts[i] > FAR_FACTOR * nprocs[-1] or counts[i] < nprocs[0] / FAR_FACTOR:
+            found[i] = max(found[i], WARNING)
+        found[i] = max(found[i], kept.severity)
+    return found, codes

@@ -9,20 +9,23 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
-from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import Direct
 from predictors.consensus.member_kernels import (
     ENOUGH,
+    RUNS,
     CountFits,
+    expected_errors,
     fit_counts,
     fit_law,
     law_seconds,
+    record_errors,
     voices_of,
+    weight_factors,
 )
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
@@ -33,26 +36,8 @@ from predictors.regression.model_choice import choose_model
 from predictors.regression.training_runs import TrainingRuns, counts_of, runs_from_arrays
 from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
-PRIOR_ERROR = 0.2
-PRIOR_WEIGHT = 2.0
-ELSEWHERE_AT_MOST = 3.0
-FADING = 0.95
-STRONGEST = 4.0
-LARGEST_ERROR = 2.0
-
-
-class Sums(NamedTuple):
-    """Runs and their errors, both possibly faded."""
-
-    runs: float
-    errors: float
-
-    def plus(self, error: float, fading: float = 1.0) -> "Sums":
-        """Return the sums with one more run, older ones faded."""
-        return Sums(fading * self.runs + 1.0, fading * self.errors + error)
-
-
-NOTHING = Sums(0.0, 0.0)
+_ROOM = 8
+_record_errors = Direct(record_errors)
 
 
 class ErrorMemory:
@@ -63,6 +48,11 @@ class ErrorMemory:
     of 0.2, which weighs as 2. Errors are |ln(predicted / measured)|, at most 2,
     and fade by 0.95 a run on the same application. Weights go with the inverse
     square of the expected error, relative to the methods' median.
+
+    Attributes
+    ----------
+    sums : numpy.ndarray of float, shape (rows, columns, 4)
+        Of all applications in the first row, then of each: a column a method.
 
     Examples
     --------
@@ -77,9 +67,23 @@ class ErrorMemory:
     """
 
     def __init__(self) -> None:
-        self._recent: dict[Hashable, dict[str, Sums]] = {}
-        self._own: dict[Hashable, dict[str, Sums]] = {}
-        self._all: dict[str, Sums] = {}
+        self._rows: dict[Hashable, int] = {}
+        self._columns: dict[str, int] = {}
+        self.sums = np.zeros((_ROOM, _ROOM, 4))
+
+    def row_of(self, application: Hashable) -> int:
+        """Return the row of an application."""
+        row = self._rows.setdefault(application, len(self._rows) + 1)
+        if row == len(self.sums):
+            self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)])
+        return row
+
+    def columns_of(self, methods: tuple[str, ...]) -> IntArray:
+        """Return the columns of methods, shape (k,)."""
+        found = [self._columns.setdefault(name, len(self._columns)) for name in methods]
+        while len(self._columns) > self.sums.shape[1]:
+            self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)], axis=1)
+        return np.array(found, np.int64)
 
     def record(self, application: Hashable, log_errors: Mapping[str, float]) -> None:
         """Take in each method's ln(predicted / measured) for one finished run.
@@ -89,39 +93,29 @@ class ErrorMemory:
         PredictorError
             If an error is NaN.
         """
-        recent = self._recent.setdefault(application, {})
-        own = self._own.setdefault(application, {})
         for name, value in log_errors.items():
             if isnan(value):
                 raise PredictorError(f"the error of {name} on {application!r} is NaN")
-            error = min(abs(float(value)), LARGEST_ERROR)
-            recent[name] = recent.get(name, NOTHING).plus(error, FADING)
-            own[name] = own.get(name, NOTHING).plus(error)
-            self._all[name] = self._all.get(name, NOTHING).plus(error)
+        row, columns = self.row_of(application), self.columns_of(tuple(log_errors))
+        _record_errors(self.sums, row, columns, np.array([*log_errors.values()], float))
 
     def expected_errors(self, application: Hashable) -> dict[str, float]:
         """Return each method's expected |ln(predicted / measured)| on an application."""
-        recent, own = self._recent.get(application, {}), self._own.get(application, {})
-        expected = {}
-        for name, everywhere in self._all.items():
-            here, mine = recent.get(name, NOTHING), own.get(name, NOTHING)
-            runs = everywhere.runs - mine.runs
-            weight = min(runs, ELSEWHERE_AT_MOST)
-            elsewhere = (everywhere.errors - mine.errors) / runs if runs else 0.0
-            parts = here.errors + weight * elsewhere + PRIOR_WEIGHT * PRIOR_ERROR
-            expected[name] = parts / (here.runs + weight + PRIOR_WEIGHT)
-        return expected
+        return self._known(expected_errors(self.sums, self.row_of(application)))
 
     def multipliers(self, application: Hashable) -> dict[str, float]:
         """Return factors on the methods' weights, between 1/4 and 4; none if nothing is known."""
-        expected = self.expected_errors(application)
-        if not expected:
-            return {}
-        middle = median(expected.values())
-        return {
-            name: min(max((middle / max(error, 1e-3)) ** 2, 1 / STRONGEST), STRONGEST)
-            for name, error in expected.items()
-        }
+        return self._known(self.factors(application))
+
+    def factors(self, application: Hashable) -> FloatArray:
+        """Return the same by column, 1 where nothing is known."""
+        found: FloatArray = weight_factors(self.sums, self.row_of(application))
+        return found
+
+    def _known(self, values: FloatArray) -> dict[str, float]:
+        """Return the values of the methods of which anything is known."""
+        runs = self.sums[0, :, RUNS]
+        return {name: values.item(k) for name, k in self._columns.items() if runs[k] > 0.0}
 
 
 LINE, CURVED = "linear", "quadratic"
@@ -207,11 +201,6 @@ class Members:
             return np.array([voice(log_q, log_inputs) for voice in self.voices])
         found: FloatArray = voices_of(self.fits, counts_of(log_q))
         return found
-
-    def at_count(self, nprocs: int) -> dict[str, float]:
-        """Return each method's ln seconds at a count, where no input varies."""
-        values = voices_of(self.fits, np.array([float(nprocs)]))[:, 0].tolist()
-        return dict(zip(self.methods, values, strict=True))
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,16 @@ end in a decline, they are believed there and nothing is claimed beside them.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import scipy
 
 from predictors.base import BoolArray, FloatArray, Grade, Remark
-from predictors.observations import ObservedCurve, decline_place, part_of
+from predictors.observations import SAME, ObservedCurve, decline_place, reach_of
 from predictors.remarks import DECLINING
 
-LEAST_SCATTER = 0.02
-"""Standard deviation of ln runtime that repeats are taken to have at least."""
-UNKNOWN_SCATTER = 0.10
-"""The same where nothing repeats."""
-SAME = 1e-9
-"""Relative difference of counts that are the same, and how far inside its bounds an answer lies."""
 _LARGEST = 700.0
 
 SecondsOf = Callable[[FloatArray], FloatArray]
@@ -37,9 +32,8 @@ def scatter_reach(curve: ObservedCurve) -> float:
     >>> [scatter_reach(observed_curve(counts, [10, 10])) for counts in ([1, 2], [1, 1])]
     [0.2, 0.04]
     """
-    if not curve.scatter_degrees_of_freedom:
-        return 2.0 * UNKNOWN_SCATTER
-    return 2.0 * max(curve.log_scatter, LEAST_SCATTER)
+    reach: float = reach_of(curve.scatter_degrees_of_freedom, curve.log_scatter)
+    return reach
 
 
 def decline_start(curve: ObservedCurve) -> int | None:
@@ -58,6 +52,14 @@ def decline_start(curve: ObservedCurve) -> int | None:
     """
     place: int = decline_place(curve.runtime, scatter_reach(curve))
     return None if place < 0 else place
+
+
+def part_of(curve: ObservedCurve, kept: BoolArray) -> ObservedCurve:
+    """Return some of the counts as a curve of their own."""
+    if kept.all():
+        return curve
+    names = ("nprocs", "runtime", "repeats", "shortest", "longest")
+    return replace(curve, **{name: getattr(curve, name)[kept] for name in names})
 
 
 class Evidence:

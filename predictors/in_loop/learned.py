@@ -205,9 +205,10 @@ class History:
             self._is_compared = False
             self._judged = {}
             self._wanted.clear()
-            self._model = copy(self._prototype)
-            self._fit(self._model)
-            family: Family | None = getattr(self._model, "feasible_", None)
+            model = copy(self._prototype)
+            self._fit(model)
+            self._model = model
+            family: Family | None = getattr(model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
             self._measured.note_fit()
         return self._model

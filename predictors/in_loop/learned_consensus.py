@@ -1,8 +1,5 @@
 """The consensus in the loop: each method weighs by its past errors, here and elsewhere."""
 
-from collections.abc import Hashable
-from math import log
-
 from predictors.base import Observation, VisibleJobs
 from predictors.consensus.combination import Consensus
 from predictors.consensus.members import ErrorMemory
@@ -26,25 +23,13 @@ class RememberingHistory(History):
     def __init__(self, model: Consensus, tolerance: float, memory: ErrorMemory) -> None:
         super().__init__(model, tolerance)
         self._memory = memory
-        self._voices: dict[int, dict[str, float]] = {}
 
     def add(self, run: Observation) -> bool:
         """Add a run, and the errors of the standing fit, which has not seen it."""
         self._application = run.application
-        self._record(run.application, run.nprocs, run.runtime / or_unit(run.size))
+        if isinstance(self._model, Consensus):
+            self._model.record(run.nprocs, run.runtime / or_unit(run.size))
         return super().add(run)
-
-    def _record(self, application: Hashable, nprocs: int, runtime: float) -> None:
-        """Note how far each method was off a run."""
-        model = self._model
-        if not isinstance(model, Consensus):
-            return
-        voices = self._voices.get(nprocs)
-        if voices is None:
-            voices = self._voices[nprocs] = model.members_.at_count(nprocs)
-        actual = log(runtime)
-        errors = {name: value - actual for name, value in voices.items()}
-        self._memory.record(application, errors)
 
     def _judged_with(self, nprocs: int) -> list[int]:
         """Return the count alone: the others are judged by what is remembered when asked."""
@@ -53,7 +38,6 @@ class RememberingHistory(History):
     def _fit(self, model: CurveModel) -> None:
         assert isinstance(model, Consensus)
         model.memory, model.application = self._memory, self._application
-        self._voices = {}
         super()._fit(model)
 
 
@@ -61,9 +45,9 @@ class ConsensusPerApplication(CurvePerApplication):
     """Learn one consensus per application, and how far its methods have been off.
 
     Before a finished run joins the runs of its application, every method of the
-    standing fit is compared with it. Weights follow these errors
-    (`predictors.ErrorMemory`) from the next fit on, those of other applications
-    counting where there are few of this one's.
+    standing fit is compared with it. Weights follow these errors (`ErrorMemory` in
+    `predictors.consensus.members`), those of other applications counting where there
+    are few of this one's.
 
     Parameters
     ----------

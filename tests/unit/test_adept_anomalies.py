@@ -5,7 +5,7 @@ import pytest
 
 from predictors import Adept, UndeterminedError, downey
 from predictors.adept.anomalies import find_anomalies
-from predictors.adept.patterns import FAMILIES, Feasible, special_family
+from predictors.adept.patterns import Feasible, special_family
 
 DOUBLINGS = 2.0 ** np.arange(1, 9)
 TENS = np.arange(10.0, 130, 10)
@@ -71,7 +71,7 @@ def test_a_phase_of_two_points_borrows_the_shape_of_all():
 def test_figure_8_powers_of_two_are_found_and_kept():
     n = np.array([2.0, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64])
     true = 30 * downey.normalised_time(n, 90, 0.7)
-    slow = ~FAMILIES["powers of 2"](n)
+    slow = ~Feasible("powers of 2").holds(n)
     measured = np.where(slow, 1.5 * true, true)
     model = Adept().fit_arrays(n, measured)
     assert model.feasible_.name == "powers of 2"

@@ -5,6 +5,7 @@ import pytest
 
 from predictors.base import Observation, VisibleJobs
 from predictors.consensus.combination import Consensus
+from predictors.consensus.member_kernels import ERRORS, RUNS
 from predictors.in_loop.learned_consensus import ConsensusPerApplication
 
 pytestmark = pytest.mark.fast
@@ -33,12 +34,14 @@ def test_each_method_is_compared_with_a_run_before_it_joins() -> None:
     predictor = attached()
     measure(predictor, 0, [1, 2, 4])
     said = Consensus().fit_arrays([1, 2, 4], [105.0, 55.0, 30.0]).member_errors(16, 11.25)
-    before = {n: sums.errors for n, sums in predictor.errors_._own[0].items()}
+    memory = predictor.errors_
+    columns = memory.columns_of(tuple(said))
+    before = memory.sums[memory.row_of(0), columns].copy()
     measure(predictor, 0, [16])
-    after = predictor.errors_._own[0]
-    for name, error in said.items():
-        runs = before.get(name, 0.0)
-        assert after[name].errors - runs == pytest.approx(min(abs(error), 2.0), abs=1e-12)
+    added = memory.sums[memory.row_of(0), columns] - before
+    assert added[:, RUNS].tolist() == [1.0] * len(said)
+    expected = [min(abs(error), 2.0) for error in said.values()]
+    assert added[:, ERRORS] == pytest.approx(expected, abs=1e-12)
 
 
 def test_past_errors_move_beliefs_of_this_application_and_of_others() -> None:

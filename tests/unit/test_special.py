@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from predictors import Adept
-from predictors.adept.patterns import FAMILIES, Feasible
+from predictors.adept.patterns import Feasible
 from predictors.base import Observation, VisibleJobs
 from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed
@@ -71,7 +71,7 @@ def learned(measured):
 
 
 MEASURED = {
-    int(n): 2 + 1000 / n * (1.0 if FAMILIES["powers of 2"](np.array([float(n)]))[0] else 1.5)
+    int(n): 2 + 1000 / n * (1.0 if Feasible("powers of 2").holds(float(n)) else 1.5)
     for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 }
 
