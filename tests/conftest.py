@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any_machine", deadline=None)  # others may be at work on it
+settings.load_profile("any_machine")
 
 
 def data_folder() -> Path | None:

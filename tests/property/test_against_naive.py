@@ -26,7 +26,7 @@ def traces(draw: st.DrawFn) -> list[tuple[float, int, float, float]]:
 
 
 @pytest.mark.parametrize("rule", ["none", "skip", "easy", "conservative", "replan"])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(rows=traces())
 def test_schedule_equals_the_naive_one(rule: str, rows: list[tuple[float, ...]]) -> None:
     expected = NaiveScheduler(rows, MACHINE, rule).run()

@@ -23,7 +23,7 @@ GRANTS = st.none() | st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     ROWS,
     GRANTS,
@@ -60,7 +60,7 @@ def test_no_work_is_lost_and_no_processor_held_twice(
             assert asked.outcome == "refused"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(ROWS, st.booleans(), st.sampled_from(["easy", "conservative"]))
 def test_harmless_grants_keep_every_promise(rows, wait, rule):
     """With exact beliefs a reservation once made is kept: the checker sees to it."""

@@ -63,7 +63,7 @@ class Watched(Watcher):
         assert self.passes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     jobs=st.lists(
         st.tuples(st.integers(0, 30), st.integers(1, MACHINE), st.integers(1, 40), st.booleans()),

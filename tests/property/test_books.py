@@ -100,7 +100,7 @@ def apply(state, model, kind, job, count, seconds):
             model.down[node] = (float(seconds), own)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(step, max_size=40))
 def test_books_are_those_of_sets_and_sorted_lists(steps):
     state, model = MachineState(MACHINE, np.zeros(JOBS)), Model()

@@ -67,7 +67,7 @@ def best(trace, truth):
     return response, makespan
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.booleans())
 def test_no_schedule_beats_the_bounds(seed, together):
     trace, truth = instance(seed, together=together)
@@ -90,7 +90,7 @@ def test_bounds_of_jobs_at_time_zero_are_near_the_best_schedule():
     assert min(ratios) >= 0.7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.booleans(),
@@ -113,7 +113,7 @@ def test_least_costs_are_least_over_feasible_counts(seed, shared, allowed):
             assert least.time[job] == pytest.approx(runtime.min())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 9), st.booleans())
 def test_any_schedule_lies_above_its_bounds(seed, jobs, processors, plain):
     trace, truth, records = random_run(seed, jobs, processors, plain=plain)
@@ -130,7 +130,7 @@ def test_any_schedule_lies_above_its_bounds(seed, jobs, processors, plain):
     assert (got["bound_mean_response_mixed"] is None) == resized
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_sweep_in_small_time_steps(seed):
     rng = np.random.default_rng(seed)

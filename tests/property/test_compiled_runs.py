@@ -62,7 +62,7 @@ def both(rows, processors, policy, **options):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rows=traces(), overrun=st.sampled_from(["extend", "kill"]), piece=pieces)
 def test_compiled_steps_leave_the_same_records(rule, rows, overrun, piece):
     with of_pieces(piece):
@@ -126,7 +126,7 @@ def both_molded(rows, policy, factor, processors=MACHINE):
 
 @pytest.mark.parametrize("factor", [1.0, 0.6])
 @pytest.mark.parametrize("backfill", RULES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=traces(), piece=pieces)
 def test_counts_chosen_by_turnaround_leave_the_same_records(backfill, factor, rows, piece):
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], SmallestTurnaround(adopters=0.8))
@@ -146,7 +146,7 @@ OPEN_RULES = {
 
 
 @pytest.mark.parametrize("rule", OPEN_RULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=traces(), factor=st.sampled_from([1.0, 0.6]))
 def test_open_counts_leave_the_same_records(rule, rows, factor):
     backfill, allocation = OPEN_RULES[rule]
@@ -173,7 +173,7 @@ def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, i
 EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartition())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
 def test_equal_shares_leave_the_same_records(rows, factor):
     """With jobs of one count among them, at many instants at once, with a curve and without."""

@@ -20,7 +20,7 @@ def by_the_rule(seconds, predicted, interval):
     return places
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=40), st.integers(5, 120))
 def test_places_follow_the_rule(cycles, interval):
     # Multiples of 1/8 add up exactly, so both ways compare the same numbers.
@@ -29,7 +29,7 @@ def test_places_follow_the_rule(cycles, interval):
     assert places.tolist() == by_the_rule(seconds, predicted, interval)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(SECONDS, min_size=1, max_size=30),
     st.floats(5.0, 100.0),

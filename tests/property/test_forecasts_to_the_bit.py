@@ -97,7 +97,7 @@ class PlainSeries:
         return min(max(self.standing[best], 0.01), 1.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(VALUES, st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_the_mixture_equals_plain_code(values, blocks):
     plain, expected = PlainSeries(), []
@@ -120,7 +120,7 @@ LOOKS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(LOOKS, st.sampled_from([0.5, 3.0, 7.5]), st.integers(1, 20), st.integers(0, 80))
 def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, more):
     """With as many other links as there is no room for at first."""
@@ -150,7 +150,7 @@ def test_links_equal_histories_that_are_kept_one_by_one(looks, forget, block, mo
     assert len(links) == len(known)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.booleans(), st.sampled_from(["forecast", "last", "mean"]))
 def test_settled_runtimes_equal_those_that_are_looked_up_round_by_round(seed, fastest, belief):
     rng = np.random.default_rng(seed)
@@ -168,7 +168,7 @@ def test_settled_runtimes_equal_those_that_are_looked_up_round_by_round(seed, fa
         assert outlook.runtimes(counts, parts).tolist() == plain.tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.lists(st.sampled_from([1, 7, 300, 900]), min_size=1, max_size=5))
 def test_the_past_is_the_same_by_blocks_as_sample_by_sample(seed, blocks):
     rng = np.random.default_rng(seed)

@@ -70,7 +70,7 @@ def stepwise(ends, menus, by_time):
     return steps
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(queue=queues(), by_time=st.booleans())
 def test_kept_plans_lead_to_the_same_counts(queue, by_time):
     ends, menus = queue

@@ -65,7 +65,7 @@ CURVES = {
 
 
 @pytest.mark.parametrize("name", CURVES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(runs=RUNS)
 def test_a_belief_about_a_curve_is_the_estimators_as_the_runs_correct_it(name, runs):
     predictor = CURVES[name]()
@@ -88,7 +88,7 @@ def test_a_belief_about_a_curve_is_the_estimators_as_the_runs_correct_it(name, r
         assert found.runs_at_count == min(np.sum(nprocs == n), 16)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(runs=RUNS, sized=st.booleans())
 def test_a_belief_about_a_size_is_the_regressions_as_the_runs_correct_it(runs, sized):
     predictor = RegressionPerApplication(LogLogRegression(), "x", growth=0.0)

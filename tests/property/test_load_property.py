@@ -41,7 +41,7 @@ def jobs(draw):
 
 
 @given(jobs(), st.lists(st.floats(0, 1), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_work_integrates_to_the_job(job, shares):
     load, own, start, computation, communication = job
     end = load.completion(own, start, computation, communication)
@@ -52,7 +52,7 @@ def test_work_integrates_to_the_job(job, shares):
 
 
 @given(jobs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_progress_equals_a_fine_step_integration(job):
     load, own, start, computation, communication = job
     end = start + 200.0
@@ -67,7 +67,7 @@ def test_progress_equals_a_fine_step_integration(job):
 
 
 @given(jobs(), st.floats(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_more_processors_or_more_work_never_end_sooner(job, factor):
     load, own, start, computation, communication = job
     end = load.completion(own, start, computation, communication)
@@ -78,7 +78,7 @@ def test_more_processors_or_more_work_never_end_sooner(job, factor):
 
 
 @given(jobs())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_averages_lie_between_the_extremes(job):
     load, own, start, *_ = job
     averages = load.average_cpu(own, start, start + 300.0)

@@ -102,7 +102,7 @@ def fitted(name, data):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=measurements())
 def test_a_measured_count_is_answered_within_the_scatter_of_its_runs(name, data):
     model, (counts, runs, s) = fitted(name, data), kept(*data)
@@ -120,7 +120,7 @@ def test_a_measured_count_is_answered_within_the_scatter_of_its_runs(name, data)
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=measurements(), beside=beside_them)
 def test_a_declining_end_is_followed_where_measured_and_refused_beside(name, data, beside):
     model, (counts, runs, s) = fitted(name, data), kept(*data)
@@ -152,7 +152,7 @@ def test_a_declining_end_is_followed_where_measured_and_refused_beside(name, dat
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=measurements(), beside=st.lists(beside_them, min_size=1, max_size=3))
 def test_answers_lie_in_their_ranges_and_hang_on_nothing_else_that_is_asked(name, data, beside):
     model = fitted(name, data)
@@ -171,7 +171,7 @@ def test_answers_lie_in_their_ranges_and_hang_on_nothing_else_that_is_asked(name
 
 
 @pytest.mark.parametrize("model", [Adept(), Adept(allowed="powers of 2"), Consensus()], ids=repr)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=measurements(), beside=st.lists(beside_them, min_size=1, max_size=3))
 def test_judgements_are_the_gravest_of_the_remarks(model, data, beside):
     model.fit_arrays(*data)

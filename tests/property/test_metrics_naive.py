@@ -47,7 +47,7 @@ def waiting_at(records, time):
     return [job for job, a, b in waits_of(records) if a <= time < b]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs)
 def test_figures_of_the_machine(spec):
     trace, truth, records = random_run(*spec)
@@ -76,7 +76,7 @@ def test_figures_of_the_machine(spec):
     assert got["mean_queued_jobs"] == pytest.approx(queued / span)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(runs)
 def test_timeline_tells_machine_and_queue_at_any_instant(spec):
     trace, truth, records = random_run(*spec)
@@ -96,7 +96,7 @@ def test_timeline_tells_machine_and_queue_at_any_instant(spec):
     assert timeline.iloc[-1, 1:].tolist() == [0, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(runs, st.integers(1, 5))
 @example((157, 7, 1), 1)  # the first piece of time is empty
 def test_pieces_of_time_tell_the_same(spec, piece):
@@ -117,7 +117,7 @@ def test_pieces_of_time_tell_the_same(spec, piece):
         assert by_piece == pytest.approx(at_once, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs)
 def test_figures_of_jobs(spec):
     trace, truth, records = random_run(*spec)
@@ -157,7 +157,7 @@ def test_figures_of_jobs(spec):
     assert sum(got[f"{w}_{s}_jobs"] for w in ("narrow", "wide") for s in ("short", "long")) == n
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs)
 def test_figures_of_learning(spec):
     trace, truth, records = random_run(*spec)
@@ -207,7 +207,7 @@ def test_figures_of_learning(spec):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs)
 def test_every_figure_is_plain_and_finite(spec):
     trace, truth, records = random_run(*spec)
@@ -219,7 +219,7 @@ def test_every_figure_is_plain_and_finite(spec):
         assert not isinstance(value, float) or math.isfinite(value), key
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(runs, st.integers(0, 3), st.integers(0, 3))
 def test_steady_figures_leave_out_first_and_last_jobs(spec, first, last):
     seed, jobs, processors = spec

@@ -85,7 +85,7 @@ def length(backfill, rule, times, processors):
 
 @pytest.mark.parametrize("kind", TOPC24)
 @pytest.mark.parametrize("version", ["topc24", "icpp22"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_lpa_is_within_its_ratio(kind, version, data):
     processors = data.draw(st.sampled_from([3, 4]))
@@ -95,7 +95,7 @@ def test_lpa_is_within_its_ratio(kind, version, data):
     assert found <= ratio * best_makespan(times, processors) * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_fair_is_within_its_ratio(data):
     processors = data.draw(st.sampled_from([3, 4]))
@@ -133,7 +133,7 @@ def larger_batches(draw, kind):
 
 
 @pytest.mark.parametrize("kind", TOPC24)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_lpa_and_fair_are_within_their_ratios_of_a_good_plan_of_many_jobs(kind, data):
     processors, times = data.draw(larger_batches(kind))
@@ -170,7 +170,7 @@ def omega(times, processors):
     return min(found)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_two_phase_is_within_twice_its_bound_and_the_optimum(data):
     processors = data.draw(st.sampled_from([3, 4]))
@@ -181,7 +181,7 @@ def test_two_phase_is_within_twice_its_bound_and_the_optimum(data):
     assert found <= 2 * bound * (1 + 1e-9)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_two_phase_is_within_twice_the_optimum_of_any_curves(data):
     processors = data.draw(st.sampled_from([3, 4]))
@@ -191,7 +191,7 @@ def test_two_phase_is_within_twice_the_optimum_of_any_curves(data):
     assert found <= 2 * best_makespan(times, processors) * (1 + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_two_phase_is_within_twice_its_bound_for_many_jobs(data):
     processors, times = data.draw(larger_batches(data.draw(st.sampled_from(sorted(TOPC24)))))
@@ -200,7 +200,7 @@ def test_two_phase_is_within_twice_its_bound_for_many_jobs(data):
     assert found <= 2 * omega(times, processors) * (1 + 1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_two_shelves_are_within_three_halves_of_the_optimum(data):
     processors = data.draw(st.sampled_from([2, 3, 4]))
@@ -210,7 +210,7 @@ def test_two_shelves_are_within_three_halves_of_the_optimum(data):
     assert found <= 1.5 * 1.01 * best * (1 + 1e-6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_the_dual_step_rejects_only_what_is_shorter_than_the_optimum(data):
     processors = data.draw(st.sampled_from([2, 3, 4]))

@@ -59,7 +59,7 @@ STATIC = {
 
 
 @pytest.mark.parametrize("name", [*POLICIES, *STATIC])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(jobs=moldable_traces(), factor=st.sampled_from([0.3, 1.0, 1.0, 2.5]))
 def test_no_rule_beats_the_lower_bounds(name, jobs, factor):
     rows, curves = jobs
@@ -76,7 +76,7 @@ def test_no_rule_beats_the_lower_bounds(name, jobs, factor):
 
 
 @pytest.mark.parametrize("rule", ["none", "skip", "easy", "easy2", "conservative", "replan"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(rows=traces())
 def test_open_counts_of_rigid_jobs_give_the_rigid_schedule(rule, rows):
     open_counts = replay(rows, MACHINE, policy(rule, BestTurnaround()), watchers=(Checker(),))
@@ -90,7 +90,7 @@ def test_open_counts_of_rigid_jobs_give_the_rigid_schedule(rule, rows):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(rows=traces(), data=st.data())
 def test_no_moldable_rule_foresees_an_end(name, rows, data):
     job = data.draw(st.integers(0, len(rows) - 1))

@@ -13,7 +13,7 @@ ORDERS = {"fcfs": FirstComeFirstServed(), "sjf": ShortestFirst(), "wfp3": Wfp3()
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("rule", BACKFILLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=traces(), data=st.data())
 def test_decisions_before_an_end_do_not_depend_on_it(
     rule: str, order: str, rows: list, data: st.DataObject

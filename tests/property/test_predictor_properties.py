@@ -20,7 +20,7 @@ def frame(pairs) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(pairs=runs)
 def test_predictions_and_ranges_are_finite_positive_and_ordered(model, pairs):
     fitted = model().fit(frame(pairs))
@@ -39,7 +39,7 @@ def test_predictions_and_ranges_are_finite_positive_and_ordered(model, pairs):
 
 
 @pytest.mark.parametrize("model", [Adept, Amdahl, UniversalScalability])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(pairs=runs, exponent=st.integers(-20, 20), seed=st.integers(0, 1000))
 def test_unit_of_time_and_order_of_rows_do_not_matter(model, pairs, exponent, seed):
     rows = frame(pairs)

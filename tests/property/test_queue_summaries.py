@@ -23,7 +23,7 @@ def plainly(processors, runtime, first, last, free, spare, now, shadow):
     return found
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 21]))
 def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
     rng = np.random.default_rng(seed)

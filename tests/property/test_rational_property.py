@@ -22,7 +22,7 @@ COLUMNS = ["nprocs", "runtime", "size", "available_cpu", "available_bandwidth"]
     st.sampled_from(["absolute", "relative"]),
     st.sampled_from([(3, 3, 2), ("1", "n log n", "n"), ("n", "n^2 | n^3", "auto")]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_predictions_and_ranges_are_finite_and_positive(rows, method, weights, parts):
     table = pd.DataFrame(rows, columns=COLUMNS)
     size = table["size"].max() * np.array([0.5, 1.0, 3.0])
@@ -49,7 +49,7 @@ def test_predictions_and_ranges_are_finite_and_positive(rows, method, weights, p
     st.sampled_from(["nnls", "ols"]),
     st.sampled_from([1, 2]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_ratio_polynomials_are_finite_and_positive(rows, method, kind):
     table = pd.DataFrame(rows, columns=COLUMNS)
     model = RatioPolynomial(2, kind, method).fit(table)

@@ -19,7 +19,7 @@ def runs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return nprocs, size, size**1.2 / nprocs**0.8 * np.exp(rng.normal(0, 0.05, 12))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seeds, factors, factors)
 def test_units_of_time_and_of_inputs_only_rescale(seed: int, time: float, unit: float) -> None:
     nprocs, size, seconds = runs(seed)
@@ -35,7 +35,7 @@ def test_units_of_time_and_of_inputs_only_rescale(seed: int, time: float, unit: 
     assert scaled.rmse_ == pytest.approx(plain.rmse_, rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seeds, st.floats(0.2, 5.0))
 def test_the_base_of_the_logarithm_does_not_matter(seed: int, power: float) -> None:
     """Raising everything to a power is a change of base: exponents of inputs stay."""
@@ -49,7 +49,7 @@ def test_the_base_of_the_logarithm_does_not_matter(seed: int, power: float) -> N
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seeds, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(seed: int, random) -> None:
     nprocs, size, seconds = runs(seed)
@@ -61,7 +61,7 @@ def test_order_of_rows_does_not_matter(seed: int, random) -> None:
         assert mixed.predict([32, 64], size=4e4) == pytest.approx(plain, rel=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seeds)
 def test_repeating_every_row_keeps_the_coefficients(seed: int) -> None:
     nprocs, size, seconds = runs(seed)
@@ -71,7 +71,7 @@ def test_repeating_every_row_keeps_the_coefficients(seed: int) -> None:
     assert twice.coefficients_ == pytest.approx(once, rel=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(1e-3, 1e6), min_size=4, max_size=4),
     st.floats(1.0, 1e6),

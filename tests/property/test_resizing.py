@@ -101,7 +101,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     work=st.lists(st.floats(1.0, 200.0), min_size=1, max_size=4),
     power=st.sampled_from([0.3, 0.7, 1.0]),
@@ -132,7 +132,7 @@ def test_work_is_conserved(work: list[float], power: float, changes: list[Change
     assert records.counters["events"] <= 1 + 2 * len(work) + len(script.changes)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(times=st.lists(st.floats(0.5, 40.0), max_size=10))
 def test_a_free_change_to_the_same_count_changes_nothing(times: list[float]) -> None:
     still, _ = play([30.0, 80.0], 0.5, Script([]))

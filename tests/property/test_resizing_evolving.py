@@ -54,7 +54,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.floats(200.0, 2000.0), min_size=1, max_size=3),
     CHANGES,

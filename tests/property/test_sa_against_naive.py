@@ -52,7 +52,7 @@ def naive(jobs: list[Job], everywhere: bool) -> list[tuple[int, int]]:
     return placed
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(jobs=st.lists(job, min_size=1, max_size=16), everywhere=st.booleans())
 def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere):
     submits = np.cumsum([one[0] for one in jobs])

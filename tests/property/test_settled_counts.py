@@ -45,7 +45,7 @@ class Unsettled:
 
 @pytest.mark.parametrize("backfill", ["none", "skip", "easy", "easy2", "replan"])
 @pytest.mark.parametrize("name", SETTLING)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(jobs=moldable_traces(), factor=st.sampled_from([0.3, 1.0, 2.5]))
 def test_schedules_are_those_of_the_whole_profile(name, backfill, jobs, factor):
     assert backfill in ALL_BACKFILLS
@@ -89,7 +89,7 @@ def least_end(counts, runtimes, free, wait):
     return ends.index(min(ends))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(head=heads())
 def test_the_believed_choice_is_the_least_of_all(head):
     counts, runtimes, free, held, left = head
@@ -105,7 +105,7 @@ def test_the_believed_choice_is_the_least_of_all(head):
         )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(head=heads(), median=st.booleans(), longest=st.sampled_from([200.0, 1000.0, 1e5]))
 def test_the_predicted_choice_is_the_least_of_all(head, median, longest):
     counts, runtimes, free, held, age = head
@@ -135,7 +135,7 @@ def test_the_predicted_choice_is_the_least_of_all(head, median, longest):
     assert found == best or ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(head=heads(), serial=st.floats(1.0, 2000.0), least=st.floats(0.1, 1.0))
 def test_counts_read_off_a_curve_are_those_of_the_definitions(head, serial, least):
     counts, runtimes, *_ = head

@@ -37,7 +37,7 @@ def odd_logs(draw: st.DrawFn) -> SwfLog:
 
 
 @given(log=odd_logs(), machine=st.sampled_from([None, 16]), limit=st.sampled_from([None, 1, 5]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_record_is_lost_and_all_that_stay_can_run(log, machine, limit):
     cleaned, whole = clean(log, machine, limit=limit), clean(log, machine)
     filled = {"requested_time": 1.0}  # missing ones wait for a model
@@ -65,7 +65,7 @@ class Given(LogWorkload):
 
 
 @given(log=odd_logs(), jobs=st.sampled_from([None, 1, 2]), replication=st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_replication_of_an_odd_log_is_a_table_of_jobs(log, jobs, replication):
     usable = len(clean(log).jobs)
     assume(usable)
@@ -96,14 +96,14 @@ def test_any_load_is_reached_in_the_same_order(submit, target, origin):
     runtimes=st.lists(st.floats(0.1, 2e6), min_size=1, max_size=400),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_modelled_estimates_cover_any_runtimes(runtimes, seed):
     estimates = tsafrir_estimates(np.array(runtimes), np.random.default_rng(seed))
     assert (estimates >= runtimes).all()
 
 
 @given(jobs=st.integers(200, 400_000), hours=st.integers(1, 800), seed=st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_histogram_counts_all_jobs_once(jobs, hours, seed):
     histogram = generate_histogram(jobs, hours * 3600, np.random.default_rng(seed))
     assert histogram.counts.sum() == jobs

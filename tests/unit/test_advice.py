@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from moldable_toys import truth_of
 from toys import rigid
@@ -72,7 +72,6 @@ def test_a_raised_curve_is_monotone_in_time_and_area(times, first, more):
     assert np.allclose(raised(reading).runtimes, reading.runtimes, rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.1, 100), min_size=16, max_size=16))
 def test_repair_lowers_times_and_raises_none(times):
     view, _ = view_of(lambda n: times[n - 1], learns=False, seen=())

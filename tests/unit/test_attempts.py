@@ -89,7 +89,7 @@ def test_a_limit_below_a_cycle_is_stuck():
     assert attempt.is_stuck
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(2000.0, 50_000.0))
 def test_nothing_is_lost_through_random_failures(key, mtbf):
     nodes = NodeFailures(8, WeibullLifetimes(8 * mtbf, 0.7), ConstantRepairs(0.0), key)

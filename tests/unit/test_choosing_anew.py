@@ -86,7 +86,7 @@ def of(jobs):
     return rows, curves
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(jobs=st.lists(job, min_size=1, max_size=14))
 def test_with_an_oracle_nothing_changes(jobs):
     rows, curves = of(jobs)
@@ -97,7 +97,7 @@ def test_with_an_oracle_nothing_changes(jobs):
     assert ours.allocated.tolist() == plain.allocated.tolist()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     jobs=st.lists(job, min_size=1, max_size=14),
     factors=st.lists(st.sampled_from([0.01, 0.3, 1.0, 3.0]), min_size=14, max_size=14),

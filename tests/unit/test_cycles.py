@@ -64,7 +64,7 @@ def test_intermittent_interference_barely_moves_the_large_window():
     assert set(small) == {1.0, 2.0}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(st.floats(1, 1e4), st.floats(0.1, 100)), min_size=1, max_size=25),
     st.one_of(st.none(), st.integers(1, 30)),

@@ -24,7 +24,7 @@ def test_nodes_of_processors():
     assert machine().nodes_of(((2, 3),)) == [1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 30), st.floats(0.0, 2000.0), st.floats(0.1, 3000.0))
 def test_progress_undoes_completion(key, start, runtime):
     disturbed = machine(key=key)

@@ -97,7 +97,7 @@ def test_median_warns_between_the_bounds():
     assert detector.health_ == "clear"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from([0.8, 1.0, 1.15, 1.3, 1.6, 2.5]), min_size=1, max_size=60),
     st.integers(0, 60),

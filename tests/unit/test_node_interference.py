@@ -19,7 +19,7 @@ def test_work_and_wall_by_hand():
     assert slowdown.wall(np.array([0.0, 10.0, 15.0, 20.0, 30.0])).tolist() == [10, 20, 30, 40, 50]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 50), st.floats(0.0, 5000.0), st.lists(st.integers(0, 9), min_size=1))
 def test_wall_undoes_work(key, start, nodes):
     slowdown = NodeInterference(10, 500.0, 200.0, key=key).slowdown(nodes, start, start + 4000)

@@ -65,7 +65,7 @@ rows = st.lists(
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     jobs=rows,
     backfill=st.sampled_from(sorted(BACKFILLS)),
@@ -216,7 +216,7 @@ def test_what_jobs_could_give_up_counts_for_starts_where_the_policy_says_so() ->
     assert stretches_of(kept, 0) == [(0.0, 4)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(jobs=rows)
 def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
     """The shadow time of a head, once promised by right beliefs, is never passed."""
@@ -274,7 +274,7 @@ OVERRUNS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     jobs=rows,
     name=st.sampled_from(FREE_RULES),

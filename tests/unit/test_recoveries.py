@@ -250,7 +250,7 @@ class TestLimits:
         assert records.recoveries.reason == [reason]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @example(  # an outage outlives its belief when the last job is over
     rows=[(8, 4, 1.0, 59.0), (8, 4, 1.5, 20.0)],
     rule="conservative",

@@ -69,7 +69,7 @@ def test_hopeless_failures_end():
     assert not result.completed
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.floats(1.0, 30.0), min_size=1, max_size=40),
     st.lists(st.floats(0.5, 200.0), max_size=30),

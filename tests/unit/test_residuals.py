@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from predictors.in_loop import residuals
@@ -29,7 +29,6 @@ def corrected(runs, model, kept=16):
     return measured.believed(model, ASKED)
 
 
-@settings(deadline=None)
 @given(RUNS)
 def test_beliefs_are_positive_and_stay_within_the_residuals(runs):
     model = power_law()
@@ -43,14 +42,12 @@ def test_beliefs_are_positive_and_stay_within_the_residuals(runs):
     assert (found[:inside] <= high * model[1 : inside + 1] * (1 + 1e-9)).all()
 
 
-@settings(deadline=None)
 @given(RUNS, st.floats(1e-6, 1e6))
 def test_a_change_of_units_scales_beliefs(runs, unit):
     other = corrected([(n, unit * seconds) for n, seconds in runs], power_law(unit))
     np.testing.assert_allclose(other, unit * corrected(runs, power_law()), rtol=1e-9)
 
 
-@settings(deadline=None)
 @given(RUNS.flatmap(lambda runs: st.tuples(st.just(runs), st.permutations(runs))))
 def test_the_order_of_runs_does_not_matter_as_long_as_all_are_kept(both):
     runs, shuffled = both
@@ -58,7 +55,6 @@ def test_the_order_of_runs_does_not_matter_as_long_as_all_are_kept(both):
     np.testing.assert_allclose(other, one, rtol=1e-9)
 
 
-@settings(deadline=None)
 @given(COUNTS, SECONDS, RUNS)
 def test_a_belief_tends_to_the_runs_at_its_count(nprocs, seconds, others):
     others = [run for run in others if run[0] != nprocs]
@@ -70,7 +66,6 @@ def test_a_belief_tends_to_the_runs_at_its_count(nprocs, seconds, others):
     assert distances[2] <= abs(np.log(power_law()[nprocs] / seconds)) * 2 / 18 + 1e-9
 
 
-@settings(deadline=None)
 @given(RUNS)
 def test_beyond_the_largest_count_no_belief_falls_more_steeply_than_over_the_last_doubling(runs):
     largest = max(n for n, _ in runs)

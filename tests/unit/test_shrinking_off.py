@@ -106,7 +106,7 @@ def test_feasible_counts_are_kept() -> None:
     assert records.counters["shrunk_runs"] >= 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.lists(
         st.tuples(

@@ -136,7 +136,7 @@ def test_the_oracle_keeps_all_of_its_gain_and_the_reference_none():
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(PROBABILITIES)
 def test_corrections_are_those_of_statsmodels(probabilities):
     for own, method in ((holm, "holm"), (false_discovery, "fdr_bh")):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from malleables import beliefs_of, members_of
 from moldable_toys import POLICIES, policy, truth_of
@@ -28,7 +28,6 @@ from sim.state.availability import BelievedEnds, Profile
 FIGURES = st.floats(1e-6, 1e9)
 
 
-@settings(deadline=None)
 @given(value=FIGURES, ripple=st.floats(-0.9, 0.9))
 def test_figures_within_the_tolerance_are_equal(value, ripple):
     near = value * (1 + ripple * TIE)
@@ -47,7 +46,6 @@ def test_differences_are_compared_on_a_scale():
     assert is_less_on(1.0, np.inf, 1.0)
 
 
-@settings(deadline=None)
 @given(values=st.lists(st.integers(1, 9), min_size=1, max_size=12), seed=st.integers(0, 99))
 def test_ranks_and_the_first_least_do_not_see_ripples(values, seed):
     exact = np.array(values, float)

@@ -74,7 +74,7 @@ def as_protocol(truth: Truth) -> GroundTruth:
     return truth
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.sampled_from(FAMILIES),
     st.sampled_from([None, 1, 3]),
