@@ -4,9 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.passes import Plan, Revision, is_refuted, make_open_pass, make_pass
+from sim.policies.backfill.passes import (
+    AT_ONCE,
+    BEGIN,
+    SIZE,
+    Plan,
+    Revision,
+    is_refuted,
+    make_open_pass,
+    make_pass,
+)
 from sim.policies.reallocation.equal_passes import has_room, share_pass
 from sim.policies.reallocation.sharing import ASKED
 from sim.state.run_steps import next_instant, take_in
@@ -57,6 +66,46 @@ class News(NamedTuple):
 
 
 @njit(cache=True)
+def put_offer(
+    into: tuple[IntArray, IntArray, FloatArray],
+    job: int,
+    offered: tuple[IntArray, FloatArray, bool],
+    ahead: tuple[IntArray, FloatArray],
+) -> bool:
+    """Put down what one job may choose from; nothing else is to be chosen now.
+
+    Parameters
+    ----------
+    into : tuple
+        `Plan.offers`, `Plan.counts` and `Plan.choices`.
+    job : int
+        Its column.
+    offered : tuple
+        Counts, ascending, what is believed of them, and whether only a start at once counts.
+    ahead : tuple
+        Counts, ascending, and the true runtimes there.
+
+    Returns
+    -------
+    bool
+        False where a count is not among these: its true runtime is missing then.
+    """
+    counts, believed, at_once = offered
+    spans, among, choices = into
+    spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
+    known, k = True, 0
+    for i in range(counts.size):
+        while k < ahead[0].size and ahead[0][k] < counts[i]:
+            k += 1
+        among[i], choices[0, i] = counts[i], believed[i]
+        if k < ahead[0].size and ahead[0][k] == counts[i]:
+            choices[1, i] = ahead[1][k]
+        else:
+            known = False
+    return known
+
+
+@njit(cache=True)
 def _is_news(tables: Tables, news: News) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     counters, waiting = tables.counters, tables.numbers[WAITING]
@@ -99,6 +148,21 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
         and has_room(plan.sharing)
         and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
     )
+
+
+def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import Explanation, FloatArray, IntArray
 from sim.engine.logbook import explained
 from sim.state.processors import NodeSets
-from sim.state.records import AskedOnce, WholeRuns
+from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -40,6 +40,10 @@ from sim.state.run_tables import (
 
 PIECE = 65_536
 """Jobs that enter at once, and those besides that are submitted with the last of them."""
+
+
+STATES = "completed", "killed"
+"""How a job may end, by whether it was killed."""
 
 
 class JobPieces:
@@ -193,6 +197,29 @@ class JobPieces:
         columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
         more = explained(explanations, len(job)) | {"decided": decided, "final": every}
         return AskedOnce(job, columns, more)
+
+    def records(
+        self,
+        stretches: Stretches | WholeRuns,
+        asked: AskedOnce,
+        counters: dict[str, float],
+        processors: int,
+    ) -> Records:
+        """Return what happened, all jobs written down."""
+        return Records(
+            submit_time=self._submit,
+            start_time=self.start,
+            end_time=self.end,
+            run_start=self.start,
+            allocated=self.allocated,
+            believed_runtime=self.believed,
+            status=FewWords(STATES, self.killed),
+            restarts=np.broadcast_to(np.int64(0), len(self.in_turn)),
+            stretches=stretches,
+            consultations=asked,
+            counters=counters,
+            processors=processors,
+        )
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:
