@@ -150,21 +150,6 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
     )
 
 
-def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
-    """Return the same with room for all that may happen at an instant."""
-    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-    if tables.wakes.size == tables.counters[WAKES]:
-        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-    if not has_room(plan.sharing):
-        plan = plan._replace(sharing=plan.sharing.doubled())
-    more = breakpoints(tables, instant) if plan.times.size > 1 else 0
-    if plan.times.size < more:
-        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-        plan = plan._replace(times=times, free=free)
-    return tables, plan
-
-
 @njit(cache=True)
 def _goes_on(tables: Tables, plan: Plan) -> bool:
     """Take in the next instant, if there is one and room for it; say whether it was taken in."""

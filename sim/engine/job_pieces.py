@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray
+from sim.engine.instants import breakpoints
 from sim.engine.logbook import explained
+from sim.policies.backfill.passes import Plan
+from sim.policies.reallocation.equal_passes import has_room
 from sim.state.processors import NodeSets
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
@@ -34,6 +37,7 @@ from sim.state.run_tables import (
     STARTED,
     SUBMIT,
     WAITING,
+    WAKES,
     Tables,
     idle_tables,
 )
@@ -220,6 +224,21 @@ class JobPieces:
             counters=counters,
             processors=processors,
         )
+
+
+def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

@@ -17,9 +17,8 @@ from sim.engine.instants import (
     advance_open,
     advance_shares,
     put_offer,
-    with_room,
 )
-from sim.engine.job_pieces import PIECE, JobPieces
+from sim.engine.job_pieces import PIECE, JobPieces, with_room
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
 from sim.engine.work import RuntimesAhead
