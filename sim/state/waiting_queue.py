@@ -41,6 +41,8 @@ class WaitingQueue:
         The reservation, where the backfilling rule holds one.
     key : numpy.ndarray of float
         Rank, ascending; ties in order of arrival.
+    found : numpy.ndarray of int
+        Room for the places that a search finds.
     layout : int
         Changes whenever waiting jobs have moved to other places.
     """
@@ -54,6 +56,7 @@ class WaitingQueue:
         self.runtime: FloatArray = np.zeros(64)
         self.start: FloatArray = np.zeros(64)
         self.key: FloatArray = np.zeros(64)
+        self.found: IntArray = np.zeros(64, np.int64)
         self.first = 0
         self.last = 0
         self.waiting = 0
@@ -152,4 +155,5 @@ class WaitingQueue:
         for name in self.arrays:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)], axis=-1))
+        self.found = np.zeros_like(self.job)
         self.layout += 1

@@ -7,7 +7,15 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget, reserve
+from sim.policies.backfill.queue_search import (
+    BLOCK,
+    Opening,
+    Summaries,
+    backfill,
+    fill,
+    find_heads,
+    forget,
+)
 from sim.policies.backfill.reservations import compress, due, repair, replan
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.reallocation.sharing import Sharing
@@ -21,7 +29,7 @@ from sim.state.availability import (
     place,
     place_next,
 )  # fmt: skip
-from sim.state.run_steps import ask_to_wake, is_believed_end, start
+from sim.state.run_steps import ask_to_wake, ends_in, is_believed_end, start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -214,55 +222,38 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 
 
 @njit(cache=True)
-def start_heads(tables: Tables) -> None:
-    """Start the first waiting jobs while they fit."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] <= counters[FREE]:
-        if waiting[counters[HEAD]] > 0:
-            start(tables, counters[HEAD])
-        counters[HEAD] += 1
-
-
-@njit(cache=True)
-def _reserve(tables: Tables) -> None:
-    """Find the shadow time of the first waiting job, and what it will leave over."""
-    counters = tables.counters
-    wanted = tables.numbers[WAITING, counters[HEAD]]
-    ends, held = _holders(tables)
-    tables.instant[SHADOW], counters[SPARE] = reserve(ends, held, counters[FREE], wanted)
-
-
-@njit(cache=True)
-def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
+def _make_easy_pass(tables: Tables, plan: Plan, strict: bool, changed: bool) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
     tables : Tables
     plan : Plan
+    strict : bool
+        Whether heads of the queue alone may start.
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
-    counters, now = tables.counters, tables.instant[NOW]
-    forget(plan.summaries, counters[NEW], counters[ARRIVED])
-    arrivals_only = counters[HEAD] < counters[NEW] and not changed
-    first = counters[NEW]
-    if not arrivals_only:
-        start_heads(tables)
-        if counters[HEAD] == counters[ARRIVED]:
-            return
-        _reserve(tables)
-        first = counters[HEAD] + 1
-    if counters[FREE] == 0:
+    counters, instant, found = tables.counters, tables.instant, tables.running[FOUND]
+    waiting, new, last, free = waiting_in(tables), counters[NEW], counters[ARRIVED], counters[FREE]
+    blocked = counters[HEAD] < new and not changed
+    if blocked and strict:
         return
-    waiting, belief = tables.numbers[WAITING], tables.seconds[BELIEF]
-    shadow, found = tables.instant[SHADOW], tables.running[FOUND]
-    opening = Opening(counters[FREE], counters[SPARE], now, shadow)
-    whole, last = not arrivals_only, counters[ARRIVED]
-    number = fill(waiting, belief, first, last, opening, whole, plan.summaries, found)
+    forget(plan.summaries, new, last)
+    if blocked:
+        opening = Opening(free, counters[SPARE], instant[NOW], instant[SHADOW])
+        number, counters[SPARE] = fill(
+            waiting.counts, waiting.runtimes, new, last, opening, False, plan.summaries, found
+        )
+    else:
+        number, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
+        counters[HEAD] = head
+        if head < last and not strict:
+            opening = Opening(free, 0, instant[NOW], 0.0)
+            number, instant[SHADOW], counters[SPARE] = backfill(
+                ends_in(tables), waiting, head, last, opening, plan.summaries, number, found
+            )
     for job in found[:number]:
-        if now + belief[job] > shadow:
-            counters[SPARE] -= waiting[job]
         start(tables, job)
 
 
@@ -389,7 +380,4 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
         _choose_anew(tables, plan)
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, rule)
-    if rule == EASY:
-        easy_pass(tables, plan, changed)
-    else:
-        start_heads(tables)
+    _make_easy_pass(tables, plan, rule == STRICT, changed)
