@@ -47,7 +47,6 @@ from sim.state.run_tables import (
     WAKES,
     Tables,
     believe,
-    believed_place,
     foresee,
     give,
     hold,
@@ -78,15 +77,6 @@ def ends_in(tables: Tables) -> BelievedEnds:
 
 
 # Instants without another reason
-
-
-@njit(cache=True)
-def is_believed_end(tables: Tables, instant: float) -> bool:
-    """Say whether a running job is believed to end then."""
-    place = believed_place(tables, instant, -1)
-    return bool(
-        place < tables.counters[HOLDERS] and tables.running_times[BELIEVED, place] == instant
-    )
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ from sim.policies.backfill.queue_search import (
     find_heads,
     summaries_of,
 )
-from sim.policies.backfill.reservations import replan
+from sim.policies.backfill.reservations import lay_out
 from sim.policies.base import QueueKeeper
 from sim.state.availability import BelievedEnds, Profile
 from sim.state.waiting_queue import Waiting
@@ -123,10 +123,12 @@ class DryRun:
     def __call__(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), in seconds."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + len(view.running))
-        profile.lay(view.now, view.believed_ends)
+        profile.grow(queue.waiting + view.believed_ends.end.size)
         foreseen = queue.table._replace(starts=queue.start.copy())
-        replan(profile.holes, view.now, foreseen, queue.first, queue.last)
+        lay_out(
+            profile.holes, view.now, view.processors, view.believed_ends, foreseen,
+            queue.first, queue.last,
+        )  # fmt: skip
         return profile.earliest_of(view.now, counts, runtimes)
 
 
