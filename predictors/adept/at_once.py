@@ -110,8 +110,7 @@ def graded_answer(
 
     `least` is how severe what is said of the data is, apart from the curve.
     """
-    said = np.empty((12, targets.size))
-    said[:SEVERITY] = answer(nprocs, runtime, reading, fits, targets)
+    said = answer(nprocs, runtime, reading, fits, targets)
     found, codes = severities(nprocs, reading, fits, targets, said)
     general = max(least, severity_of_curve(nprocs, runtime, reading))
     end = np.inf if reading.start < 0 else nprocs[reading.start] * (1.0 + SAME)

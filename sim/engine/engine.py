@@ -233,8 +233,8 @@ class Engine:
             more = self.work.split(job, processors)
         observation = Observation(
             application,
-            int(visible.size_class[job]),
-            float(visible.size[job]),
+            visible.size_class.item(job),
+            visible.size.item(job),
             processors,
             runtime,
             now,

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import Explanation, FloatArray, IntArray
+from sim.engine.instants import breakpoints
 from sim.engine.logbook import explained
+from sim.policies.backfill.passes import Plan
+from sim.policies.reallocation.equal_passes import has_room
 from sim.state.processors import NodeSets
-from sim.state.records import AskedOnce, WholeRuns
+from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -34,12 +37,17 @@ from sim.state.run_tables import (
     STARTED,
     SUBMIT,
     WAITING,
+    WAKES,
     Tables,
     idle_tables,
 )
 
 PIECE = 65_536
 """Jobs that enter at once, and those besides that are submitted with the last of them."""
+
+
+STATES = "completed", "killed"
+"""How a job may end, by whether it was killed."""
 
 
 class JobPieces:
@@ -193,6 +201,44 @@ class JobPieces:
         columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
         more = explained(explanations, len(job)) | {"decided": decided, "final": every}
         return AskedOnce(job, columns, more)
+
+    def records(
+        self,
+        stretches: Stretches | WholeRuns,
+        asked: AskedOnce,
+        counters: dict[str, float],
+        processors: int,
+    ) -> Records:
+        """Return what happened, all jobs written down."""
+        return Records(
+            submit_time=self._submit,
+            start_time=self.start,
+            end_time=self.end,
+            run_start=self.start,
+            allocated=self.allocated,
+            believed_runtime=self.believed,
+            status=FewWords(STATES, self.killed),
+            restarts=np.broadcast_to(np.int64(0), len(self.in_turn)),
+            stretches=stretches,
+            consultations=asked,
+            counters=counters,
+            processors=processors,
+        )
+
+
+def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:

@@ -10,10 +10,18 @@ from predictors.compiling import Direct
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
-from sim.engine.instants import INSTANTS, News, advance, advance_open, advance_shares, breakpoints
-from sim.engine.job_pieces import PIECE, JobPieces
+from sim.engine.instants import (
+    INSTANTS,
+    News,
+    advance,
+    advance_open,
+    advance_shares,
+    put_offer,
+)
+from sim.engine.job_pieces import PIECE, JobPieces, with_room
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
+from sim.engine.work import RuntimesAhead
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
@@ -32,10 +40,9 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
-from sim.state.records import FewWords, Records
+from sim.state.records import Records
 from sim.state.run_steps import next_instant
 from sim.state.run_tables import (
     ARRIVED,
@@ -52,14 +59,11 @@ from sim.state.run_tables import (
     NOW,
     PASSES,
     PROCESSORS,
-    RANGES,
-    ROOM,
     RUNTIME,
     START,
     STARTED,
     TAKEN,
     WAITING,
-    WAKES,
 )
 
 
@@ -116,8 +120,7 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
     return CompiledRun(engine, scheduler)
 
 
-STATES = "completed", "killed"
-"""How a job may end, by whether it was killed."""
+_put_offer = Direct(put_offer)
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -178,6 +181,9 @@ class CompiledRun:
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=NOBODY,
         )
+        tries_all = getattr(self._allocation, "counts", None) == "all"
+        menu = view.counts if tries_all else view.powers_of_two
+        self._ahead = RuntimesAhead(engine.work, menu, len(submit))
         self._shares = EqualShares(view, engine.predictor, engine.work)
         self._take_beliefs()
 
@@ -220,13 +226,23 @@ class CompiledRun:
             counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
             self.plan = self.plan._replace(counts=counts, choices=choices)
         every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
-        if len(jobs) == 1:
-            every[:], choices[0] = offered[0]
-            choices[1] = work.runtimes(jobs[0], every)
-        else:
-            np.concatenate([counts for counts, _ in offered], out=every)
-            np.concatenate([believed for _, believed in offered], out=choices[0])
-            choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
+        np.concatenate([counts for counts, _ in offered], out=every)
+        np.concatenate([believed for _, believed in offered], out=choices[0])
+        choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
+
+    def _offer_one(self, job: int) -> None:
+        """Put down what one job may choose from where one is asked after the other."""
+        counts, believed, at_once, _ = offers_of(self._allocation, job, self._engine.view)
+        if believed is None:
+            believed = np.array([self._engine.view.belief(job, counts.item(0))])
+        if self.plan.counts.size < counts.size:
+            room = np.zeros(2 * counts.size, np.int64), np.zeros((2, 2 * counts.size))
+            self.plan = self.plan._replace(counts=room[0], choices=room[1])
+        plan, ahead = self.plan, self._ahead.of(job)
+        into = plan.offers, plan.counts, plan.choices
+        if not _put_offer(into, job, (counts, believed, at_once), ahead):
+            jobs = np.full(counts.size, job)
+            self.plan.choices[1, : counts.size] = self._engine.work.runtimes_at(jobs, counts)
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -246,6 +262,8 @@ class CompiledRun:
             choosing = self._choosing()
             if self._rule == SHARING:
                 self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+            elif len(choosing) == 1 and self._rule != OPEN:
+                self._offer_one(choosing[0])
             elif choosing:
                 self._offer(choosing)
             following = self._go_on(revision)
@@ -281,8 +299,11 @@ class CompiledRun:
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
         tables, view, revised = self._state.tables, self._engine.view, self._state.revised
-        jobs, beliefs = [], []
-        for job in self._waiting() if revised else ():
+        jobs, beliefs, counters = [], [], tables.counters
+        if not revised or counters[HEAD] == counters[NEW]:
+            revised.clear()
+            return NOTHING
+        for job in self._waiting():
             if view.application[job] in revised:
                 view.forget([job])
                 belief = view.belief(job, tables.numbers.item(PROCESSORS, job))
@@ -327,18 +348,7 @@ class CompiledRun:
         """Let tables grow in which the next instant might not find room."""
         if instant == self._state.tables.instant[LATER]:
             self._take_in_more()
-        tables, plan = self._state.tables, self.plan
-        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-            tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-        if tables.wakes.size == tables.counters[WAKES]:
-            tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-        if not has_room(plan.sharing):
-            plan = self.plan = plan._replace(sharing=plan.sharing.doubled())
-        more = breakpoints(tables, instant) if plan.times.size > 1 else 0
-        if plan.times.size < more:
-            times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-            self.plan = plan._replace(times=times, free=free)
-        self._state.tables = tables
+        self._state.tables, self.plan = with_room(self._state.tables, self.plan, instant)
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
@@ -365,26 +375,15 @@ class CompiledRun:
         explanations = self._explanations or [
             engine.predictor.explain(first, found.allocated.item(first))
         ]
-        return Records(
-            submit_time=engine.trace.jobs["submit_time"].to_numpy(),
-            start_time=found.start,
-            end_time=found.end,
-            run_start=found.start,
-            allocated=found.allocated,
-            believed_runtime=found.believed,
-            status=FewWords(STATES, found.killed),
-            restarts=np.broadcast_to(np.int64(0), jobs),
-            stretches=stretches,
-            consultations=found.consultations(explanations, engine.view.preferences.undecided),
-            counters={
-                "starts": float(jobs),
-                "events": float(tables.counters[EVENTS]),
-                "looks": float(tables.counters[PASSES]),
-                "predictor_queries": float(engine.view.queries),
-                **engine.resizer.counters(),
-            },
-            processors=engine.machine.processors,
-        )
+        counters = {
+            "starts": float(jobs),
+            "events": float(tables.counters[EVENTS]),
+            "looks": float(tables.counters[PASSES]),
+            "predictor_queries": float(engine.view.queries),
+            **engine.resizer.counters(),
+        }
+        asked = found.consultations(explanations, engine.view.preferences.undecided)
+        return found.records(stretches, asked, counters, engine.machine.processors)
 
     def _tell_progress(self, now: float) -> None:
         """Tell whoever watches how far the run is."""

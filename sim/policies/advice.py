@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import Direct, njit
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View
@@ -85,19 +85,26 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
 
 
 @njit(cache=True)
-def _inside(counts: IntArray, least: float, most: float, request: int) -> IntArray:
-    """Return the counts from the least to the most, and the request."""
-    kept: IntArray = counts[((counts >= least) & (counts <= most)) | (counts == request)]
-    return kept
+def inside(counts: IntArray, least: float, most: float, request: int) -> IntArray:
+    """Return 1, then the counts from the least to the most, and the request, each once."""
+    kept, number = np.ones(counts.size + 1, np.int64), 1
+    for count in counts:
+        if count > 1 and (least <= count <= most or count == request):
+            kept[number] = count
+            number += 1
+    return kept[:number]
 
 
 @njit(cache=True)
-def _useful(runtimes: FloatArray, begin: int) -> FloatArray:
+def useful(runtimes: FloatArray, begin: int) -> FloatArray:
     """Return the running minimum of times from a place on, up to its first least one."""
     lowest = runtimes.copy()
     for k in range(1, runtimes.size):
         lowest[k] = min(lowest[k - 1], runtimes[k])
     return lowest[begin : begin + first_least(lowest[begin:]) + 1]
+
+
+_inside, _useful = Direct(inside), Direct(useful)
 
 
 def round_down(counts: IntArray, wanted: float) -> int:
@@ -197,11 +204,14 @@ class Advice:
         return reading
 
     def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
+        begin = 0 if counts[0] == 1 else 1
         if view.fitted:
-            counts = self._within_reach(job, view, counts)
+            asked, begin = self._within_reach(job, view, counts)
+            counts = asked[begin:]
             if counts.size == 0:
                 return None
-        asked = counts if counts[0] == 1 else np.concatenate([[1], counts])
+        else:
+            asked = np.concatenate([[1], counts]) if begin else counts
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
@@ -209,20 +219,26 @@ class Advice:
             runtimes = runtimes * view.caution(job)
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None
-        own = runtimes[asked.size - counts.size :]
+        own = runtimes[begin:]
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
-            own = _useful(runtimes, asked.size - counts.size)
+            own = _useful(runtimes, begin)
             counts = counts[: own.size]
         return Reading(counts, own, float(runtimes[0]))
 
-    def _within_reach(self, job: int, view: View, counts: IntArray) -> IntArray:
+    def _within_reach(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, int]:
+        """Return 1 and the counts that may be given, and the place of the first of these."""
         seen = view.support(job)
         if seen.runs < self.observations:
-            return counts[:0]
+            return counts[:0], 0
         least, most = seen.least / self.reach, float(seen.most * self.reach)
-        kept: IntArray = _inside(counts, least, most, view.requested_processors[job])
-        made_for = view.offered(job, kept)
-        return kept if made_for is None or not made_for.any() else kept[made_for]
+        request = view.requested_processors[job]
+        asked: IntArray = _inside(counts, least, most, request)
+        begin = 0 if counts[0] == 1 and (least <= 1 or request == 1) else 1
+        made_for = view.offered(job, asked[begin:])
+        if made_for is None or not made_for.any():
+            return asked, begin
+        kept = asked[begin:][made_for]
+        return (kept, 0) if kept[0] == 1 else (np.concatenate([[1], kept]), 1)
 
     def _is_unusable(self, job: int, view: View) -> bool:
         grade, code = view.reliability(job, view.requested_processors[job])

@@ -67,13 +67,14 @@ class FeasibleCounts:
 
     def powers_of_two(self, job: int, request: int) -> IntArray:
         """Return the feasible counts that are powers of two, or the request; all if at most two."""
-        counts = self.counts(job)
-        if counts.size <= 2:
-            return counts
         least, largest = self._least[job], self._largest[job]
-        if counts.size <= largest - least:
-            some: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-            return some
+        if largest - least < 2 or self._special(job) is not None:
+            counts = self.counts(job)
+            if counts.size <= 2:
+                return counts
+            if counts.size <= largest - least:
+                some: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
+                return some
         known = self._known_powers.get((least, largest, request))
         if known is None:
             known = _POWERS[(least <= _POWERS) & (largest >= _POWERS)]
