@@ -142,11 +142,11 @@ class ReplanningScheduler(ReservationKeeper):
         self.rank()
         queue.tidy()
         self._begin_anew()
+        foresees = not isinstance(self.allocation, Request)
         for job in view.arrived:
-            if self._keyless:
-                self.admit(job, self.outlook)
-            else:
-                self._place_last(job)
+            if foresees:
+                self._reserve_all()
+            self.admit(job, self.outlook)
         if view.arrived and not self._keyless:
             self.rank()
             self._begin_anew()
@@ -157,11 +157,6 @@ class ReplanningScheduler(ReservationKeeper):
         replan_soonest(holes, view.now, queue.table, queue.first, queue.last, bounds)
         self.kept.instants[NEXT] = view.now if queue.waiting else np.inf
         return self.start_due()
-
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) among all reservations."""
-        self._reserve_all()
-        return super().outlook(counts, runtimes)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
@@ -177,14 +172,6 @@ class ReplanningScheduler(ReservationKeeper):
         """Take all reservations back."""
         self.lay_running()
         self.queue.start[self.queue.first : self.queue.last] = np.inf
-
-    def _place_last(self, job: int) -> None:
-        """Admit a job wherever its key puts it; if it is to foresee starts, behind all others."""
-        if isinstance(self.allocation, Request):
-            self.admit(job, self.outlook)
-            return
-        self._reserve_all()
-        self.place(job)
 
     def _reserve_all(self) -> None:
         """Make the reservations that are not made yet."""

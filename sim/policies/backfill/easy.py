@@ -74,20 +74,18 @@ class Easy:
         """Begin a run."""
         if isinstance(allocation, OpenAllocation):
             return OpenScheduler(view, order, allocation, self.reservations)
-        if self.reservations == 1:
-            scheduler = EasyScheduler(view, order, allocation)
-            if self.outlook == "drain":
-                scheduler.foresee(DrainRun(scheduler))
-            if self.anew is not None:
-                scheduler.anew = ChoiceAnew(scheduler, self.anew)
-            return scheduler
-        return ManyReservations(view, order, allocation, self.reservations)
+        scheduler = EasyScheduler(view, order, allocation, self.reservations)
+        if self.outlook == "drain":
+            scheduler.outlook = DrainRun(scheduler)
+        if self.anew is not None:
+            scheduler.anew = ChoiceAnew(scheduler, self.anew)
+        return scheduler
 
 
 class EasyScheduler(QueueKeeper):
-    """Starts heads of the queue, then whoever fits and does not delay the next.
+    """Starts whoever fits and does not delay the first blocked jobs.
 
-    While nothing but arrivals happens, free processors and the reservation stay
+    While nothing but arrivals happens, free processors and a single reservation stay
     as they are, and whoever could not start before cannot start now: only the
     newcomers are tried.
 
@@ -97,12 +95,14 @@ class EasyScheduler(QueueKeeper):
     order : Order
     allocation : Allocation
     reservations : int
-        1, or 0 for first fit: the head may be delayed.
+        How many blocked jobs hold one; 0 is first fit: anybody may be delayed.
     strict : bool
-        Nobody passes the head.
+        Nobody passes the head of the queue.
 
     Attributes
     ----------
+    outlook : callable
+        Predicts starts for allocation rules.
     starts_by_place : bool
         Whether it hangs on more than how many processors are free who may start.
     heads : int
@@ -123,9 +123,10 @@ class EasyScheduler(QueueKeeper):
     ) -> None:
         super().__init__(view, order, allocation)
         self.reservations, self.strict = reservations, strict
-        self._outlook: Outlook = DryRun(self)
+        self.outlook: Outlook = DryRun(self)
         self._blocks = Blocks()
         self._shadow, self._spare = -1.0 if reservations else np.inf, 0
+        self._profile, self._spans = Profile(view.processors), np.zeros((0, 0), np.int64)
         self.heads = 0
         self.anew: ChoiceAnew | None = None
 
@@ -139,7 +140,7 @@ class EasyScheduler(QueueKeeper):
     def is_plain(self) -> bool:
         """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
         plain = type(self) is EasyScheduler and self.reservations == 1
-        return plain and self._keyless and isinstance(self._outlook, DryRun)
+        return plain and self._keyless and isinstance(self.outlook, DryRun)
 
     @property
     def put_off(self) -> float:
@@ -147,17 +148,13 @@ class EasyScheduler(QueueKeeper):
         return -np.inf
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return the shadow time, processors and believed runtime of the head, if one waits."""
+        """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        if queue.waiting == 0 or self.strict or not self.reservations:
-            return {}
+        if queue.waiting == 0 or self.strict or self.reservations != 1:
+            return super().reserved_starts()
         place = queue.head()
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self._shadow, count, seconds)}
-
-    def foresee(self, outlook: Outlook) -> None:
-        """Predict starts in another way."""
-        self._outlook = outlook
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
@@ -172,12 +169,13 @@ class EasyScheduler(QueueKeeper):
             self._blocks.forget()
             self.rank(whatever=True)
         for job in view.arrived:
-            self.admit(job, self._outlook)
+            self.admit(job, self.outlook)
         if queue.waiting == 0:
             return []
         arrivals_only = (
             blocked
             and self._keyless
+            and self.reservations <= 1
             and not self.starts_by_place
             and not (view.ended or view.moved_ends or view.revised or view.disturbed)
         )
@@ -191,6 +189,8 @@ class EasyScheduler(QueueKeeper):
 
     def _find(self) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
+        if self.reservations > 1:
+            return self._reserve_many()
         queue = self.queue
         self.heads, queue.first, free = self._find_heads()
         if self.strict or queue.first == queue.last:
@@ -245,31 +245,15 @@ class EasyScheduler(QueueKeeper):
         )
         return self.heads + int(number)
 
+    def _reserve_many(self) -> int:
+        """Reserve for the first blocked jobs, and find who starts without moving them.
 
-class ManyReservations(QueueKeeper):
-    """EASY with several reservations, on the availability profile.
-
-    A job whose count is settled is one with a single candidate: itself.
-    """
-
-    def __init__(self, view: View, order: Order, allocation: Allocation, reservations: int) -> None:
-        super().__init__(view, order, allocation)
-        self._outlook = DryRun(self)
-        self._reservations = reservations
-        self._profile = Profile(view.processors)
-        self._spans = np.zeros((HELD + 1, 0), np.int64)
-
-    def decide(self) -> list[Decision]:
-        """Reserve for the first blocked jobs and start whoever fits without moving them."""
-        view, queue = self.view, self.queue
-        self.refresh()
-        for job in view.arrived:
-            self.admit(job, self._outlook)
-        self.rank()
-        if queue.waiting == 0 or view.free == 0:
-            return []
-        profile = self._profile
-        profile.grow(queue.waiting + len(view.running))
+        A job whose count is settled is one with a single candidate: itself.
+        """
+        view, queue, profile = self.view, self.queue, self._profile
+        if view.free == 0:
+            return 0
+        profile.grow(queue.waiting + view.believed_ends.end.size)
         profile.lay(view.now, view.believed_ends)
         room = queue.job.size
         if self._spans.shape[1] < room:
@@ -282,7 +266,7 @@ class ManyReservations(QueueKeeper):
             Candidates(self._spans, queue.processors, queue.runtime, queue.start),
             queue.first,
             queue.last,
-            Blocking(self._reservations, strict=False, slack=-1.0),
+            Blocking(self.reservations, strict=False, slack=-1.0),
             queue.found,
         )
-        return [self.start(place) for place in queue.found[:number].tolist()]
+        return int(number)

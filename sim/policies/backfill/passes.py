@@ -7,6 +7,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
+from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.queue_search import (
     Opening,
     Summaries,
@@ -53,7 +54,6 @@ from sim.state.run_tables import (
     RUNTIME,
     SHADOW,
     SPARE,
-    START,
     WAITING,
     Tables,
 )  # fmt: skip
@@ -164,17 +164,6 @@ def _settle(tables: Tables, plan: Plan, job: int) -> None:
         best += least_turnaround(waits, beliefs, at_once, plan.margin)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
     tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
-
-
-@njit(cache=True)
-def is_refuted(tables: Tables, factor: float) -> bool:
-    """Say whether a job outlived its belief now and has taken so many times what it was."""
-    seconds, now = tables.seconds, tables.instant[NOW]
-    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
-        believed = seconds[BELIEF, job]
-        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
-            return True
-    return False
 
 
 @njit(cache=True)
