@@ -43,6 +43,8 @@ class WaitingQueue:
         Rank, ascending; ties in order of arrival.
     found : numpy.ndarray of int
         Room for the places that a search finds.
+    table : Waiting
+        All places, for compiled code.
     layout : int
         Changes whenever waiting jobs have moved to other places.
     """
@@ -57,6 +59,7 @@ class WaitingQueue:
         self.start: FloatArray = np.zeros(64)
         self.key: FloatArray = np.zeros(64)
         self.found: IntArray = np.zeros(64, np.int64)
+        self.table = Waiting(self.processors, self.runtime, self.start)
         self.first = 0
         self.last = 0
         self.waiting = 0
@@ -64,11 +67,6 @@ class WaitingQueue:
 
     def __len__(self) -> int:
         return self.waiting
-
-    @property
-    def table(self) -> Waiting:
-        """All places, for compiled code."""
-        return Waiting(self.processors, self.runtime, self.start)
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""
@@ -156,4 +154,5 @@ class WaitingQueue:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)], axis=-1))
         self.found = np.zeros_like(self.job)
+        self.table = Waiting(self.processors, self.runtime, self.start)
         self.layout += 1

@@ -29,7 +29,7 @@ from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
 
-_NO_CHANGES: FloatArray = np.zeros((3, 0))
+_NO_CHANGES: FloatArray = np.zeros((0, 3))
 _compress, _due, _follow, _lay_anew = map(Direct, (compress, due, follow, lay_anew))
 
 
@@ -93,6 +93,8 @@ class ReservationKeeper(QueueKeeper):
     def start_due(self) -> list[Decision]:
         """Start the jobs whose reservation begins now, in queue order."""
         queue, view, kept = self.queue, self.view, self.kept
+        if queue.waiting == 0:
+            return []
         if kept.soonest.size <= queue.last // BLOCK:
             kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
         kept.soonest[:] = -np.inf  # places may have changed
@@ -233,7 +235,7 @@ class ConservativeScheduler(ReservationKeeper):
                 changes.append((end, before, -run.processors))
             else:
                 changes.append((before, end, run.processors))
-        return (np.array(changes).T.copy() if changes else _NO_CHANGES), is_resized
+        return (np.array(changes) if changes else _NO_CHANGES), is_resized
 
     def _take_in_beliefs(self) -> bool:
         changed = self.refresh()

@@ -246,18 +246,14 @@ def _make_easy_pass(tables: Tables, plan: Plan, strict: bool, changed: bool) -> 
 @njit(cache=True)
 def _changes(tables: Tables) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
-    counters, held, until = (
-        tables.counters,
-        tables.numbers[PROCESSORS],
-        tables.seconds[BELIEVED_END],
-    )
-    ended = counters[ENDED_NOW]
-    changes = np.empty((3, ended + counters[EXPIRED_NOW]))
-    changes[0] = tables.instant[NOW]
-    for k in range(changes.shape[1]):
+    held, until = tables.numbers[PROCESSORS], tables.seconds[BELIEVED_END]
+    ended, expired = tables.counters[ENDED_NOW], tables.counters[EXPIRED_NOW]
+    changes = np.empty((ended + expired, 3))
+    changes[:, 0] = tables.instant[NOW]
+    for k in range(ended + expired):
         is_over = k < ended
         job = tables.running[ENDED_ONE, k] if is_over else tables.running[EXPIRED_ONE, k - ended]
-        changes[1, k], changes[2, k] = until[job], -held[job] if is_over else held[job]
+        changes[k, 1], changes[k, 2] = until[job], -held[job] if is_over else held[job]
     return changes
 
 

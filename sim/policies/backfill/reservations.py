@@ -70,7 +70,7 @@ def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[b
     ----------
     holes : tuple of numpy.ndarray
     now : float, seconds
-    changes : numpy.ndarray of float, shape (3, n)
+    changes : numpy.ndarray of float, shape (n, 3)
         From when until when, in seconds, and how many processors more than before are held,
         or fewer.
     kept : Kept
@@ -84,8 +84,8 @@ def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[b
     times, free, span = holes
     advance(times, span, now)
     early, is_broken = False, False
-    for k in range(changes.shape[1]):
-        begin, end, more = changes[0, k], changes[1, k], int(changes[2, k])
+    for k in range(len(changes)):
+        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
         if more < 0:
             if end > begin:
                 occupy(times, free, span, begin, end, more)
