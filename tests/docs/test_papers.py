@@ -4,11 +4,10 @@ import json
 import re
 from pathlib import Path
 
-import adept_figure_4
 import numpy as np
 import pytest
-import sage_errors
 
+from benchmarks import adept_figure_4, sage_errors
 from predictors.cycles.checkpointing import young_interval
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2
 from workloads.evolving.phases import DECKS
