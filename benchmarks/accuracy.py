@@ -34,6 +34,7 @@ from benchmarks.measured_curves import (
 )
 from predictors import Adept, Amdahl, Consensus, LogLogRegression, UniversalScalability
 from predictors.base import FloatArray
+from sim.results.rows import BEYOND, MOST_ERROR
 
 DISTANCES = ("inside", "near", "far")
 EXTRAP = {"Extra-P 4.2.5, negative exponents allowed": True, "Extra-P 4.2.5, as it comes": False}
@@ -168,7 +169,8 @@ def table(rows: list[Row]) -> str:
         low, high = row.interval
         lines.append(
             f"| {row.method} | {row.counts} | {row.distance} | {row.cases} "
-            f"| {row.median:.1f} % [{low:.1f}, {high:.1f}] | {row.tail} % "
+            f"| {row.median:.1f} % [{low:.1f}, {high:.1f}] "
+            f"| {BEYOND if row.tail > 100 * MOST_ERROR else f'{row.tail} %'} "
             f"| {'' if row.held is None else f'{row.held} %'} | {row.milliseconds:.2g} |"
         )
     return "\n".join(lines)

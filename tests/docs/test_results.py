@@ -18,6 +18,7 @@ from benchmarks.results import (
     others,
     running,
     site_tables,
+    speed_tables,
     tables,
 )
 from benchmarks.results.pictures import PICTURES, drawn
@@ -25,7 +26,7 @@ from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, 
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
 
-MAKERS = (claims, guide_tables, other_tables, site_tables, tables)
+MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables)
 """Modules that register tables."""
 KEPT = {name: RESULTS / name / NAME for name in STUDIES}
 MADE = sorted(name for name, path in KEPT.items() if path.is_file())
