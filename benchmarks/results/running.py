@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -55,8 +56,9 @@ def lacking(study: Study, data: Path, quick: bool) -> str:
 def fingerprint(study: Study, inputs: dict[str, str], quick: bool) -> str:
     """Return what says whether a study must be run again: code, inputs, and what is asked."""
     asked = [study.sweeps, study.jobs, study.replications, study.figures, study.toy, quick]
-    own = [] if study.special is None else sorted(ROOT.glob("benchmarks/*.py"))
-    asked += [sha256(path) for path in own]
+    if study.special is not None:
+        own = [*sorted(ROOT.glob("benchmarks/*.py")), Path(inspect.getfile(study.special))]
+        asked += [sha256(path) for path in own]
     told = repr((code_checksum(), sorted(inputs.items()), asked))
     return hashlib.sha256(told.encode()).hexdigest()
 

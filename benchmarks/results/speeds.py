@@ -4,6 +4,7 @@ import importlib
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ def printed(name: str, *asked: str) -> Special:
 
     def special(data: Path, toy: bool) -> dict[str, Any]:
         given = [one.replace("DATA", str(data)) for one in asked]
-        with get_context("spawn").Pool(1) as process:
-            rows = process.apply(rows_of, (name, given))
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            rows = process.submit(rows_of, name, given).result()
         return {"benchmark": " ".join([f"python -m benchmarks.{name}", *asked]), "rows": rows}
 
     return special
