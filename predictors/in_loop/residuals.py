@@ -179,13 +179,17 @@ def place_of(table: CountTable, nprocs: int) -> int:
 @njit(cache=True)
 def begin_count(table: CountTable, place: int, nprocs: int) -> None:
     """Put a new count in its place; a model of ratios says 1 there."""
-    known, figures, runs, sums = table
+    known, figures, runs, sums = table  # in loops: assigning slices takes far longer to compile
     for k in range(int(sums[COUNTS]), place, -1):
         known[k] = known[k - 1]
-        figures[:, k] = figures[:, k - 1]
-        runs[:, k] = runs[:, k - 1]
+        for row in range(figures.shape[0]):
+            figures[row, k] = figures[row, k - 1]
+        for row in range(runs.shape[0]):
+            for i in range(runs.shape[2]):
+                runs[row, k, i] = runs[row, k - 1, i]
     known[place] = nprocs
-    figures[:, place] = 0.0
+    for row in range(figures.shape[0]):
+        figures[row, place] = 0.0
     figures[FITTED, place] = np.nan
     sums[COUNTS] += 1.0
 
@@ -263,7 +267,8 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
 
 
-_take_in, _kept_at, _believed = Direct(take_in), Direct(kept_at), Direct(believed)
+_take_in, _kept_at = Direct(take_in), Direct(kept_at)
+_compare, _believed = Direct(compare), Direct(believed)
 
 
 class MeasuredCounts:
@@ -359,7 +364,7 @@ class MeasuredCounts:
         predicted : numpy.ndarray of float
             The model's runtimes, by count, seconds.
         """
-        compare(self.table, predicted)
+        _compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return what `believed` says by the model that was compared last."""
