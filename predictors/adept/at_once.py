@@ -180,29 +180,34 @@ class FitAtOnce:
     made : Made
     least : int
         Severity of what is said of the data, apart from the curve.
-    asked : numpy.ndarray of float, shape (t,), optional
+    asked : numpy.ndarray, shape (t,), optional
+        Counts.
     said : numpy.ndarray of float, shape (12, t), optional
         What `graded_answer` says of these.
     """
 
     def __init__(
-        self, made: Made, least: int, asked: FloatArray = NOBODY, said: FloatArray = UNSAID
+        self,
+        made: Made,
+        least: int,
+        asked: FloatArray | IntArray = NOBODY,
+        said: FloatArray = UNSAID,
     ) -> None:
         self.made, self._least = made, least
         self._asked, self._said = asked, said
 
-    def answer(self, targets: FloatArray) -> FloatArray:
+    def answer(self, targets: FloatArray | IntArray) -> FloatArray:
         """Return what `graded_answer` says of targets; of those asked last what it said then."""
         if np.array_equal(self._asked, targets):
             return self._said
         known = dict(zip(self._asked.tolist(), range(self._asked.size), strict=True))
         if all(target in known for target in targets.tolist()):
             return self._said[:, [known[target] for target in targets.tolist()]]
-        targets = np.ascontiguousarray(targets)
-        self._asked, self._said = targets, _graded_answer(*self.made, targets, self._least)
+        self._asked = targets.astype(float)
+        self._said = _graded_answer(*self.made, self._asked, self._least)
         return self._said
 
-    def judgements(self, targets: FloatArray) -> list[tuple[str, str]]:
+    def judgements(self, targets: FloatArray | IntArray) -> list[tuple[str, str]]:
         """Return the worst grade of the remarks about each count, and why it is unusable."""
         severities, codes = self.answer(targets)[SEVERITY:].astype(int).tolist()
         return [

@@ -38,7 +38,7 @@ from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
-from predictors.observations import ObservedCurve, checked_targets, merged_curve
+from predictors.observations import ObservedCurve, merged_curve
 
 
 class Adept(AnchoredEstimator):
@@ -102,7 +102,6 @@ class Adept(AnchoredEstimator):
     (16.0, 0.5, [731.25, 90.0])
     """
 
-    _options: FitOptions
     _reading: Reading | None
     _fits: FitAtOnce | None
     _last: tuple[dict[float, int], Answers] | None
@@ -158,7 +157,7 @@ class Adept(AnchoredEstimator):
         self._forget()
         self._kept = counts.copy(), runs.copy(), numbers.copy()
         self._reading, self._fits = made
-        return self._model_seconds(targets.astype(float))
+        return np.array(self._fits.answer(targets)[0], float)
 
     def judgements(self, nprocs: ArrayLike) -> list[tuple[str, str]]:
         """Return the worst grade of the remarks about each count, and why it is unusable.
@@ -167,7 +166,7 @@ class Adept(AnchoredEstimator):
         where the counts are those predicted last.
         """
         if self._fits is not None:
-            return self._fits.judgements(checked_targets(nprocs).ravel())
+            return self._fits.judgements(np.ravel(nprocs))
         targets = self._targets(nprocs).ravel()
         parts = self._by_phase(targets)
         return judged((self.curve_, self._layout, self._evidence), parts, self._instances, targets)
@@ -266,12 +265,10 @@ class Adept(AnchoredEstimator):
         for made in ("curve_", "_layout", "_phases", "_evidence"):
             self.__dict__.pop(made, None)
         self._last = None
-        floor = None if isinstance(self.floor, str) else self.floor
-        self._options = FitOptions(self.q, self.search, self.scale, floor)
 
     @property
     def _is_fitted(self) -> bool:
-        return hasattr(self, "_options")
+        return hasattr(self, "_fits")
 
     @property
     def _can_be_at_once(self) -> bool:
@@ -302,7 +299,9 @@ class Adept(AnchoredEstimator):
     @cached_property
     def _phases(self) -> tuple[Phase, ...]:
         """A fit for each phase, which has words for it."""
-        return tuple(phases_of(self.curve_, self._layout, self._options))
+        floor = None if isinstance(self.floor, str) else self.floor
+        options = FitOptions(self.q, self.search, self.scale, floor)
+        return tuple(phases_of(self.curve_, self._layout, options))
 
     def _model_seconds(self, targets: FloatArray) -> FloatArray:
         if self._fits is not None:

@@ -82,17 +82,18 @@ class History:
     Parameters
     ----------
     model : CurveModel
-        Where a fit begins; it is copied, never fitted itself.
+        It is copied, never fitted itself.
     tolerance : float
         How far the mean at a count may move, relatively, before a new fit.
     """
 
     def __init__(self, model: CurveModel, tolerance: float) -> None:
-        self._prototype = model
+        self._own = copy(model)
         self._is_fast = isinstance(model, FastCurveModel)
         self._tolerance = tolerance
         self._model: CurveModel | None = None
         self._asked: set[int] = set()
+        self._counted = 0
         self._targets = np.zeros(0, np.int64)
         self._predicted = np.zeros(0)
         self._measured = MeasuredCounts()
@@ -142,7 +143,10 @@ class History:
 
     def _with(self, counts: Iterable[int]) -> IntArray:
         """Return what to ask the model about: these counts, the measured ones, and all before."""
-        self._asked.update(counts, self._measured.known.tolist())
+        self._asked.update(counts)
+        if self._measured.counts > self._counted:
+            self._asked.update(self._measured.known.tolist())
+            self._counted = self._measured.counts
         if len(self._asked) > self._targets.size:
             self._targets = np.array(sorted(self._asked))
         return self._targets
@@ -177,15 +181,14 @@ class History:
                 self._judged[nprocs] = gravest(model.reliability(np.array([nprocs])))
             else:
                 targets = self._judged_with(nprocs)
-                made = model.judgements(np.array(targets))  # type: ignore[attr-defined]
-                self._judged.update(zip(targets, made, strict=True))
+                made = model.judgements(targets)  # type: ignore[attr-defined]
+                self._judged.update(zip(targets.tolist(), made, strict=True))
             found = self._judged[nprocs]
         return found
 
-    def _judged_with(self, nprocs: int) -> list[int]:
+    def _judged_with(self, nprocs: int) -> IntArray:
         """Return the counts to judge with one: all asked for so far."""
-        self._asked.add(nprocs)
-        return sorted(self._asked)
+        return self._with((nprocs,))
 
     def wanted(self, nprocs: int) -> int | None:
         """Return the count that the model would have measured next; None if it is content."""
@@ -205,9 +208,8 @@ class History:
             self._is_compared = False
             self._judged = {}
             self._wanted.clear()
-            model = copy(self._prototype)
-            self._fit(model)
-            self._model = model
+            self._fit(self._own)
+            self._model = model = self._own
             family: Family | None = getattr(model, "feasible_", None)
             self._family = family if family is not None and family.restricts else None
             self._measured.note_fit()

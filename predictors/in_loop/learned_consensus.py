@@ -1,6 +1,8 @@
 """The consensus in the loop: each method weighs by its past errors, here and elsewhere."""
 
-from predictors.base import Observation, VisibleJobs
+import numpy as np
+
+from predictors.base import IntArray, Observation, VisibleJobs
 from predictors.consensus.combination import Consensus
 from predictors.consensus.members import ErrorMemory
 from predictors.in_loop.learned import CurveModel, CurvePerApplication, History
@@ -13,7 +15,7 @@ class RememberingHistory(History):
     Parameters
     ----------
     model : Consensus
-        Where a fit begins; it is copied, never fitted itself.
+        It is copied, never fitted itself.
     tolerance : float
         How far the mean at a count may move, relatively, before a new fit.
     memory : ErrorMemory
@@ -31,9 +33,9 @@ class RememberingHistory(History):
             self._model.record(run.nprocs, run.runtime / or_unit(run.size))
         return super().add(run)
 
-    def _judged_with(self, nprocs: int) -> list[int]:
+    def _judged_with(self, nprocs: int) -> IntArray:
         """Return the count alone: the others are judged by what is remembered when asked."""
-        return [nprocs]
+        return np.array([nprocs])
 
     def _fit(self, model: CurveModel) -> None:
         assert isinstance(model, Consensus)

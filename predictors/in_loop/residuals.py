@@ -267,7 +267,8 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
 
 
-_take_in, _kept_at, _believed = Direct(take_in), Direct(kept_at), Direct(believed)
+_take_in, _kept_at = Direct(take_in), Direct(kept_at)
+_compare, _believed = Direct(compare), Direct(believed)
 
 
 class MeasuredCounts:
@@ -363,7 +364,7 @@ class MeasuredCounts:
         predicted : numpy.ndarray of float
             The model's runtimes, by count, seconds.
         """
-        compare(self.table, predicted)
+        _compare(self.table, predicted)
 
     def believed(self, predicted: FloatArray, counts: IntArray) -> FloatArray:
         """Return what `believed` says by the model that was compared last."""

@@ -14,6 +14,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.errors import PredictorError
 from predictors.under_load.forecasters import (
     GAINS,
+    WIDTH,
     Rule,
     answers_of,
     take_block,
@@ -114,16 +115,17 @@ class NwsMixture:
             raise PredictorError(f"empty must be finite, got {empty}")
         self.selection = selection
         self._rule = rule_of(selection, limits, empty)
-        self._table = without_values(series, self._rule)
-        self._rows = np.arange(series)
+        self._series = series
+        self._each = WIDTH
+        self._banks = without_values(series, self._rule)
 
     @property
     def counts(self) -> IntArray:
         """Values of each series taken in so far."""
-        return np.asarray(self._table["count"])
+        return np.repeat(self._banks["count"], self._each)[: self._series]
 
     def __len__(self) -> int:
-        return len(self._table)
+        return self._series
 
     def update(self, values: ArrayLike) -> Self:
         """Take in one new value of every series; NaN where a series has none.
@@ -156,13 +158,29 @@ class NwsMixture:
             )
         if np.isinf(block).any():
             raise PredictorError("values must be finite, or NaN where there is none")
+        if self._each > 1 and np.isnan(block).any():
+            self._part()
         before = np.empty(block.shape)
-        take_block(np.ascontiguousarray(block), self._table, self._rows, self._rule, before)
+        take_block(np.ascontiguousarray(block), self._banks, self._each, self._rule, before)
         return before
+
+    def _part(self) -> None:
+        """Give each series a bank of its own, so that it can have fewer values than others."""
+        alone = without_values(self._series * WIDTH, self._rule)
+        alone["count"] = self.counts
+        for name in (alone.dtype.names or ())[1:]:
+            alone[name].reshape(self._series, -1, WIDTH)[:] = self._of(name)[:, :, None]
+        self._banks, self._each = alone, 1
+
+    def _of(self, name: str) -> np.ndarray:
+        """Return what is kept under a name, a row a series."""
+        kept = self._banks[name].reshape(len(self._banks), -1, WIDTH)[:, :, : self._each]
+        return np.moveaxis(kept, 2, 1).reshape(-1, kept.shape[1])[: self._series]
 
     def forecast(self) -> FloatArray:
         """Return the forecast next value of every series, shape (series,)."""
-        return np.asarray(answers_of(self._table, self._rows, self._rule))
+        places = np.arange(self._series) * (WIDTH // self._each)
+        return np.asarray(answers_of(self._banks, places, self._rule))
 
     def error_bar(self) -> FloatArray:
         """Return the typical error of the answers so far, shape (series,); NaN before any.
@@ -172,17 +190,18 @@ class NwsMixture:
         """
         scored = self.counts - 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(scored > 0, self._table["missed"] / scored, np.nan)
+            mean = np.where(scored > 0, self._of("missed")[:, 0] / scored, np.nan)
         return np.sqrt(mean) if self.selection == "mse" else np.asarray(mean)
 
     def methods(self) -> list[str]:
         """Return the name of the forecaster behind each answer."""
-        table = self._table
-        return [PRIMARY_NAMES[k] for k in table["chosen"][np.arange(len(self)), table["answer"]]]
+        chosen = self._of("chosen")
+        chosen = chosen[np.arange(len(self)), chosen[:, -1]]
+        return [PRIMARY_NAMES[k] for k in chosen]
 
     def primaries(self) -> FloatArray:
         """Return what every primary forecaster says now, shape (series, 18)."""
-        return self._table["standing"].copy()
+        return self._of("standing").copy()
 
     def selectors(self) -> FloatArray:
         """Return what every selector that is followed says now, shape (series, selectors).
@@ -190,4 +209,4 @@ class NwsMixture:
         All 16 of them, in the order of `SELECTOR_NAMES`, but one alone with
         ``selection="mae_50"``.
         """
-        return np.take_along_axis(self._table["standing"], self._table["chosen"], axis=1)
+        return np.take_along_axis(self._of("standing"), self._of("chosen")[:, :-1], axis=1)

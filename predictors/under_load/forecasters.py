@@ -1,7 +1,9 @@
-"""Compiled steps of the Network Weather Service's forecasters: one value of one series at a time.
+"""Compiled steps of the Network Weather Service's forecasters, for several series side by side.
 
-Of a series the 51 newest values are kept as they came and in order, with the set of
-ranks that so many of the newest have there, a bit each: no median or trimmed mean needs sorting.
+A bank is so many series that take in values together, each in a lane of arrays that the
+processor works on at once. Of a series the 51 newest values are kept as they came; these, the
+31 and the 5 newest are kept in order, too, with the set of ranks that all since each value
+have among the 51, a bit each: no median or trimmed mean needs sorting.
 """
 
 from typing import Any, NamedTuple
@@ -18,12 +20,20 @@ GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 ADAPTIVE = ((5, 21, 10, 1), (21, 51, 30, 5))
 """Smallest, largest and first window, and offset, of each adaptive median."""
 VALUES = 51
+MIDDLE, FEW = 31, 5
+STEP = 17
+"""Rows that a compiled loop takes at a time."""
+OF_MIDDLE, OF_FEW, IN_ORDER = 3 * STEP + 1, 5 * STEP + 2, 6 * STEP + 3
+"""Rows where so many of the newest begin among those in order, and all; 51 begin at 0."""
 PRIMARIES = 18
+WIDTH = 16
+"""Series side by side."""
 TRIM = 0.3
 TIE = 1e-10
 
 _GAINS = np.array(GAINS)
 _ADAPTIVE = np.array(ADAPTIVE)
+SHORT, LONG = ADAPTIVE[0][1], ADAPTIVE[1][1]
 
 
 class Rule(NamedTuple):
@@ -49,59 +59,93 @@ class Rule(NamedTuple):
 
 
 def without_values(series: int, rule: Rule) -> np.ndarray:
-    """Return what is kept of so many series, before any value.
+    """Return banks with room for so many series, before any value.
 
-    Of each: its values, the newest of them in order and the ranks of so many of the
-    newest, standing forecasts, their absolute errors and sums of these for each
-    selector, whom these follow, and the sums of the selectors' and of the answer's own errors.
+    Series p stands in lane p % WIDTH of bank p // WIDTH. Of each bank: how many values
+    its series have had, and of each series its values, the newest of them in order, the
+    sets of ranks there of all values since each, standing forecasts, their absolute
+    errors and sums of these for each selector, whom these follow, and the sum of the
+    answer's own errors. After the last selector come the answer, and the selectors' own
+    sums. The last fields hold nothing from one value to the next.
     """
     selectors, history = len(rule.spans), int(rule.spans.max())
     fields = [
         ("count", np.int64),
-        ("total", np.float64),
-        ("recent", np.float64, 2 * VALUES),
-        ("ordered", np.float64, VALUES),
-        ("ranks", np.int64, VALUES + 1),
-        ("windows", np.int64, 2),
-        ("candidates", np.float64, (2, 3)),
-        ("standing", np.float64, PRIMARIES),
-        ("errors", np.float64, (history, PRIMARIES)),
-        ("scores", np.float64, (selectors, PRIMARIES)),
-        ("chosen", np.int64, (selectors,)),
-        ("misses", np.float64, (selectors,)),
-        ("answer", np.int64),
-        ("missed", np.float64),
+        ("value", np.float64, WIDTH),
+        ("total", np.float64, WIDTH),
+        ("recent", np.float64, (2 * VALUES, WIDTH)),
+        ("ordered", np.float64, (IN_ORDER, WIDTH)),
+        ("ranks", np.int64, (VALUES, WIDTH)),
+        ("windows", np.int64, (2, WIDTH)),
+        ("candidates", np.float64, (2, 3, WIDTH)),
+        ("standing", np.float64, (PRIMARIES, WIDTH)),
+        ("errors", np.float64, (history, PRIMARIES * WIDTH)),
+        ("scores", np.float64, (selectors + 1, PRIMARIES * WIDTH)),
+        ("chosen", np.int64, (selectors + 1, WIDTH)),
+        ("missed", np.float64, WIDTH),
+        ("low", np.float64, WIDTH),
+        ("high", np.float64, WIDTH),
+        ("at", np.int64, WIDTH),
+        ("gone", np.int64, WIDTH),
+        ("set", np.int64, WIDTH),
     ]
-    table = np.zeros(series, np.dtype(fields, align=True))
-    table["windows"] = [row[2] for row in ADAPTIVE]
-    return table
+    banks = np.zeros(-(-series // WIDTH), np.dtype(fields, align=True))
+    for a, row in enumerate(ADAPTIVE):
+        banks["windows"][:, a] = row[2]
+    banks["ordered"] = np.inf
+    return banks
 
 
 @njit(cache=True)
-def _keep(series, value):  # type: ignore[no-untyped-def]
-    """Put a value into ring and order; the oldest of 51 leaves both."""
-    ordered, ranks, slot = series.ordered, series.ranks, series.count % VALUES
-    size = min(series.count, VALUES)
-    gone = size
+def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
+    """Put values among so many of the newest, in order from a row on; those before these leave.
+
+    `bank.at` becomes the rank of each.
+    """
+    ordered, at, above, leaving = bank.ordered, bank.at, bank.low, bank.high
+    oldest = (bank.count - newest) % VALUES
+    for k in range(WIDTH):
+        old = bank.recent[oldest, k]
+        leaving[k] = old if bank.count >= newest else np.inf
+        above[k], at[k] = -np.inf, 0
+    for step in range(first, first + steps * STEP, STEP):
+        for k in range(WIDTH):
+            value, old, before, rank = bank.value[k], leaving[k], above[k], at[k]
+            for i in range(STEP):
+                own, after = ordered[step + i, k], ordered[step + i + 1, k]
+                own = own if own < old else after
+                higher = before if before > value else value
+                ordered[step + i, k] = own if own <= value else higher
+                rank += 1 if own <= value else 0
+                before = own
+            above[k], at[k] = before, rank
+
+
+@njit(cache=True)
+def _keep(bank):  # type: ignore[no-untyped-def]
+    """Put values into ring and order; the oldest of 51 leaves both."""
+    ranks, at, gone = bank.ranks, bank.at, bank.gone
+    slot, size = bank.count % VALUES, min(bank.count, VALUES)
+    following = (slot + 1) % VALUES
+    for k in range(WIDTH):
+        gone[k] = size
     if size == VALUES:
-        gone = _lowest(ranks[VALUES] & ~ranks[VALUES - 1])
-    at = 0
-    for i in range(size):
-        at += ordered[i] <= value
-    at -= gone < at
-    for i in range(gone, at, -1):
-        ordered[i] = ordered[i - 1]
-    for i in range(gone, at):
-        ordered[i] = ordered[i + 1]
-    ordered[at] = value
-    stay, below, own = (1 << gone) - 1, (1 << at) - 1, 1 << at
-    for age in range(VALUES, 0, -1):
-        before = ranks[age - 1]
-        before = (before & stay) | ((before >> 1) & ~stay)
-        ranks[age] = (before & below) | ((before & ~below) << 1) | own
-    series.recent[slot], series.recent[slot + VALUES] = value, value
-    series.total += value
-    series.count += 1
+        for k in range(WIDTH):
+            gone[k] = _lowest(ranks[slot, k] & ~ranks[following, k])
+    _put(bank, OF_FEW, 1, FEW)
+    _put(bank, OF_MIDDLE, 2, MIDDLE)
+    _put(bank, 0, 3, VALUES)
+    for i in range(VALUES):
+        for k in range(WIDTH):
+            stay, below = (1 << gone[k]) - 1, (1 << at[k]) - 1
+            own = ranks[i, k]
+            own = (own & stay) | ((own >> 1) & ~stay)
+            ranks[i, k] = (own & below) | ((own & ~below) << 1) | (below + 1)
+    for k in range(WIDTH):
+        ranks[slot, k] = 1 << at[k]
+        bank.recent[slot, k], bank.recent[slot + VALUES, k] = bank.value[k], bank.value[k]
+        bank.total[k] += bank.value[k]
+    bank.count += 1
 
 
 def _count_zeros(typing, mask):  # type: ignore[no-untyped-def]
@@ -115,198 +159,238 @@ _lowest: Any = intrinsic(_count_zeros)
 """Returns the lowest of a set of ranks, a bit each: how many zeros come before its first one."""
 
 
-@njit(cache=True)
-def _median(ordered, mask, size):  # type: ignore[no-untyped-def]
-    """Return the median of the `size` values whose ranks are in a set."""
-    for _ in range((size - 1) // 2):
-        mask &= mask - 1
-    low = ordered[_lowest(mask)]
-    if size % 2:
-        return low
-    return (low + ordered[_lowest(mask & (mask - 1))]) / 2
+@njit(cache=True, error_model="numpy")
+def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
+    """Renew median and mean of the middle 40 % of so many values, in order from a row on."""
+    ordered, standing, cut = bank.ordered, bank.standing, int(TRIM * size)
+    for k in range(WIDTH):
+        low, high = ordered[first + (size - 1) // 2, k], ordered[first + size // 2, k]
+        standing[median, k] = low if size % 2 else (low + high) / 2
+    for k in range(WIDTH):
+        total = 0.0
+        for i in range(cut, size - cut):
+            total += ordered[first + i, k]
+        standing[trimmed, k] = total / (size - 2 * cut)
+
+
+@njit(cache=True, error_model="numpy")
+def _means(bank):  # type: ignore[no-untyped-def]
+    """Renew the means of the newest 31 and 5; of fewer values the rest are zeros."""
+    recent, standing, newest = bank.recent, bank.standing, (bank.count - 1) % VALUES + VALUES
+    some, few = min(bank.count, MIDDLE), min(bank.count, FEW)
+    for k in range(WIDTH):
+        total = 0.0
+        for age in range(FEW):
+            total += recent[newest - age, k]
+        standing[13, k] = total / few
+    for k in range(WIDTH):
+        total = 0.0
+        for age in range(MIDDLE):
+            total += recent[newest - age, k]
+        standing[12, k] = total / some
 
 
 @njit(cache=True)
-def _trimmed(ordered, mask, size):  # type: ignore[no-untyped-def]
-    """Return the mean of such values without the lowest and highest 30 %."""
-    cut = int(TRIM * size)
-    for _ in range(cut):
-        mask &= mask - 1
-    total = 0.0
-    for _ in range(size - 2 * cut):
-        total += ordered[_lowest(mask)]
-        mask &= mask - 1
-    return total / (size - 2 * cut)
-
-
-@njit(cache=True)
-def _means(series):  # type: ignore[no-untyped-def]
-    """Renew the means of the newest 31 and 5."""
-    standing, recent = series.standing, series.recent
-    end, total = (series.count - 1) % VALUES + VALUES, 0.0
-    size, few = min(series.count, 31), min(series.count, 5)
-    for age in range(few):
-        total += recent[end - age]
-    standing[13] = total / few
-    for age in range(few, size):
-        total += recent[end - age]
-    standing[12] = total / size
-
-
-@njit(cache=True)
-def _order_statistics(series):  # type: ignore[no-untyped-def]
-    """Renew medians and trimmed means, from the ranks of so many of the newest."""
-    ranks, size = series.ranks, min(series.count, VALUES)
-    ordered, standing = series.ordered, series.standing
-    some, few = min(size, 31), min(size, 5)
-    standing[10], standing[11] = (
-        _median(ordered, ranks[some], some),
-        _median(ordered, ranks[few], few),
+def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
+    """Renew a candidate of an adaptive median, whose window is so much longer than the present."""
+    ranks, ordered, windows, half, set_ = (
+        bank.ranks,
+        bank.ordered,
+        bank.windows,
+        bank.gone,
+        bank.set,
     )
-    standing[14] = _trimmed(ordered, ranks[some], some)
-    total, cut = 0.0, int(TRIM * size)
-    for i in range(cut, size - cut):
-        total += ordered[i]
-    standing[15] = total / (size - 2 * cut)
-    for a in range(2):
-        window, offset = series.windows[a], _ADAPTIVE[a, 3]
-        less, more = max(_ADAPTIVE[a, 0], window - offset), min(_ADAPTIVE[a, 1], window + offset)
-        for c, wanted in enumerate((window, less, more)):
-            number = min(size, wanted)
-            series.candidates[a, c] = _median(ordered, ranks[number], number)
-        standing[16 + a] = series.candidates[a, 0]
+    least, size, start = _ADAPTIVE[a, 0], min(bank.count, VALUES), bank.count % VALUES
+    for k in range(WIDTH):
+        number = min(size, max(least, min(most, windows[a, k] + change)))
+        slot = start - number
+        slot += VALUES if slot < 0 else 0
+        half[k], set_[k] = (number - 1) >> 1, ranks[slot, k]
+    for k in range(WIDTH):
+        below, rest = half[k], set_[k]
+        for i in range((most - 1) // 2):
+            rest = rest & (rest - 1) if i < below else rest
+        set_[k] = rest
+    for k in range(WIDTH):
+        number = min(size, max(least, min(most, windows[a, k] + change)))
+        low = ordered[_lowest(set_[k]), k]
+        high = ordered[_lowest(set_[k] & (set_[k] - 1) | 1 << VALUES), k]
+        bank.candidates[a, c, k] = low if number & 1 else (low + high) / 2
 
 
 @njit(cache=True)
-def _adapt(series, value):  # type: ignore[no-untyped-def]
-    """Move each adaptive window by one towards whichever neighbour erred less on `value`."""
-    windows, candidates = series.windows, series.candidates
+def _order_statistics(bank):  # type: ignore[no-untyped-def]
+    """Renew medians and trimmed means; places 15 and 16 are written twice."""
+    size, standing, candidates = min(bank.count, VALUES), bank.standing, bank.candidates
+    if size == VALUES:  # sizes that are known when this is compiled make it fast
+        _middle(bank, OF_FEW, FEW, 11, 15)
+        _middle(bank, OF_MIDDLE, MIDDLE, 10, 14)
+        _middle(bank, 0, VALUES, 16, 15)
+    else:
+        _middle(bank, OF_FEW, min(size, FEW), 11, 15)
+        _middle(bank, OF_MIDDLE, min(size, MIDDLE), 10, 14)
+        _middle(bank, 0, size, 16, 15)
+    _windowed(bank, 0, 0, SHORT, 0)
+    _windowed(bank, 0, 1, SHORT, -_ADAPTIVE[0, 3])
+    _windowed(bank, 0, 2, SHORT, _ADAPTIVE[0, 3])
+    _windowed(bank, 1, 0, LONG, 0)
+    _windowed(bank, 1, 1, LONG, -_ADAPTIVE[1, 3])
+    _windowed(bank, 1, 2, LONG, _ADAPTIVE[1, 3])
+    for k in range(WIDTH):
+        standing[16, k], standing[17, k] = candidates[0, 0, k], candidates[1, 0, k]
+
+
+@njit(cache=True)
+def _adapt(bank):  # type: ignore[no-untyped-def]
+    """Move each adaptive window by one towards whichever neighbour erred less on the value."""
     for a in range(2):
-        if series.count < _ADAPTIVE[a, 1]:
+        least, most = _ADAPTIVE[a, 0], _ADAPTIVE[a, 1]
+        if bank.count < most:
             continue
-        now = (candidates[a, 0] - value) ** 2
-        less = (candidates[a, 1] - value) ** 2
-        more = (candidates[a, 2] - value) ** 2
-        if less < now and less <= more:
-            windows[a] = max(_ADAPTIVE[a, 0], windows[a] - 1)
-        elif more < now:
-            windows[a] = min(_ADAPTIVE[a, 1], windows[a] + 1)
+        windows, candidates, value = bank.windows[a], bank.candidates[a], bank.value
+        for k in range(WIDTH):
+            now = (candidates[0, k] - value[k]) ** 2
+            less = (candidates[1, k] - value[k]) ** 2
+            more = (candidates[2, k] - value[k]) ** 2
+            if less < now and less <= more:
+                windows[k] = max(least, windows[k] - 1)
+            elif more < now:
+                windows[k] = min(most, windows[k] + 1)
 
 
-@njit(cache=True)
-def _forecast(series, value):  # type: ignore[no-untyped-def]
-    """Renew what the primary forecasters say, `value` being the newest of the series."""
-    standing = series.standing
-    standing[0] = value
-    standing[1] = series.total / series.count
+@njit(cache=True, error_model="numpy")
+def _forecast(bank):  # type: ignore[no-untyped-def]
+    """Renew what the primary forecasters say."""
+    standing, value = bank.standing, bank.value
+    for k in range(WIDTH):
+        standing[0, k] = value[k]
+        standing[1, k] = bank.total[k] / bank.count
     for g in range(len(_GAINS)):
-        old = value if series.count == 1 else standing[2 + g]
-        standing[2 + g] = old + _GAINS[g] * (value - old)
-    _means(series)
-    _order_statistics(series)
-
-
-@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
-def _smallest(sums):  # type: ignore[no-untyped-def]
-    """Return the first index of the smallest sum; what differs by rounding alone is a tie."""
-    least, largest = sums[0], sums[0]
-    for k in range(1, len(sums)):
-        least, largest = min(least, sums[k]), max(largest, sums[k])
-    limit = least + TIE * largest
-    k = 0
-    while sums[k] > limit:
-        k += 1
-    return k
+        for k in range(WIDTH):
+            old = standing[2 + g, k] if bank.count > 1 else value[k]
+            standing[2 + g, k] = old + _GAINS[g] * (value[k] - old)
+    _means(bank)
+    _order_statistics(bank)
 
 
 @njit(cache=True)
-def _score(series, value, spans, squared):  # type: ignore[no-untyped-def]
-    """Score the primaries' standing forecasts against `value`, for every selector.
+def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
+    """Choose the first of so many smallest sums; what differs by rounding alone is a tie."""
+    sums, chosen = bank.scores, bank.chosen
+    for k in range(WIDTH):
+        least, largest, smallest = sums[choice, k], sums[choice, k], 0
+        for f in range(1, number):
+            own = sums[choice, f * WIDTH + k]
+            least, largest = own if own < least else least, own if own > largest else largest
+        limit = least + TIE * largest
+        for f in range(number - 1, -1, -1):
+            smallest = f if sums[choice, f * WIDTH + k] <= limit else smallest
+        chosen[choice, k] = smallest
+
+
+@njit(cache=True)
+def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
+    """Score the primaries' standing forecasts against the value, for every selector.
 
     What leaves a selector's span is taken out of its sums.
     """
-    scored, errors, scores = series.count - 1, series.errors, series.scores
-    history, standing = len(errors), series.standing
-    for k in range(len(spans)):
-        if 0 < spans[k] <= scored:
-            gone = errors[(scored - spans[k]) % history]
-            for f in range(PRIMARIES):
-                scores[k, f] -= gone[f] * gone[f] if squared[k] else gone[f]
-    row = errors[scored % history]
-    for f in range(PRIMARIES):
-        row[f] = abs(standing[f] - value)
-    for k in range(len(spans)):
+    scored, errors, scores, standing = bank.count - 1, bank.errors, bank.scores, bank.standing
+    row = scored % len(errors)
+    for s in range(len(spans)):
+        square, gone = squared[s], (scored - spans[s]) % len(errors)
+        if 0 < spans[s] <= scored:
+            for j in range(PRIMARIES * WIDTH):
+                error = errors[gone, j]
+                scores[s, j] -= error * error if square else error
+    for k in range(WIDTH):
         for f in range(PRIMARIES):
-            scores[k, f] += row[f] * row[f] if squared[k] else row[f]
+            errors[row, f * WIDTH + k] = abs(standing[f, k] - bank.value[k])
+    for s in range(len(spans)):
+        square = squared[s]
+        for j in range(PRIMARIES * WIDTH):
+            error = errors[row, j]
+            scores[s, j] += error * error if square else error
 
 
 @njit(cache=True)
-def _score_selectors(series, value, by_squares):  # type: ignore[no-untyped-def]
+def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
     """Score the answer and, where there are several to choose from, the selectors."""
-    standing, chosen, misses = series.standing, series.chosen, series.misses
-    error = abs(standing[chosen[series.answer]] - value)
-    series.missed += error * error if by_squares else error
-    if len(chosen) > 1:
-        for k in range(len(chosen)):
-            error = abs(standing[chosen[k]] - value)
-            misses[k] += error * error if by_squares else error
+    standing, chosen, value, selectors = (
+        bank.standing,
+        bank.chosen,
+        bank.value,
+        len(bank.chosen) - 1,
+    )
+    for k in range(WIDTH):
+        error = abs(standing[chosen[chosen[selectors, k], k], k] - value[k])
+        bank.missed[k] += error * error if by_squares else error
+    if selectors > 1:
+        for s in range(selectors):
+            for k in range(WIDTH):
+                error = abs(standing[chosen[s, k], k] - value[k])
+                bank.scores[selectors, s * WIDTH + k] += error * error if by_squares else error
 
 
 @njit(cache=True)
-def take_value(series, value, rule):  # type: ignore[no-untyped-def]
-    """Take in a value of a series; score standing forecasts first, then renew all.
+def take_values(bank, rule):  # type: ignore[no-untyped-def]
+    """Take in `bank.value`, one of each series; score standing forecasts first, then renew all.
 
     Parameters
     ----------
-    series : numpy.record of what `without_values` returns
-    value : float
+    bank : numpy.record of what `without_values` returns
     rule : Rule
     """
-    if series.count > 0:
-        _score_selectors(series, value, rule.by_squares)
-        _score(series, value, rule.spans, rule.squared)
-        _adapt(series, value)
-    _keep(series, value)
-    _forecast(series, value)
-    for k in range(len(rule.spans)):
-        series.chosen[k] = _smallest(series.scores[k])
-    if len(rule.spans) > 1:
-        series.answer = _smallest(series.misses)
+    if bank.count > 0:
+        _score_selectors(bank, rule.by_squares)
+        _score(bank, rule.spans, rule.squared)
+        _adapt(bank)
+    _keep(bank)
+    _forecast(bank)
+    selectors = len(rule.spans)
+    for s in range(selectors):
+        _smallest(bank, s, PRIMARIES)
+    if selectors > 1:
+        _smallest(bank, selectors, selectors)
 
 
 @njit(cache=True)
-def answer_of(series, rule):  # type: ignore[no-untyped-def]
-    """Return the forecast next value of a series."""
-    if series.count == 0:
+def answer_of(bank, k, rule):  # type: ignore[no-untyped-def]
+    """Return the forecast next value of the series in a lane of a bank."""
+    if bank.count == 0:
         return min(max(rule.empty, rule.low), rule.high)
-    return min(max(series.standing[series.chosen[series.answer]], rule.low), rule.high)
+    return min(max(bank.standing[bank.chosen[bank.chosen[-1, k], k], k], rule.low), rule.high)
 
 
 @njit(cache=True)
-def take_block(block, table, rows, rule, before):  # type: ignore[no-untyped-def]
-    """Take in block[time, series], leaving out NaN; write what was forecast of each value.
+def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def]
+    """Take in block[time, series]; write what was forecast of each value.
 
     Parameters
     ----------
     block : numpy.ndarray of float, shape (times, series)
-    table : numpy.ndarray of such records
-    rows : numpy.ndarray of int, shape (series,)
-        Where each series stands in the table.
+        NaN is left out; there may be some where a bank has one series.
+    banks : numpy.ndarray of such records
+    each : int
+        Series a bank.
     rule : Rule
     before : numpy.ndarray of float, shape (times, series)
     """
-    for s in range(block.shape[1]):
-        series = table[rows[s]]
+    for b in range(len(banks)):
+        bank, first = banks[b], b * each
+        lanes = min(each, block.shape[1] - first)
         for t in range(block.shape[0]):
-            before[t, s] = answer_of(series, rule)
-            if not np.isnan(block[t, s]):
-                take_value(series, block[t, s], rule)
+            for k in range(lanes):
+                before[t, first + k] = answer_of(bank, k, rule)
+            if each > 1 or not np.isnan(block[t, first]):
+                for k in range(lanes):
+                    bank.value[k] = block[t, first + k]
+                take_values(bank, rule)
 
 
 @njit(cache=True)
-def answers_of(table, rows, rule):  # type: ignore[no-untyped-def]
-    """Return the forecast next values of some rows of a table."""
-    found = np.empty(len(rows))
-    for s in range(len(rows)):
-        found[s] = answer_of(table[rows[s]], rule)
+def answers_of(banks, places, rule):  # type: ignore[no-untyped-def]
+    """Return the forecast next values of the series in some places."""
+    found = np.empty(len(places))
+    for s in range(len(places)):
+        found[s] = answer_of(banks[places[s] // WIDTH], places[s] % WIDTH, rule)
     return found

@@ -6,12 +6,15 @@ import numpy as np
 
 from predictors.compiling import njit
 from predictors.under_load.forecast import Selection, rule_of
-from predictors.under_load.forecasters import answers_of, take_value, without_values
+from predictors.under_load.forecasters import (
+    WIDTH,
+    answers_of,
+    take_values,
+    without_values,
+)
 from sim.background.kernels import FloatArray, IntArray
 
 DROP_AT_ONCE = 8
-ROOM = 64
-"""Links that there is room for at first."""
 
 
 class LoadedLinks(NamedTuple):
@@ -85,28 +88,38 @@ def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take_links(counts, keys, available, links, table, rule, forget):  # type: ignore[no-untyped-def]
-    """Take in samples of the loaded links; return how many, fewer where there is no room."""
+def _take_links(counts, keys, available, links, banks, words, rule, forget):  # type: ignore[no-untyped-def]
+    """Take in samples of the loaded links; return how many, fewer where there is no room.
+
+    `words` are those of the banks, which lie in them as 64 bits each.
+    """
     state, known_keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
-    values, reading, place = np.ones(len(rows)), 0, -1
+    reading, place = 0, -1
     for s in range(len(counts)):
         if state[0] + counts[s] > len(rows):
             return s
+        for b in range(len(banks)):
+            banks[b].value[:] = 1.0
         for _ in range(counts[s]):
             place = _find(known_keys, state[0], keys[reading], place + 1)
+            row = rows[place]
             if place == state[0]:
                 known_keys[place] = keys[reading]
-                table[rows[place]] = table[0]
+                words[row // WIDTH, 1 + row % WIDTH :: WIDTH] = words[0, 1::WIDTH]
                 state[0] += 1
-            values[place], loaded_at[place] = available[reading], state[1]
+            banks[row // WIDTH].value[row % WIDTH] = available[reading]
+            loaded_at[place] = state[1]
             reading += 1
-        take_value(table[0], 1.0, rule)
-        for k in range(state[0]):
-            take_value(table[rows[k]], values[k], rule)
-            values[k] = 1.0
+        for b in range(len(banks)):
+            take_values(banks[b], rule)
         _drop_stale(links, state[1] - forget)
         state[1] += 1
     return len(counts)
+
+
+def _words(banks: np.ndarray) -> IntArray:
+    """Return banks as words of 64 bits, one row each."""
+    return banks.view(np.int64).reshape(len(banks), -1)
 
 
 class LinkMixture:
@@ -134,9 +147,9 @@ class LinkMixture:
     def __init__(self, selection: Selection, forget: float) -> None:
         self._rule = rule_of(selection)
         self._forget = forget
-        self._table = without_values(1 + ROOM, self._rule)
-        empty = np.zeros(ROOM, np.int64)
-        self._links = KnownLinks(np.zeros(2, np.int64), empty, empty.copy(), 1 + np.arange(ROOM))
+        self._banks = without_values(WIDTH, self._rule)
+        state, empty = np.zeros(2, np.int64), np.zeros(WIDTH - 1, np.int64)
+        self._links = KnownLinks(state, empty, empty.copy(), np.arange(1, WIDTH))
 
     def __len__(self) -> int:
         return int(self._links.state[0])
@@ -154,8 +167,9 @@ class LinkMixture:
         """
         while True:
             taken = _take_links(
-                counts, keys, available, self._links, self._table, self._rule, self._forget
-            )
+                counts, keys, available, self._links, self._banks, _words(self._banks),
+                self._rule, self._forget,
+            )  # fmt: skip
             if taken == len(counts):
                 return
             read = int(counts[:taken].sum())
@@ -163,21 +177,24 @@ class LinkMixture:
             self._grow(len(self) + int(counts[0]))
 
     def _grow(self, links: int) -> None:
-        """Make room for at least so many links, twice as many as there was."""
+        """Make room for at least so many links, and an eighth more than there was."""
         state, keys, loaded_at, rows = self._links
-        more = max(len(rows), links - len(rows))
-        room = np.zeros(more, np.int64)
-        self._table = np.concatenate([self._table, without_values(more, self._rule)])
+        series = WIDTH * len(self._banks)
+        more = -(-max(links - len(rows), len(rows) // 8) // WIDTH)
+        free = np.repeat(_words(self._banks[:1]), more, axis=0)
+        free[:, 1:].reshape(more, -1, WIDTH)[:] = free[0, 1::WIDTH, None]
+        self._banks = np.append(self._banks, free.view(self._banks.dtype)[:, 0])
+        room = np.zeros(more * WIDTH, np.int64)
         self._links = KnownLinks(
             state,
             np.append(keys, room),
             np.append(loaded_at, room),
-            np.append(rows, 1 + len(rows) + np.arange(more)),
+            np.append(rows, series + np.arange(len(room))),
         )
 
     def believed(self) -> tuple[IntArray, FloatArray]:
         """Return the links that are not believed free, and the forecast bandwidth of each."""
         known, samples = self._links.state.tolist()
         fresh = self._links.loaded_at[:known] >= samples - 1 - self._forget
-        values = answers_of(self._table, self._links.rows[:known][fresh], self._rule)
+        values = answers_of(self._banks, self._links.rows[:known][fresh], self._rule)
         return self._links.keys[:known][fresh], values
