@@ -1,14 +1,14 @@
 """How accurate predictors are on measured scaling curves, of which each sees a few counts.
 
     python -m benchmarks.accuracy FOLDER [--counts 3 4] [--methods ADEPT consensus ...]
-    python -m benchmarks.accuracy FOLDER --counts 3 4 5 --extrap PYTHON --output FILE.json
-    python -m benchmarks.accuracy FILE.json
+    python -m benchmarks.accuracy FOLDER --counts 3 4 5 --extrap PYTHON
 
 FOLDER holds a CSV for each source, with columns problem, nprocs, runtime_s. Windows of so many
 consecutive counts are the input; targets lie between them (inside), 1.5 to 2.1 times (near)
 and 3 to 4.2 times (far) beyond. Every source weighs the same. Constants of ADEPT and the
 consensus come from such curves, so their errors on these are not those on others. PYTHON is the
-interpreter of an environment that has Extra-P. A written file prints again as its table.
+interpreter of an environment that has Extra-P. ``python -m benchmarks.results accuracy`` writes
+the page of it.
 """
 
 import argparse
@@ -34,8 +34,7 @@ from benchmarks.measured_curves import (
 )
 from predictors import Adept, Amdahl, Consensus, LogLogRegression, UniversalScalability
 from predictors.base import FloatArray
-from sim.results.durable import sha256
-from sim.results.run_folder import commit
+from sim.results.rows import BEYOND, MOST_ERROR
 
 DISTANCES = ("inside", "near", "far")
 EXTRAP = {"Extra-P 4.2.5, negative exponents allowed": True, "Extra-P 4.2.5, as it comes": False}
@@ -170,25 +169,22 @@ def table(rows: list[Row]) -> str:
         low, high = row.interval
         lines.append(
             f"| {row.method} | {row.counts} | {row.distance} | {row.cases} "
-            f"| {row.median:.1f} % [{low:.1f}, {high:.1f}] | {row.tail} % "
+            f"| {row.median:.1f} % [{low:.1f}, {high:.1f}] "
+            f"| {BEYOND if row.tail > 100 * MOST_ERROR else f'{row.tail} %'} "
             f"| {'' if row.held is None else f'{row.held} %'} | {row.milliseconds:.2g} |"
         )
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Print the table, or write its rows."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--extrap", metavar="PYTHON", help="ask this environment's Extra-P too")
-    parser.add_argument("--output", type=Path, metavar="FILE.json")
     given = parser.parse_args()
-    if given.folder.suffix == ".json":
-        print(table([Row(**row) for row in json.loads(given.folder.read_text())["rows"]]))
-        return
-    began, curves, rows = time.monotonic(), read_curves(given.folder), []
+    curves, rows = read_curves(given.folder), []
     for group in [given.counts[:2], *([k] for k in given.counts[2:])]:
         asked = [case for k in group for case in cases(curves, k)]
         named = " and ".join(map(str, group))
@@ -196,18 +192,6 @@ def main() -> None:
             rows += measured(name, named, asked, answered(name, asked))
         for name, negative in EXTRAP.items() if given.extrap else ():
             rows += measured(name, named, asked, answered_by_extrap(given.extrap, negative, asked))
-    if given.output:
-        counts = " ".join(map(str, given.counts))
-        extrap = " --extrap PYTHON" if given.extrap else ""
-        told = {
-            "command": f"python -m benchmarks.accuracy FOLDER --counts {counts}{extrap}",
-            "date": time.strftime("%Y-%m-%d"),
-            "commit": commit(),
-            "seconds": round(time.monotonic() - began),
-            "inputs": {path.name: sha256(path) for path in sorted(given.folder.glob("*.csv"))},
-            "rows": [row._asdict() for row in rows],
-        }
-        given.output.write_text(json.dumps(told, indent=1) + "\n")
     print(table(rows))
 
 

@@ -93,8 +93,16 @@ class Asked:
         return weighted_quantile(errors[rows], source_weights(self.source[rows].tolist()), level)
 
 
-def members(asked: Asked) -> str:
-    """Choose the median's methods, and others where runtimes rise, on the other files."""
+def chosen_errors(asked: Asked) -> tuple[dict[str, tuple[Chosen, Chosen]], FloatArray]:
+    """Choose the median's methods, and others where runtimes rise, on the other files.
+
+    Returns
+    -------
+    chosen : dict
+        The two sets of methods of each file.
+    errors : numpy.ndarray of float, shape (cases,)
+        Relative errors with them.
+    """
     sets = [one for one in product((0, 1), repeat=len(METHODS)) if sum(one) > 1]
     medians = {one: np.median(asked.methods[np.array(one, bool)], axis=0) for one in sets}
     errors = {
@@ -117,11 +125,19 @@ def members(asked: Asked) -> str:
             for distance in BEYOND
         )
 
-    found, lines = np.empty(len(asked.cases)), ["| file | methods | where runtimes rise |"]
-    for source in np.unique(asked.source):
+    found, chosen = np.empty(len(asked.cases)), {}
+    for source in np.unique(asked.source).tolist():
         here = asked.source == source
-        best = min(errors, key=lambda pair: loss(pair, ~here))
-        found[here] = errors[best][here]
+        chosen[source] = min(errors, key=lambda pair: loss(pair, ~here))
+        found[here] = errors[chosen[source]][here]
+    return chosen, found
+
+
+def members(asked: Asked) -> str:
+    """Say what is chosen for each file, and how far off it is."""
+    chosen, found = chosen_errors(asked)
+    lines = ["| file | methods | where runtimes rise |"]
+    for source, best in chosen.items():
         names = [" ".join(n for n, one in zip(METHODS, part, strict=True) if one) for part in best]
         lines.append(f"| {source} | {names[0]} | {names[1]} |")
     hindsight = np.abs(asked.methods / asked.actual - 1.0).min(axis=0)

@@ -33,6 +33,8 @@ def replay_bare(submit: Sequence[float], runtime: Sequence[float]) -> None:
 
 OVER: list[str] = []
 """What was above its limit so far."""
+SHOWN: list[dict] = []
+"""All rows that were printed so far."""
 
 
 def judge(rows: Sequence[dict]) -> None:
@@ -44,8 +46,9 @@ def judge(rows: Sequence[dict]) -> None:
 
 
 def show(title: str, rows: Sequence[dict]) -> None:
-    """Print rows as a table whose headings are not cut, and note what is above its limit."""
+    """Print rows as a table whose headings are not cut, keep them, and note those above a limit."""
     judge(rows)
+    SHOWN.extend(rows)
     table = Table(title=title)
     for heading in rows[0]:
         named = heading in ("trace", "rule")

@@ -1,11 +1,11 @@
 """Tables of guide and methods: the tutorial's two logs, and the accuracy of each method."""
 
-import json
-from typing import Any
+import math
 
 import pandas as pd
 
-from benchmarks.results.regions import RESULTS, data, lines, table
+from benchmarks.results.regions import data, lines, mean, table
+from benchmarks.sage_errors import PRINTED
 
 
 def percent(value: float) -> str:
@@ -74,40 +74,118 @@ for _page, _methods in CURVES.items():
     table(f"methods/{_page}")(lambda methods=_methods: accuracy(*methods))
 
 
-def method_data(name: str) -> Any:
-    """Return what ``python -m tests.docs.method_tables`` wrote of a method."""
-    return json.loads((RESULTS / "methods" / f"{name}.json").read_text(encoding="utf-8"))["rows"]
+def rational_figure(length: str, **where: str) -> str:
+    """Return a mean error over seeds with its 95 % interval, of the first case that matches."""
+    case = where.pop("case")
+    for row in data("rational")["rows"]:
+        mine = row["case"].startswith(case) and row["runs"] in (length, "any")
+        if mine and all(row[key] == value for key, value in where.items()):
+            return mean(row, "error", digits=1)
+    raise LookupError(f"no row has {case}, {length}, {where}")
+
+
+MEASURED = {"model": "rational", "method": "nnls", "load": "measured"}
+LEAST, EFFECTIVE = {"form": "min_avg_avail"}, {"form": "effective"}
+COLUMNS = {
+    "size alone": MEASURED | LEAST | {"model": "size alone"},
+    "least average, measured": MEASURED | LEAST,
+    "effective, measured": MEASURED | EFFECTIVE,
+    "effective, forecast": MEASURED | EFFECTIVE | {"load": "forecast"},
+    "plain least squares": MEASURED | EFFECTIVE | {"method": "ols"},
+}
 
 
 @table("methods/rational")
 def rational() -> list[str]:
     """Return errors of the rational polynomial on simulated runs of its paper's experiments."""
-    found = method_data("rational")
-    heads = [name for name in found[0] if name not in ("case", "runs", "paper")]
+    asked = dict.fromkeys(
+        (row["case"], row["runs"], row["paper"]) for row in data("rational")["rows"]
+    )
     rows = [
-        (one["case"], one["runs"], *(f"{mean} ± {half}" for mean, half in map(one.get, heads)),
-         one["paper"])
-        for one in found
-    ]  # fmt: skip
-    return lines(("experiment", "runs", *heads, "paper"), rows, 2)
+        (case, runs, *(rational_figure(runs, case=case, **one) for one in COLUMNS.values()), paper)
+        for case, runs, paper in asked
+    ]
+    return lines(("experiment", "runs", *COLUMNS, "paper"), rows, 2)
 
 
-def cycles(machine: str, beside: list[list[float]] | None = None) -> list[str]:
-    """Return mean errors of the next cycle's time by processors, in percent; beside others."""
+EIGEN = "eigenvalue, 8"
+FIGURES = (
+    ("Figure 1", "eigenvalue, 4 processors, constant load", "18", {"case": "eigenvalue, 4"}),
+    ("Figure 2", "eigenvalue, 8 processors: rational", "11.86", {"case": EIGEN}),
+    ("Figure 2", "size alone", "16.42", {"case": EIGEN, "model": "size alone"}),
+    ("Figure 2", "type 1, equation (7)", "20.15", {"case": EIGEN, "model": "type 1"}),
+    ("Figure 2", "type 2, equation (8)", "13.84", {"case": EIGEN, "model": "type 2"}),
+    ("Figure 3", "eigenvalue, 32 processors, per node", "15", {"case": "eigenvalue, 32"}),
+    ("Figure 4", "conjugate gradient, 8 processors", "7", {"case": "conjugate"}),
+    ("Figure 5", "FFT, 32 processors", "11", {"case": "FFT"}),
+    ("–", "ScaLAPACK's model, times of the idle machine, 8 processors", "a curve far off",
+     {"case": EIGEN, "model": "analytical", "method": "known"}),
+    ("–", "the same, fitted times", "–",
+     {"case": EIGEN, "model": "analytical", "method": "fitted"}),
+)  # fmt: skip
+"""What the paper prints of each experiment, and which rows are ours."""
+
+
+@table("papers/rational")
+def papers_rational() -> list[str]:
+    """Return mean errors of the paper's figures, printed and ours."""
+    rows = []
+    for figure, what, printed, where in FIGURES:
+        found = [
+            rational_figure(length, **(MEASURED | form | where))
+            for form in (LEAST, EFFECTIVE)
+            for length in ("short", "medium")
+        ]
+        shown = [found[0], *("the same" if one in found[: place + 1] else one
+                             for place, one in enumerate(found[1:]))]  # fmt: skip
+        rows.append((figure, what, printed, *shown))
+    head = ["figure", "what", "printed", "least average, 2 min", "10 min", "effective, 2 min",
+            "10 min"]  # fmt: skip
+    return lines(head, rows, 2)
+
+
+def small(value: float) -> str:
+    """Return an error in percent with two digits.
+
+    Examples
+    --------
+    >>> [small(value) for value in (102.2, 4.06, 0.0004, 1e-7)]
+    ['102', '4.1', '0.0004', '0']
+    """
+    if value < 5e-5:
+        return "0"
+    return f"{value:.0f}" if value >= 10 else f"{value:.{1 - math.floor(math.log10(value))}f}"
+
+
+@table("papers/figure_4")
+def papers_figure_4() -> list[str]:
+    """Return the largest error of each experiment by method, of both sets, and seconds."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in data("figure_4")["rows"]:
+        method = row["method"].replace("sigma", "σ").replace("1000", "1,000")
+        name = row["set"].replace("sigma", "σ") + ", %"
+        cells = found.setdefault(method, {"seconds": []})
+        cells[name] = [*map(small, row["errors"])]
+        cells["seconds"].append(f"{row['seconds']:.1g}")
+    heads = [*next(iter(found.values()))]
+    rows = [(method, *(", ".join(cells[head]) for head in heads[1:]), ", ".join(cells["seconds"]))
+            for method, cells in found.items()]  # fmt: skip
+    return lines(("method", *heads[1:], "seconds"), rows, 4)
+
+
+def cycles(machine: str, printed: bool) -> list[str]:
+    """Return mean errors of the next cycle's time by processors, in percent; beside the paper's."""
     decks = ("timing_a", "timing_b", "timing_c")
     heads = [f"{deck} {mode}" for deck in decks for mode in ("online", "offline")]
-    found = method_data("cycles")[machine]
-    if beside is not None:
-        found = [
-            [f"{other:g} / {own:.1f}" for other, own in zip(*each, strict=True)]
-            for each in zip(beside, found, strict=True)
-        ]
-    rows = [(n, *errors) for n, errors in zip(("1", "2", "4", "8", "16"), found, strict=True)]
+    rows = []
+    mine = [row for row in data("cycles")["rows"] if row["machine"] == machine]
+    for row, others in zip(mine, PRINTED[machine].tolist(), strict=True):
+        cells = [f"{other:g} / {own:.1f}" if printed else f"{own:.1f}"
+                 for other, own in zip(others, row["errors"], strict=True)]  # fmt: skip
+        rows.append((row["processors"], *cells))
     return lines(("processors", *heads), rows)
 
 
-for _machine in ("alphaserver", "itanium2"):
-    table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine))
-    table(f"papers/{_machine}")(
-        lambda machine=_machine: cycles(machine, data("papers")["printed"][machine])
-    )
+for _machine in PRINTED:
+    table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine, False))
+    table(f"papers/{_machine}")(lambda machine=_machine: cycles(machine, True))

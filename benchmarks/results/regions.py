@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sim.report.answer_tables import percent
+from sim.results.rows import ERROR, texts
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import relative_change, share_of_gain
 
@@ -99,8 +100,8 @@ def mean(row: Row, figure: str, scale: float = 1.0, digits: int = 2) -> str:
 
 
 def median_error(row: Row) -> str:
-    """Return the mean over replications of the median error, in percent."""
-    return f"{100 * figures(row, 'prediction_median_error').mean():.1f} %"
+    """Return the mean over replications of the median error, as reports say it."""
+    return texts([float(figures(row, "prediction_median_error").mean())], ERROR)[0]
 
 
 def pages() -> list[Path]:

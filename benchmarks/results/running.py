@@ -3,10 +3,12 @@
 import contextlib
 import datetime
 import hashlib
+import inspect
 import json
 import logging
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -41,14 +43,22 @@ def files(study: Study, data: Path) -> list[Path]:
     return [one for paths in listed for one in paths]
 
 
-def missing(study: Study, data: Path) -> list[str]:
-    """Return the inputs that are not there."""
-    return [name for name in study.inputs if not (data / name).exists()]
+def lacking(study: Study, data: Path, quick: bool) -> str:
+    """Return why a study cannot be run, or nothing."""
+    absent = [name for name in study.inputs if not (data / name).exists()]
+    if absent:
+        return f"{data} has no {', '.join(absent)}"
+    if study.program and not shutil.which(os.environ.get(study.program, "")):
+        return f"{study.program} names no program"
+    return "speed is not measured at toy size" if study.timed and quick else ""
 
 
 def fingerprint(study: Study, inputs: dict[str, str], quick: bool) -> str:
     """Return what says whether a study must be run again: code, inputs, and what is asked."""
     asked = [study.sweeps, study.jobs, study.replications, study.figures, study.toy, quick]
+    if study.special is not None:
+        own = [*sorted(ROOT.glob("benchmarks/*.py")), Path(inspect.getfile(study.special))]
+        asked += [sha256(path) for path in own]
     told = repr((code_checksum(), sorted(inputs.items()), asked))
     return hashlib.sha256(told.encode()).hexdigest()
 
@@ -139,6 +149,7 @@ def run_study(name: str, data: Path, working: Path, quick: bool) -> dict[str, An
     special = {} if study.special is None else study.special(data, quick)
     took = time.monotonic() - began + seconds_of(working / name)
     inputs = {str(path.relative_to(data)): sha256(path) for path in files(study, data)}
+    toy = {"asked": f"{study.toy} {' '.join(TOY)}", "figures": toy_row(study)} if study.toy else {}
     return rounded({
         "study": name,
         "command": f"python -m benchmarks.results {name}",
@@ -150,7 +161,7 @@ def run_study(name: str, data: Path, working: Path, quick: bool) -> dict[str, An
         "jobs": jobs,
         "replications": replications,
         "sweeps": [" ".join(["python -m sim.study", one.asked, *size]) for one in study.sweeps],
-        "toy": {"asked": f"{study.toy} {' '.join(TOY)}", "figures": toy_row(study)},
+        "toy": toy,
         "rows": rows,
         **special,
     })  # fmt: skip
@@ -170,9 +181,9 @@ def make(names: Sequence[str], data: Path, out: Path, working: Path, quick: bool
     said = []
     for name in names:
         study, place = STUDIES[name], out / name / NAME
-        lacking = missing(study, data)
-        if lacking:
-            said.append(f"{name}: skipped, {data} has no {', '.join(lacking)}")
+        why = lacking(study, data, quick)
+        if why:
+            said.append(f"{name}: skipped, {why}")
         else:
             inputs = {str(path.relative_to(data)): sha256(path) for path in files(study, data)}
             kept = json.loads(place.read_text("utf-8")) if place.is_file() else {}

@@ -6,7 +6,6 @@ from typing import Any
 
 from benchmarks.accuracy import Row as Accuracy
 from benchmarks.accuracy import table as accuracy_table
-from benchmarks.bench_growth import table as growth_table
 from benchmarks.results.regions import RESULTS, data, lines, table
 from sim.results.sentences import ranks, relative
 
@@ -106,22 +105,26 @@ def advice_judged() -> list[str]:
     return lines(head, shown)
 
 
-@table("accuracy/methods")
-def accuracy_methods() -> list[str]:
-    rows = [Accuracy(**row) for row in data("accuracy")["rows"]]
-    return accuracy_table([row for row in rows if row.distance != "inside"]).splitlines()
+def accuracy_rows(inside: bool) -> list[str]:
+    """Return errors between the counts or beyond them, Extra-P's among them where it was run."""
+    kept = [*data("accuracy")["rows"]]
+    if (RESULTS / "accuracy_extrap" / "data.json").is_file():
+        kept += data("accuracy_extrap")["rows"]
+    kept.sort(key=lambda row: len(row["counts"]), reverse=True)  # "3 and 4" before "5"
+    rows = [Accuracy(**row) for row in kept if (row["distance"] == "inside") == inside]
+    return accuracy_table(rows).splitlines()
 
 
-@table("accuracy/inside")
-def accuracy_inside() -> list[str]:
-    rows = [Accuracy(**row) for row in data("accuracy")["rows"]]
-    return accuracy_table([row for row in rows if row.distance == "inside"]).splitlines()
+table("accuracy/methods")(lambda: accuracy_rows(inside=False))
+table("accuracy/inside")(lambda: accuracy_rows(inside=True))
 
 
 @table("accuracy/chosen")
 def accuracy_chosen() -> list[str]:
-    found = json.loads((RESULTS / "accuracy" / "chosen.json").read_text(encoding="utf-8"))
-    return lines(["targets", "median error", "90th percentile"], found["rows"])
+    """Return errors of the consensus with methods chosen on the other files."""
+    rows = [(row["distance"], f"{row['median']:.1f} %", f"{row['tail']:.0f} %")
+            for row in data("accuracy")["chosen"]]  # fmt: skip
+    return lines(["targets", "median error", "90th percentile"], rows)
 
 
 def soak() -> dict[str, Any]:
@@ -184,33 +187,3 @@ def backtest_reasons() -> list[str]:
     head = ["log", "starts that passed an earlier job", "jobs that waited beside a free machine",
             "processor time missing", "most held at once"]  # fmt: skip
     return lines(head, shown)
-
-
-def papers(name: str, words: int) -> list[str]:
-    """Return a table of the page of the papers as it was written."""
-    head, *rows = data("papers")[name]
-    return lines(head, rows, words)
-
-
-table("papers/figure_4")(lambda: papers("figure_4", 3))
-table("papers/rational")(lambda: papers("rational", 2))
-
-
-def performance(name: str) -> list[str]:
-    """Return a table of measured times as it was written down."""
-    found = data("performance")["tables"][name]
-    head, *rows = found["rows"]
-    return [f"| {' | '.join(row)} |" for row in (head, found["align"], *rows)]
-
-
-table("performance/engine")(lambda: performance("engine"))
-table("performance/around")(lambda: performance("around"))
-table("performance/start")(lambda: performance("start"))
-table("performance/bursts")(lambda: performance("bursts"))
-
-
-@table("performance/growth")
-def performance_growth() -> list[str]:
-    """Return how the cost of a job grows with jobs and machine."""
-    rows = json.loads((RESULTS / "growth.json").read_text(encoding="utf-8"))
-    return growth_table(rows).splitlines()

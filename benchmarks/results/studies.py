@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import others
+from benchmarks.results import method_studies, others, speeds
 
 FIGURES = ("mean_response_time",)
 PREDICTED = (*FIGURES, "prediction_median_error")
@@ -43,21 +43,27 @@ class Study:
         Of each run at full size.
     figures : sequence of str
         Keys of the summary to keep of each replication.
-    toy : str
+    toy : str, optional
         Overrides of a run of a second, recomputed by a test.
     inputs : sequence of str
         Files and folders below the data folder.
     special : callable, optional
         Gives further data, from the data folder and whether toy size is asked for.
+    program : str, optional
+        Environment variable that names a program without which it is skipped.
+    timed : bool
+        Whether it measures speed: not at toy size.
     """
 
-    sweeps: tuple[Sweep, ...]
-    jobs: int | None
-    replications: int
-    toy: str
+    sweeps: tuple[Sweep, ...] = ()
+    jobs: int | None = None
+    replications: int = 1
+    toy: str = ""
     figures: tuple[str, ...] = FIGURES
     inputs: tuple[str, ...] = ()
     special: Callable[[Path, bool], dict[str, Any]] | None = None
+    program: str = ""
+    timed: bool = False
 
 
 SIZES = {
@@ -302,28 +308,30 @@ STUDIES = {
         (*FIGURES, "restarts", "lost_work", "makespan"),
     ),
     "backtest": Study(
-        (),
-        None,
-        1,
-        "policy=easy predictor=user_estimate baseline=null",
+        toy="policy=easy predictor=user_estimate baseline=null",
         inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()),
         special=others.backtests,
     ),
     "tutorial": Study(
-        (),
-        None,
-        1,
-        "policy=conservative predictor=amdahl moldability.share=0.5",
+        toy="policy=conservative predictor=amdahl moldability.share=0.5",
         inputs=(SDSC, SLURM_SAMPLE),
         special=others.tutorial,
     ),
     "advice": Study(
-        (),
-        None,
-        1,
-        "policy=easy predictor=user_estimate baseline=null moldability=downey",
+        toy="policy=easy predictor=user_estimate baseline=null moldability=downey",
         inputs=(CURVES, *(f"traces/{file}" for file in others.JUDGED)),
         special=others.advice,
     ),
+    "accuracy": Study(inputs=(CURVES,), special=method_studies.curve_errors),
+    "accuracy_extrap": Study(
+        inputs=(CURVES,), special=method_studies.extrap_errors, program=method_studies.EXTRAP
+    ),
+    "cycles": Study(special=method_studies.cycle_errors),
+    "rational": Study(special=method_studies.rational_errors),
+    "figure_4": Study(special=method_studies.figure_4_errors),
+    **{
+        f"performance_{name}": Study(inputs=inputs, special=special, timed=True)
+        for name, (special, inputs) in speeds.SPEEDS.items()
+    },
 }
 """By the name of their folder."""

@@ -349,4 +349,4 @@ def studies_all() -> list[str]:
         )
         took = "–" if found["seconds"] is None else f"{found['seconds'] / 60:.1f} min"
         shown.append([f"`{name}`", size, found["date"], f"`{found['commit'][:7]}`", took])
-    return lines(["study", "each run", "date", "commit", "its simulations took"], shown, 4)
+    return lines(["study", "each run", "date", "commit", "took"], shown, 4)

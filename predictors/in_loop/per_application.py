@@ -94,9 +94,7 @@ class PerApplication(ABC, Generic[History]):
         self._size: list[float] = jobs.size.tolist()
         labels = zip(jobs.application.tolist(), jobs.size_class.tolist(), self._size, strict=True)
         self._pools = [_pool(*label) for label in labels]
-        self._requested: list[tuple[int, float]] = list(
-            zip(jobs.requested_processors.tolist(), jobs.requested_time.tolist(), strict=True)
-        )
+        self._requested = jobs.requested_processors, jobs.requested_time
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
@@ -137,9 +135,10 @@ class PerApplication(ABC, Generic[History]):
 
     def _is_unlike(self, job: int, history: History) -> bool:
         """Return whether a job asks for far longer than is believed of it at its request."""
-        processors, seconds = self._requested[job]
-        believed = history.believe(np.array([processors]), nan)
-        return believed is not None and seconds > ASKS_FOR_MORE * believed.item(0)
+        processors, seconds = self._requested
+        request = processors[job : job + 1].astype(np.int64)
+        believed = history.believe(request, nan)
+        return believed is not None and seconds.item(job) > ASKS_FOR_MORE * believed.item(0)
 
     def _history(self, job: int) -> History | None:
         """Return the history that tells of a job, None if its runs do not suffice."""

@@ -1,14 +1,14 @@
 """Jobs enter the tables of a run piece by piece, and what became of them leaves with the next."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from sim.engine.instants import breakpoints
-from sim.engine.logbook import explained
+from sim.engine.logbook import Explanations
 from sim.policies.backfill.passes import Plan
 from sim.policies.reallocation.equal_passes import has_room
 from sim.state.processors import NodeSets
@@ -184,22 +184,19 @@ class JobPieces:
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
         return WholeRuns(self.in_turn, columns, nodes)
 
-    def consultations(
-        self, explanations: Sequence[Explanation], undecided: Collection[int]
-    ) -> AskedOnce:
+    def consultations(self, explanations: Explanations, undecided: Collection[int]) -> AskedOnce:
         """Return what all runs that are written down were believed to take.
 
         Parameters
         ----------
-        explanations : sequence of Explanation
-            One a run, in the order of the starts, or one of all.
+        explanations : Explanations
         undecided : collection of int
             Jobs whose request stood for another reason than their curve.
         """
         job, every = self.in_turn, np.broadcast_to(np.True_, len(self.in_turn))
         decided = ~np.isin(job, list(undecided)) if undecided else every
         columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
-        more = explained(explanations, len(job)) | {"decided": decided, "final": every}
+        more = explanations.columns(len(job)) | {"decided": decided, "final": every}
         return AskedOnce(job, columns, more)
 
     def records(

@@ -1,7 +1,7 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,37 @@ class Columns:
         return [np.frombuffer(column, column.typecode) for column in self.columns]
 
 
+class Explanations:
+    """What beliefs rest on, a row a run in the order of the starts, or one for all runs."""
+
+    def __init__(self) -> None:
+        self._methods: list[str] = []
+        self._grades: list[str] = []
+        self._numbers = Columns("qqd")
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def add(self, found: Explanation) -> None:
+        """Add what the next run's belief rests on."""
+        self._methods.append(found.method)
+        self._grades.append(found.reliability)
+        self._numbers.add(found.observations, found.runs_at_count, found.mean_at_count)
+
+    def columns(self, runs: int) -> dict[str, Any]:
+        """Return them as columns of consultations with an entry a run."""
+        words = {"method": self._methods, "reliability": self._grades}
+        names = "observations", "runs_at_count", "mean_at_count"
+        numbers = dict(zip(names, self._numbers.arrays(), strict=True))
+        if len(self) == runs:
+            return {**words, **numbers}
+        same = np.zeros(runs, np.int8)
+        return {
+            **{name: FewWords(one, same) for name, one in words.items()},
+            **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
+        }
+
+
 class Logbook:
     """Collects what happens, in columns of numbers.
 
@@ -57,9 +88,7 @@ class Logbook:
         self._end = array("d", [0.0]) * jobs
         self._status = ["waiting"] * jobs
         self._runs = Columns("qqdqdb")  # job, number, start, processors, belief, decided
-        self._methods: list[str] = []
-        self._grades: list[str] = []
-        self._known = Columns("qqd")  # observations, runs at the count, their mean
+        self._rests_on = Explanations()
         self._stretches = Columns("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
         self._held: dict[int, int] = {}
@@ -90,11 +119,7 @@ class Logbook:
         self._last_run[job] = len(self._runs)
         self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
-            self._methods.append(explanation.method)
-            self._grades.append(explanation.reliability)
-            self._known.add(
-                explanation.observations, explanation.runs_at_count, explanation.mean_at_count
-            )
+            self._rests_on.add(explanation)
         self._stretch(run, now)
 
     def _stretch(self, run: Run, now: float) -> None:
@@ -144,7 +169,8 @@ class Logbook:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
-        rests_on = self._rests_on(predictor, run_job, run_processors)
+        if not self._rests_on:
+            self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
         return Records(
             submit_time=submit_time,
             start_time=np.frombuffer(self._first_start),
@@ -160,28 +186,13 @@ class Logbook:
                 time=run_start,
                 nprocs=run_processors,
                 predicted=run_belief,
-                **rests_on,
+                **self._rests_on.columns(run_job.size),
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size), **counters},
             processors=processors,
         )
-
-    def _rests_on(
-        self, predictor: RuntimePredictor, job: IntArray, processors: IntArray
-    ) -> dict[str, Any]:
-        """Return what the belief of each run rested on at its start, as columns."""
-        if not self._methods:
-            return explained([predictor.explain(job.item(0), processors.item(0))], job.size)
-        observations, runs, mean = self._known.arrays()
-        return {
-            "method": self._methods,
-            "reliability": self._grades,
-            "observations": observations,
-            "runs_at_count": runs,
-            "mean_at_count": mean,
-        }
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
         run, start, processors, first = self._stretches.arrays()
@@ -195,30 +206,3 @@ class Logbook:
             processors=processors,
             nodes=NodeSets(low, high, np.append(first, low.size)),
         )
-
-
-def explained(explanations: Sequence[Explanation], runs: int) -> dict[str, Any]:
-    """Return what beliefs rest on as columns of consultations, an entry a run.
-
-    Parameters
-    ----------
-    explanations : sequence of Explanation
-        One a run, or one of all runs.
-    runs : int
-    """
-    methods, grades = (
-        [getattr(e, name) for e in explanations] for name in ("method", "reliability")
-    )
-    words = {"method": methods, "reliability": grades}
-    numbers = {
-        "observations": np.array([e.observations for e in explanations]),
-        "runs_at_count": np.array([e.runs_at_count for e in explanations]),
-        "mean_at_count": np.array([float(e.mean_at_count) for e in explanations]),
-    }
-    if len(explanations) > 1 or runs == 1:
-        return {**words, **numbers}
-    same = np.zeros(runs, np.int8)
-    return {
-        **{name: FewWords(one, same) for name, one in words.items()},
-        **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
-    }

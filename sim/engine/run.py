@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import Explanation
 from predictors.compiling import Direct
 from sim.engine.clock import END as END_EVENT
 from sim.engine.clock import Occurrence, collect_after, collection_deferred
@@ -19,6 +18,7 @@ from sim.engine.instants import (
     put_offer,
 )
 from sim.engine.job_pieces import PIECE, JobPieces, with_room
+from sim.engine.logbook import Explanations
 from sim.engine.setup import Setup
 from sim.engine.watcher import tell_progress
 from sim.engine.work import RuntimesAhead
@@ -26,6 +26,7 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
@@ -34,7 +35,6 @@ from sim.policies.backfill.passes import (
     SIZE,
     Plan,
     Revision,
-    is_refuted,
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
@@ -145,7 +145,7 @@ class CompiledRun:
         self._state = engine.state
         self._learns, self._told = engine.predictor.learns, 0
         self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
-        self._explanations: list[Explanation] = []
+        self._explanations = Explanations()
         if isinstance(scheduler, OpenScheduler):
             self._candidates = scheduler.candidates.of
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
@@ -342,7 +342,7 @@ class CompiledRun:
             numbers, explain = self._state.tables.numbers, self._engine.view.explain
             processors = numbers[PROCESSORS]
             for job in numbers[IN_TURN, done:until].tolist():
-                self._explanations.append(explain(job, processors.item(job)))
+                self._explanations.add(explain(job, processors.item(job)))
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
@@ -372,9 +372,9 @@ class CompiledRun:
         else:
             stretches = found.stretches()
         first, jobs = found.in_turn.item(0), len(found.in_turn)
-        explanations = self._explanations or [
-            engine.predictor.explain(first, found.allocated.item(first))
-        ]
+        if not self._explanations:
+            explained = engine.predictor.explain(first, found.allocated.item(first))
+            self._explanations.add(explained)
         counters = {
             "starts": float(jobs),
             "events": float(tables.counters[EVENTS]),
@@ -382,7 +382,7 @@ class CompiledRun:
             "predictor_queries": float(engine.view.queries),
             **engine.resizer.counters(),
         }
-        asked = found.consultations(explanations, engine.view.preferences.undecided)
+        asked = found.consultations(self._explanations, engine.view.preferences.undecided)
         return found.records(stretches, asked, counters, engine.machine.processors)
 
     def _tell_progress(self, now: float) -> None:

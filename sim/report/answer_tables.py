@@ -9,7 +9,7 @@ import pandas as pd
 from sim.report.answers import Curve, Difference, differences, load_curves, regrets
 from sim.report.samples import Group
 from sim.report.tables import number
-from sim.results.rows import POINTS
+from sim.results.rows import ERROR, POINTS, texts
 from sim.statistics.intervals import Interval
 
 IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
@@ -144,7 +144,7 @@ def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame
                         "regret (s)": number(line["regret"]),
                         "waiting (s)": number(line["waiting"]),
                         "running (s)": number(line["running"]),
-                        "median error": f"{100 * line['median_error']:.1f} %",
+                        "median error": texts([float(line["median_error"])], ERROR)[0],
                     }
                 )
     return pd.DataFrame(rows)

@@ -14,10 +14,12 @@ import sim
 from benchmarks.results import (
     claims,
     guide_tables,
+    method_studies,
     other_tables,
     others,
     running,
     site_tables,
+    speed_tables,
     tables,
 )
 from benchmarks.results.pictures import PICTURES, drawn
@@ -25,7 +27,7 @@ from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, 
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
 
-MAKERS = (claims, guide_tables, other_tables, site_tables, tables)
+MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables)
 """Modules that register tables."""
 KEPT = {name: RESULTS / name / NAME for name in STUDIES}
 MADE = sorted(name for name, path in KEPT.items() if path.is_file())
@@ -46,7 +48,9 @@ def test_every_table_stands_on_a_page_and_a_changed_figure_is_seen():
     shown = {name for text in texts for name in REGION.findall(text)}
     assert shown <= TABLES.keys()
     studies = {name.partition("/")[0].partition("_")[0] for name in shown}
-    assert studies >= {name.partition("_")[0] for name in MADE}
+    assert {"papers/figure_4", "papers/rational", "papers/itanium2"} <= shown
+    own = {name.partition("_")[0] for name in MADE} - {"figure", "rational", "cycles"}
+    assert studies >= own
     one = next(text for text in texts if REGION.search(text))
     region = REGION.search(one)[0]
     figure = re.search(r"\d+\.\d", region)[0]
@@ -69,7 +73,7 @@ def test_a_name_of_no_table_is_refused():
         filled("<!-- table: none/such -->\n<!-- end -->\n")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", [name for name in MADE if STUDIES[name].toy])
 def test_a_row_of_each_study_is_computed_again(name):
     """Its run at toy size gives the figures that stand in its data."""
     toy = kept(name)["toy"]
@@ -91,6 +95,29 @@ def test_the_backtest_of_the_smallest_log_is_computed_again():
     assert json.loads(json.dumps(found)) == next(
         log for log in kept("backtest")["logs"] if log["name"] == found["name"]
     )
+
+
+@pytest.mark.skipif(not (DATA / "scaling").is_dir(), reason=f"{DATA} has no curves")
+def test_a_method_on_measured_curves_is_computed_again():
+    curves = method_studies.curves_of(DATA, toy=False)
+    text = (ROOT / "docs/results/accuracy.md").read_text(encoding="utf-8")
+    sources = len({curve.source for curve in curves})
+    assert f"{len(curves)} measured scaling curves in {sources} files" in text
+    rows = [row for row in kept("accuracy")["rows"] if row["method"] == "Amdahl"]
+    found = method_studies.method_rows(curves, "Amdahl")
+    for row, own in zip(rows, found, strict=True):
+        assert rounded({**own, "milliseconds": 0}) == {**row, "milliseconds": 0}
+
+
+@pytest.mark.fast
+def test_what_measures_speed_or_lacks_its_program_is_skipped_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.delenv("MOLDSIM_EXTRAP", raising=False)
+    (tmp_path / "scaling").mkdir()
+    asked = (["accuracy_extrap", "performance_start"], tmp_path, tmp_path, tmp_path)
+    assert make(*asked, quick=True) == [
+        "accuracy_extrap: skipped, MOLDSIM_EXTRAP names no program",
+        "performance_start: skipped, speed is not measured at toy size",
+    ]
 
 
 @pytest.mark.fast

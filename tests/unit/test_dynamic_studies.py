@@ -1,8 +1,8 @@
 """The studies behind docs/methods/cycles.md, at toy size."""
 
 import numpy as np
-import sage_errors
 
+from benchmarks import sage_errors
 from predictors.cycles.interference import MedianDetector, SequentialDetector
 
 

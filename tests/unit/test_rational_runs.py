@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import rational_runs as study
+
+from benchmarks import rational_runs as study
 
 
 def test_under_constant_load_only_load_aware_models_predict():

@@ -1,7 +1,7 @@
 """The experiments of Yagnik, Sanjay & Vadhiyar in simulation: runs and errors of prediction.
 
 Three applications on 4, 8 and 32 processors, training and prediction ranges as in the
-paper, under its load. ``tests/docs/method_tables.py`` makes the table of the method's page.
+paper, under its load. ``python -m benchmarks.results rational`` makes the tables of the pages.
 """
 
 from collections.abc import Iterator

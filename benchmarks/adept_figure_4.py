@@ -58,7 +58,7 @@ METHODS: Mapping[str, Predict] = {
     "ADEPT, the paper's two passes": lambda n, t, targets: (
         Adept(search="grid", scale="unit").fit_arrays(n, t).predict(targets)
     ),
-    "ADEPT, exact search": lambda n, t, targets: (
+    "ADEPT, exact search, unit of time known": lambda n, t, targets: (
         Adept(scale="unit").fit_arrays(n, t).predict(targets)
     ),
     "ADEPT, exact search, unit of time unknown": lambda n, t, targets: (
