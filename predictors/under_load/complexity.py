@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -232,6 +232,7 @@ class _Parser:
         return result
 
 
+@cache
 def _parse(text: str) -> tuple[Term, ...]:
     """Read one expression; its terms, the largest first."""
     plain = text.strip().lower().replace("²", "^2").replace("³", "^3")

@@ -228,14 +228,22 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = score_forms(candidates, runs, folds, self._solve)
+        errors = score_forms(candidates, runs, folds, self._solve_folds)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        unit = unit_rows(columns, seconds, held, self.weights == "relative")
-        return solve_scaled(*unit, self.method)
+        return self._solve_folds(columns, seconds, held[None])[0]
+
+    def _solve_folds(
+        self, columns: FloatArray, seconds: FloatArray, folds: BoolArray
+    ) -> list[FloatArray]:
+        unit = unit_rows(columns, seconds, folds, self.weights == "relative")
+        return [
+            solve_scaled(rows[:number], target[:number], lengths, self.method)
+            for rows, target, lengths, number in zip(*unit, strict=True)
+        ]
 
     @property
     def scores_(self) -> pd.DataFrame | None:
