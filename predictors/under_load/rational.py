@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
+from predictors.compiling import Direct
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import (
     LinearFit,
@@ -39,6 +40,7 @@ from predictors.under_load.observed_load import (
 )
 
 ROWS_PER_COEFFICIENT = 2
+_seconds = Direct(seconds_of_parts)
 MOST_SIZES = 1000
 """Single sizes at which terms are remembered."""
 
@@ -183,10 +185,14 @@ class RationalPolynomial(Estimator):
         nprocs : array_like, shape (n,)
         size : float, or numpy.ndarray of float, shape (n,)
         """
-        coefficients, form = self._fitted().coefficients, self.form_
-        spread = form.spread(np.asarray(nprocs, float))
-        found = seconds_of_parts(spread, self._scaled(size), coefficients, form.part)
+        found = self.parts_at(np.asarray(nprocs, float), size)
         return found[0], found[1], found[2]
+
+    def parts_at(self, nprocs: FloatArray, size: float | FloatArray) -> FloatArray:
+        """Return the same in one array, shape (3, n)."""
+        form = self.form_
+        spread, coefficients = form.spread(nprocs), self._fitted().coefficients
+        return np.asarray(_seconds(spread, self._scaled(size), coefficients, form.part))
 
     def _scaled(self, size: float | FloatArray) -> FloatArray:
         """Return every term at some sizes, those at single sizes from what was asked before."""
