@@ -6,13 +6,13 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
+from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.passes import (
     AT_ONCE,
     BEGIN,
     SIZE,
     Plan,
     Revision,
-    is_refuted,
     make_open_pass,
     make_pass,
 )

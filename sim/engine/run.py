@@ -26,6 +26,7 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround, offers_of
 from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.passes import (
     CONSERVATIVE,
     EASY,
@@ -34,7 +35,6 @@ from sim.policies.backfill.passes import (
     SIZE,
     Plan,
     Revision,
-    is_refuted,
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper

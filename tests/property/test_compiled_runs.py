@@ -28,7 +28,6 @@ from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
@@ -213,7 +212,7 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
     assert compiled_run(engine) is None
 
 
-@pytest.mark.parametrize("kind", [StrictScheduler, EasyScheduler, ConservativeScheduler])
+@pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])
 def test_schedulers_of_ones_own_are_not_compiled(kind):
     own = type("Own", (kind,), {})
     view = SimpleNamespace(fitted=False, load=None, processors=4)
