@@ -385,9 +385,7 @@ class RationalForm:
     def leading(self) -> "RationalForm":
         """Return the form with the leading terms alone, and its constant if it has one."""
         constant = Term(0.0)
-        init = self.init[:1]
-        if constant in self.init[1:]:
-            init = (*init, constant)
+        init = self.init[:1] + ((constant,) if constant in self.init[1:] else ())
         return RationalForm(
             init, self.computation[:1], self.communication[:1], self.growth, self.largest,
             self.messages[:1],

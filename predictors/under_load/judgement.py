@@ -11,6 +11,7 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.compiling import njit
+from predictors.least_squares import Method, Weights, solve_scaled
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
@@ -92,16 +93,25 @@ def unit_rows(
     return rows, target, lengths, numbers
 
 
+def solve_folds(
+    columns: FloatArray, seconds: FloatArray, folds: BoolArray, method: Method, weights: Weights
+) -> list[FloatArray]:
+    """Return the coefficients without the rows that each fold holds out, shape (folds, n)."""
+    unit = unit_rows(columns, seconds, folds, weights == "relative")
+    return [
+        solve_scaled(rows[:number], target[:number], lengths, method)
+        for rows, target, lengths, number in zip(*unit, strict=True)
+    ]
+
+
 def score_forms(
     forms: Sequence[RationalForm],
     runs: LoadedRuns,
     folds: Sequence[BoolArray],
-    solve: Callable[[FloatArray, FloatArray, BoolArray], list[FloatArray]],
+    method: Method,
+    weights: Weights,
 ) -> FloatArray:
-    """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form.
-
-    `solve` turns columns, seconds and folds, shape (folds, n), into coefficients.
-    """
+    """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form."""
     seconds, held, every = runs.runtime, [fold.nonzero()[0] for fold in folds], np.array(folds)
     taken, floor = seconds[np.concatenate(held)], 1e-3 * seconds.min()
     errors, rows = [], {}
@@ -110,7 +120,7 @@ def score_forms(
         if parts not in rows:
             rows[parts] = form.rows(runs.size)
         columns = form.columns(runs, rows[parts])
-        found = zip(held, solve(columns, seconds, every), strict=True)
+        found = zip(held, solve_folds(columns, seconds, every, method, weights), strict=True)
         predicted = np.concatenate([columns.take(own, axis=0) @ each for own, each in found])
         errors.append(np.abs(np.log(np.maximum(predicted, floor) / taken)))
     return np.array(errors)
