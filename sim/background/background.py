@@ -167,7 +167,7 @@ class BackgroundLoad:
     def _own(self, processors: ArrayLike) -> tuple[IntArray, BoolArray]:
         """Return the job's processors and, for each node, whether the job is on it."""
         own = np.asarray(processors, np.int64)
-        if own.size == 0 or own.min() < 0 or own.max() >= self.processors:
+        if not own.size or own.view(np.uint64).max() >= self.processors:  # or below 0
             raise ConfigError(
                 f"processors must be numbers from 0 to {self.processors - 1}, got {processors!r}"
             )
@@ -337,14 +337,11 @@ class BackgroundLoad:
         rows, time = [], float(start)
         while True:
             chunk = self._chunk(time)
-            picked = own_links(chunk.links, inside, time, min(end, chunk.end))
-            low = np.maximum(chunk.links.start[picked], chunk.start)
-            high = np.minimum(chunk.links.end[picked], chunk.end)
-            pair = (chunk.links.source[picked], chunk.links.destination[picked])
-            rows.append(np.column_stack((low, high, *pair, chunk.links.available[picked])))
+            border = chunk.start, chunk.end
+            rows.append(own_links(chunk.links, inside, time, min(end, chunk.end), border))
             time = chunk.end
             if time >= end:
-                return np.concatenate(rows)
+                return np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     def links_at(self, times: FloatArray) -> LoadedLinks:
         """Return the loaded links of the whole machine at ascending times."""

@@ -301,14 +301,20 @@ def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def own_links(links, inside, start, end):  # type: ignore[no-untyped-def]
-    """Return the intervals of the job's own links that touch [start, end]."""
+def own_links(links, inside, start, end, border):  # type: ignore[no-untyped-def]
+    """Return the intervals of the job's own links that touch [start, end], clipped to the chunk.
+
+    A row each: start, end, source, destination, available; `border` is where the chunk
+    begins and ends.
+    """
     low = np.searchsorted(links.start, start - links.longest[0])
     high = np.searchsorted(links.start, end, side="right")
-    picked = np.empty(high - low, np.int64)
-    count = 0
+    rows, count = np.empty((high - low, 5)), 0
     for k in range(low, high):
         if links.end[k] > start and inside[links.source[k]] and inside[links.destination[k]]:
-            picked[count] = k
+            rows[count, 0] = max(links.start[k], border[0])
+            rows[count, 1] = min(links.end[k], border[1])
+            rows[count, 2], rows[count, 3] = links.source[k], links.destination[k]
+            rows[count, 4] = links.available[k]
             count += 1
-    return picked[:count]
+    return rows[:count]

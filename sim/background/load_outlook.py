@@ -180,12 +180,11 @@ class EffectiveLoad(SetLoad):
             return found
         asked = counts[new].tolist()
         cpu = beliefs.least_of_random(ahead.now, [ahead.least_of(count) for count in asked])
-        mean, now = self._lost
-        for count, swing in zip(asked, cpu, strict=True):
-            usual = present = 1.0 - ahead.worst_of(count, mean)
-            if beliefs.belief in ("forecast", "last"):
-                present = 1.0 - ahead.worst_of(count, now)
-            self._any[:, count] = *swing, usual, present
+        mean, lost = self._lost
+        usual = present = [1.0 - ahead.worst_of(count, mean) for count in asked]
+        if beliefs.belief in ("forecast", "last"):
+            present = [1.0 - ahead.worst_of(count, lost) for count in asked]
+        self._any[:, asked] = (*zip(*cpu, strict=True), usual, present)
         return self._any[:, counts]
 
     def _begun(self) -> Ranks:

@@ -12,7 +12,7 @@ from sim.background.sample_kernels import (
     add_lost,
     add_noise,
     add_rows,
-    least_in_rows,
+    least_of,
     least_of_first,
     lowest_own_link,
     sample_links,
@@ -220,8 +220,9 @@ class LoadPast:
 
     def __init__(self, places: int) -> None:
         kept = min(MOST_SAMPLES, max(MOST_READINGS // places, FEWEST_SAMPLES))
-        self._readings = np.empty((kept, places))
-        self._forecasts = np.empty((kept, places))
+        self._room = kept
+        self._readings = np.empty((places, kept))
+        self._forecasts = np.empty((places, kept))
         self._number = 0
         self._read = np.zeros(places)
         self._believed = np.zeros(places)
@@ -240,9 +241,9 @@ class LoadPast:
             forecasts[0] = readings[0]
         add_rows(self._read, np.sort(readings, axis=1))
         add_rows(self._believed, np.sort(forecasts, axis=1))
-        kept = len(self._readings)
-        rows = np.arange(self._number, self._number + len(readings))[-kept:] % kept
-        self._readings[rows], self._forecasts[rows] = readings[-kept:], forecasts[-kept:]
+        kept = self._room
+        at = np.arange(self._number, self._number + len(readings))[-kept:] % kept
+        self._readings[:, at], self._forecasts[:, at] = readings[-kept:].T, forecasts[-kept:].T
         self._number += len(readings)
 
     def add_links(self, found: LoadedLinks) -> None:
@@ -256,7 +257,7 @@ class LoadPast:
         first, low = self._looks_kept.start, self._links_kept.start
         last, high = self._looks_kept.stop, self._links_kept.stop
         counts = self._links.counts
-        while last - first > len(self._readings) or (high - low > MOST_LINKS and last - first > 1):
+        while last - first > self._room or (high - low > MOST_LINKS and last - first > 1):
             low += counts.item(first)
             first += 1
         self._looks_kept, self._links_kept = slice(first, last), slice(low, high)
@@ -305,24 +306,21 @@ class LoadPast:
         """Averages of what links lacked, in order."""
         return self._lost / max(self._looks, 1)
 
-    def _kept(self) -> tuple[FloatArray, FloatArray]:
-        kept = min(self._number, len(self._readings))
-        return self._readings[:kept], self._forecasts[:kept]
-
     def least(self, places: IntArray) -> Least:
         """Return what the least of these places was, read and forecast."""
         if self._number == 0:
             return Least(np.ones(1), 1.0)
-        kept = self._kept()
-        oldest = self._number % len(kept[0]) if self._number > len(kept[0]) else 0
-        return Least(*least_in_rows(*kept, oldest, places))
+        kept = min(self._number, self._room)
+        oldest = self._number % kept if self._number > kept else 0
+        return Least(*least_of(self._readings, self._forecasts, kept, oldest, places))
 
     def least_of_first(self, ranked: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for the first place of a ranking, the first two, and so on."""
         if self._number == 0:
             return np.ones(len(ranked)), np.ones(len(ranked))
-        read, believed = (least_of_first(kept, ranked) for kept in self._kept())
-        return read, believed
+        kept = min(self._number, self._room)
+        read = least_of_first(self._readings, kept, ranked)
+        return read, least_of_first(self._forecasts, kept, ranked)
 
     def lowest_link(self, inside: BoolArray) -> FloatArray:
         """Return what was left of the most loaded link among some nodes, the oldest first.

@@ -52,31 +52,30 @@ def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def least_in_rows(read, believed, oldest, places):  # type: ignore[no-untyped-def]
-    """Return the least of some places in each row of `read`, and on average in `believed`.
+def least_of(read, believed, kept, oldest, places):  # type: ignore[no-untyped-def]
+    """Return the least of some places in each sample, and on average in `believed`.
 
-    The rows go round: the oldest comes first in the answer.
+    Of shape (places, samples) both; so many samples are there. They go round: the oldest
+    comes first in the answer.
     """
-    rows = len(read)
-    found, least = np.empty(rows), np.empty(rows)
-    for row in range(rows):
-        low, below = np.inf, np.inf
-        for place in places:
-            low, below = min(low, read[row, place]), min(below, believed[row, place])
-        found[row - oldest if row >= oldest else row - oldest + rows] = low
-        least[row] = below
-    return found, _sum(least) / rows
+    low, below, found = np.full(kept, np.inf), np.full(kept, np.inf), np.empty(kept)
+    for place in places:
+        for at in range(kept):
+            low[at] = min(low[at], read[place, at])
+            below[at] = min(below[at], believed[place, at])
+    for at in range(kept):
+        found[at - oldest if at >= oldest else at - oldest + kept] = low[at]
+    return found, _sum(below) / kept
 
 
 @njit(cache=True)
-def least_of_first(values, ranked):  # type: ignore[no-untyped-def]
-    """Return the average over rows of the least of the first place, the first two, and so on."""
-    rows, found = values.shape[0], np.empty(len(ranked))
-    least = np.full(rows, np.inf)
+def least_of_first(values, kept, ranked):  # type: ignore[no-untyped-def]
+    """Return the least of the first place, the first two, ..., on average over so many samples."""
+    found, least = np.empty(len(ranked)), np.full(kept, np.inf)
     for k in range(len(ranked)):
-        for row in range(rows):
-            least[row] = min(least[row], values[row, ranked[k]])
-        found[k] = _sum(least) / rows
+        for at in range(kept):
+            least[at] = min(least[at], values[ranked[k], at])
+        found[k] = _sum(least) / kept
     return found
 
 
@@ -133,13 +132,24 @@ def _sum(values):  # type: ignore[no-untyped-def]
         half = number // 2
         half -= half % 8
         return _sum(values[:half]) + _sum(values[half:])
-    sums, done = values[:8].copy(), 8
+    a, b, c, d = values[0], values[1], values[2], values[3]
+    e, f, g, h = values[4], values[5], values[6], values[7]
+    done = 8
     while done + 8 <= number:
-        for k in range(8):
-            sums[k] += values[done + k]
+        a, b, c, d = (
+            a + values[done],
+            b + values[done + 1],
+            c + values[done + 2],
+            d + values[done + 3],
+        )
+        e, f, g, h = (
+            e + values[done + 4],
+            f + values[done + 5],
+            g + values[done + 6],
+            h + values[done + 7],
+        )
         done += 8
-    total = (sums[0] + sums[1]) + (sums[2] + sums[3])
-    total += (sums[4] + sums[5]) + (sums[6] + sums[7])
+    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
     for k in range(done, number):
         total += values[k]
     return total
