@@ -246,13 +246,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             self.admit(job, self.outlook)
         if self.queue.waiting:
             self.candidates.narrow(self.queue)
-        queue = self.queue
-        arrived = set(self.view.arrived)
-        self._places = {
-            queue.job.item(place): place
-            for place in (queue.places().tolist() if arrived else ())
-            if queue.job.item(place) in arrived
-        }
+        self._places = self.queue.place_of() if self.view.arrived else {}
 
     def place(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""
