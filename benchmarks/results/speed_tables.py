@@ -70,7 +70,7 @@ def performance_others() -> list[str]:
              for row in speeds("malleable")]  # fmt: skip
     rows += [("failing nodes, " * ("us_per_job" in row) + row["rule"], row["ratio"],
               row.get("limit") or "–") for row in speeds("evolving")]  # fmt: skip
-    return lines(("what", "times", "limit"), rows)
+    return lines(("what", "measured", "limit"), rows)
 
 
 @table("performance/sweeps")
