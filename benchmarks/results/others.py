@@ -19,7 +19,7 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.policies.allocation.queue_time import predicted_end
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.none import StrictScheduler
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.simulation.scene import set_scene
 from sim.site.site_logs import of_log
@@ -109,13 +109,13 @@ def called(module: list[str]) -> None:
         raise RuntimeError(f"{shlex.join(module)}: {ended.stderr[-300:]}")
 
 
-class BlockedHeads(StrictScheduler):
+class BlockedHeads(EasyScheduler):
     """First come first served; notes how long each blocked head is predicted to wait."""
 
     longest = 163_000.0
 
     def __init__(self, view: Any) -> None:
-        super().__init__(view, FirstComeFirstServed(), Request())
+        super().__init__(view, FirstComeFirstServed(), Request(), strict=True)
         self.noted: dict[int, tuple[float, float]] = {}
 
     def decide(self) -> Any:

@@ -60,7 +60,7 @@ class Checker(Watcher):
         while isinstance(scheduler, AroundScheduler):
             self._may_delay |= scheduler.may_delay
             scheduler = scheduler.inner
-        if isinstance(scheduler, EasyScheduler):
+        if isinstance(scheduler, EasyScheduler) and scheduler.reservations == 1:
             self._check_easy(engine, scheduler, decisions)
         if isinstance(scheduler, ConservativeScheduler):
             self._check_conservative(engine, scheduler, decisions)

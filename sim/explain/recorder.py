@@ -12,7 +12,7 @@ from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
 from sim.errors import SimError
-from sim.policies.backfill.none import StrictScheduler
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
 from sim.policies.molding.candidates import HELD
 from sim.policies.molding.scheduler import OpenKeeper
@@ -338,7 +338,8 @@ def _refusal(
     reason = PROCESSORS
     if least <= free:
         is_held = isinstance(keeper, OpenKeeper) and keeper.queue.spans[HELD, place] != 0
-        reason = ORDER if isinstance(keeper, StrictScheduler) and ahead else RESERVATION
+        strict = isinstance(keeper, EasyScheduler) and keeper.strict
+        reason = ORDER if strict and ahead else RESERVATION
         if is_held or (reason == RESERVATION and not promises):
             reason = RULE
     return replace(

@@ -10,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import Decision, Preferences
+from sim.state.decisions import Decision, Preferences, Start
 from sim.state.prediction_correction import PastErrors
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
@@ -297,6 +297,13 @@ class QueueKeeper:
         submit = np.array([view.submit_time[job]])
         keys = self.order.keys(view.now, submit, np.array([processors]), np.array([runtime]))
         return self.queue.add(job, processors, runtime, None if keys is None else float(keys[0]))
+
+    def start(self, place: int) -> Start:
+        """Start the job at a place on its count."""
+        queue = self.queue
+        start = Start(queue.job.item(place), queue.processors.item(place))
+        queue.drop(place)
+        return start
 
     def rank(self, whatever: bool = False) -> None:
         """Recompute the order if it has changed since the last pass, or whatever happened."""

@@ -222,6 +222,7 @@ class PatientScheduler(EasyScheduler):
         self._fitted_since: dict[int, float] = {}
         self._woken_at = -np.inf
         self._pool = np.zeros(0, np.int64)
+        self._placed_heads: dict[int, Start] = {}
         self.waiting: Waiting | None = None
 
     @property
@@ -234,8 +235,9 @@ class PatientScheduler(EasyScheduler):
         self.waiting = None
         self._pool = self._load.free_processors()
         decisions = super().decide()
+        heads = self._placed_heads
         placed: list[Decision] = [
-            self._placed(one) if type(one) is Start and one.nodes is None else one
+            heads.get(one.job) or self._placed(one) if type(one) is Start else one
             for one in decisions
         ]
         if self.waiting is not None and self.waiting.until > self._woken_at:
@@ -244,28 +246,29 @@ class PatientScheduler(EasyScheduler):
             placed.append(WakeAt(self._woken_at))
         return placed
 
-    def _start_heads(self, free: int, decisions: list[Decision]) -> int:
-        queue = self.queue
-        while queue.waiting:
-            place = queue.head()
+    def _find_heads(self) -> tuple[int, int, int]:
+        """Place heads as long as they fit and had better start now."""
+        queue, free, number = self.queue, self.view.free, 0
+        self._placed_heads = {}
+        for place in queue.places().tolist():
             job, processors = queue.job.item(place), queue.processors.item(place)
-            if processors > free:
-                break
-            self.waiting = self._better_start(job, processors)
-            if self.waiting is not None:
-                break
+            if processors <= free:
+                self.waiting = self._better_start(job, processors)
+            if processors > free or self.waiting is not None:
+                return number, place, free
             self._fitted_since.pop(job, None)
-            decisions.append(self._placed(Start(job, processors)))
+            self._placed_heads[job] = self._placed(Start(job, processors))
             free -= processors
-            queue.drop(place)
-        return free
+            queue.found[number] = place
+            number += 1
+        return number, queue.last, free
 
-    def _reserve(self, free: int, decisions: list[Decision]) -> None:
+    def _reserve_and_fill(self, free: int) -> int:
         if self.waiting is None:
-            super()._reserve(free, decisions)
-            return
+            return super()._reserve_and_fill(free)
         self._shadow = self.waiting.until
         self._spare = free - int(np.isin(self.waiting.own, self._pool).sum())
+        return self._find_fillers(self.queue.first + 1, free)
 
     def _placed(self, start: Start) -> Start:
         """Name the processors of a start; who outlasts the wait leaves those that are wanted."""

@@ -3,11 +3,13 @@
 import numpy as np
 
 from predictors.compiling import njit
+from sim.state.availability import BelievedEnds
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     BELIEVED,
     BELIEVED_END,
+    BELIEVED_JOB,
     COMING,
     END,
     ENDED,
@@ -19,6 +21,7 @@ from sim.state.run_tables import (
     EXPIRED_ONE,
     FIRST_RANGE,
     FREE,
+    HELD,
     HIGH,
     HOLDERS,
     IN_TURN,
@@ -33,6 +36,7 @@ from sim.state.run_tables import (
     NOW,
     PLANNED,
     PROCESSORS,
+    RESERVED,
     RUNNING,
     RUNTIME,
     START,
@@ -43,7 +47,6 @@ from sim.state.run_tables import (
     WAKES,
     Tables,
     believe,
-    believed_place,
     foresee,
     give,
     hold,
@@ -53,17 +56,27 @@ from sim.state.run_tables import (
     swap,
     take,
 )
+from sim.state.waiting_queue import Waiting
 
-# Instants without another reason
+# What searches look at
 
 
 @njit(cache=True)
-def is_believed_end(tables: Tables, instant: float) -> bool:
-    """Say whether a running job is believed to end then."""
-    place = believed_place(tables, instant, -1)
-    return bool(
-        place < tables.counters[HOLDERS] and tables.running_times[BELIEVED, place] == instant
-    )
+def waiting_in(tables: Tables) -> Waiting:
+    """Return who waits; a place is a job."""
+    seconds = tables.seconds
+    return Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
+
+
+@njit(cache=True)
+def ends_in(tables: Tables) -> BelievedEnds:
+    """Return who holds processors, and until when by belief."""
+    running, number = tables.running, tables.counters[HOLDERS]
+    ends = tables.running_times[BELIEVED, :number]
+    return BelievedEnds(ends, running[BELIEVED_JOB, :number], running[HELD, :number])
+
+
+# Instants without another reason
 
 
 @njit(cache=True)

@@ -55,10 +55,9 @@ Jobs from `HEAD` up to `ARRIVED` may wait, those from `NEW` on only since
 this instant; `SPARE` is what the reservation leaves over, `ROOM` how many ranges of processors an
 instant may hand out. `TAKEN` is 1 while the pass of an instant that was taken in is to come, and
 `CHANGED` whether more than arrivals happened at it."""
-NOW, SHADOW, NEXT_START, WAKING, LATER, FREED = range(6)
+NOW, SHADOW, LATER, KEPT = range(4)
 """Places in `instant`. `LATER` is when the next jobs are submitted that are not in the tables;
-from `FREED` on stand the begin and the end of what became free since the last
-compression."""
+from `KEPT` on stands what conservative backfilling keeps."""
 
 
 class Tables(NamedTuple):

@@ -41,6 +41,10 @@ class WaitingQueue:
         The reservation, where the backfilling rule holds one.
     key : numpy.ndarray of float
         Rank, ascending; ties in order of arrival.
+    found : numpy.ndarray of int
+        Room for the places that a search finds.
+    table : Waiting
+        All places, for compiled code.
     layout : int
         Changes whenever waiting jobs have moved to other places.
     """
@@ -54,6 +58,8 @@ class WaitingQueue:
         self.runtime: FloatArray = np.zeros(64)
         self.start: FloatArray = np.zeros(64)
         self.key: FloatArray = np.zeros(64)
+        self.found: IntArray = np.zeros(64, np.int64)
+        self.table = Waiting(self.processors, self.runtime, self.start)
         self.first = 0
         self.last = 0
         self.waiting = 0
@@ -61,11 +67,6 @@ class WaitingQueue:
 
     def __len__(self) -> int:
         return self.waiting
-
-    @property
-    def table(self) -> Waiting:
-        """All places, for compiled code."""
-        return Waiting(self.processors, self.runtime, self.start)
 
     def add(self, job: int, processors: int, runtime: float, key: float | None = None) -> int:
         """Add a job behind all of its key or less; None puts it last. Returns its place."""
@@ -152,4 +153,6 @@ class WaitingQueue:
         for name in self.arrays:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros_like(array)], axis=-1))
+        self.found = np.zeros_like(self.job)
+        self.table = Waiting(self.processors, self.runtime, self.start)
         self.layout += 1

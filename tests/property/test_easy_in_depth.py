@@ -8,14 +8,21 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.easy import Easy, ManyReservations
+from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed, Order, ShortestFirst
 
 
+class EasyOnProfile(EasyScheduler):
+    def _find(self) -> int:
+        return self._reserve_many()
+
+
 class OnProfile:
-    def begin(self, view, order, allocation) -> ManyReservations:
-        return ManyReservations(view, order, allocation, reservations=1)
+    def begin(self, view, order, allocation) -> EasyOnProfile:
+        scheduler = EasyOnProfile(view, order, allocation)
+        scheduler.starts_by_place = True  # newcomers are not tried by themselves
+        return scheduler
 
 
 @pytest.mark.parametrize("order", [FirstComeFirstServed(), ShortestFirst()])

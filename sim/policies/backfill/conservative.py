@@ -3,15 +3,20 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import Direct
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.backfill.queue_search import BLOCK, Blocks, forget
 from sim.policies.backfill.reservations import (
+    NEXT,
+    SINCE,
     compress,
     due,
+    follow,
+    lay_anew,
     no_bounds,
-    repair,
+    nothing_kept,
     replan_soonest,
     reserve_rest,
 )
@@ -23,6 +28,9 @@ from sim.policies.order import Order
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
+
+_NO_CHANGES: FloatArray = np.zeros((0, 3))
+_compress, _due, _follow, _lay_anew = map(Direct, (compress, due, follow, lay_anew))
 
 
 class Conservative:
@@ -63,9 +71,7 @@ class ReservationKeeper(QueueKeeper):
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation)
         self.profile = Profile(view.processors)
-        self._found = np.zeros(64, np.int64)
-        self._next_start = np.inf
-        self._waking = np.inf
+        self.kept = nothing_kept()
 
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) among all reservations."""
@@ -73,58 +79,44 @@ class ReservationKeeper(QueueKeeper):
 
     def place(self, job: int) -> None:
         """Admit a job and reserve the earliest hole for it."""
-        queue = self.queue
+        queue, profile = self.queue, self.profile
         place = self.admit(job, self.outlook)
-        start = self.profile.place(
-            self.view.now, queue.processors.item(place), queue.runtime.item(place)
-        )
-        queue.start[place] = start
-        self._next_start = min(self._next_start, start)
+        wanted, runtime = queue.processors.item(place), queue.runtime.item(place)
+        self.reserve_at(place, profile.place(self.view.now, wanted, runtime))
+
+    def reserve_at(self, place: int, start: float) -> None:
+        """Note the reservation of the job at a place."""
+        instants = self.kept.instants
+        self.queue.start[place] = start
+        instants[NEXT] = min(instants.item(NEXT), start)
 
     def start_due(self) -> list[Decision]:
         """Start the jobs whose reservation begins now, in queue order."""
-        queue, now = self.queue, self.view.now
-        decisions: list[Decision] = []
-        if self._next_start > now:
-            self._ask_to_wake(decisions)
-            return decisions
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
-        unknown = np.full(queue.last // BLOCK + 1, -np.inf)
-        number, self._next_start = due(
-            queue.table, unknown, queue.first, queue.last, now, self._found
+        queue, view, kept = self.queue, self.view, self.kept
+        if queue.waiting == 0:
+            return []
+        if kept.soonest.size <= queue.last // BLOCK:
+            kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
+        kept.soonest[:] = -np.inf  # places may have changed
+        number, wants_wake = _due(
+            view.believed_ends.end,
+            queue.table,
+            queue.first,
+            queue.last,
+            view.now,
+            kept,
+            queue.found,
         )
-        for place in self._found[:number].tolist():
-            decisions.append(self.start(place))
-        self._ask_to_wake(decisions)
+        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
+        if wants_wake:
+            decisions.append(WakeAt(kept.instants.item(NEXT)))
         return decisions
-
-    def start(self, place: int) -> Start:
-        """Start the job at a place on its count."""
-        queue = self.queue
-        start = Start(queue.job.item(place), queue.processors.item(place))
-        queue.drop(place)
-        return start
-
-    def _ask_to_wake(self, decisions: list[Decision]) -> None:
-        """See to it that there is a pass when the next reservation begins.
-
-        Most begin when a running job is believed to end, when there is one anyway.
-        """
-        view, start = self.view, self._next_start
-        if start == np.inf or start == self._waking:
-            return
-        ends = view.believed_ends.end
-        place = ends.searchsorted(start)
-        if place < ends.size and ends.item(place) == start:
-            return
-        self._waking = start
-        decisions.append(WakeAt(float(start)))
 
     def grow(self) -> None:
         """Make room in the profile for all that runs, waits and arrives."""
         view = self.view
-        self.profile.grow(self.queue.waiting + len(view.running) + len(view.arrived) + 1)
+        holders = view.believed_ends.end.size
+        self.profile.grow(self.queue.waiting + holders + len(view.arrived) + 1)
 
     def lay_running(self) -> None:
         """Begin the profile anew from the running jobs."""
@@ -152,11 +144,11 @@ class ReplanningScheduler(ReservationKeeper):
         self.rank()
         queue.tidy()
         self._begin_anew()
+        foresees = not isinstance(self.allocation, Request)
         for job in view.arrived:
-            if self._keyless:
-                self.admit(job, self.outlook)
-            else:
-                self._place_last(job)
+            if foresees:
+                self._reserve_all()
+            self.admit(job, self.outlook)
         if view.arrived and not self._keyless:
             self.rank()
             self._begin_anew()
@@ -165,13 +157,8 @@ class ReplanningScheduler(ReservationKeeper):
             bounds = self._bounds = no_bounds(queue.job.size, summaries)
         holes = self.profile.holes
         replan_soonest(holes, view.now, queue.table, queue.first, queue.last, bounds)
-        self._next_start = view.now if queue.waiting else np.inf
+        self.kept.instants[NEXT] = view.now if queue.waiting else np.inf
         return self.start_due()
-
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) among all reservations."""
-        self._reserve_all()
-        return super().outlook(counts, runtimes)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
@@ -187,14 +174,6 @@ class ReplanningScheduler(ReservationKeeper):
         """Take all reservations back."""
         self.lay_running()
         self.queue.start[self.queue.first : self.queue.last] = np.inf
-
-    def _place_last(self, job: int) -> None:
-        """Admit a job wherever its key puts it; if it is to foresee starts, behind all others."""
-        if isinstance(self.allocation, Request):
-            self.admit(job, self.outlook)
-            return
-        self._reserve_all()
-        self.place(job)
 
     def _reserve_all(self) -> None:
         """Make the reservations that are not made yet."""
@@ -217,26 +196,21 @@ class ConservativeScheduler(ReservationKeeper):
         plain = type(self) is ConservativeScheduler and self._keyless
         return CONSERVATIVE if plain and has_table(self.allocation, self.view) else None
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self._freed = np.array([np.inf, -np.inf])
-
     def decide(self) -> list[Decision]:
         """Bring the profile up to date, compress, place arrivals, start who is due."""
-        view = self.view
-        self.queue.tidy()
+        view, queue = self.view, self.queue
+        queue.tidy()
         self.grow()
-        self.profile.advance(view.now)
-        released = self._release_early_ends()
-        released |= self._take_in_moved_ends()
-        if view.outages_changed:
+        changes, is_resized = self._changes()
+        released, is_broken = _follow(self.profile.holes, view.now, changes, self.kept)
+        if is_broken or is_resized or view.outages_changed:
             self._repair()
-            released = True
+            released |= is_resized or view.outages_changed
         if view.revised:
             released |= self._take_in_beliefs()
         self.rank()
         self._take_in_arrivals()
-        if released and self.queue.waiting:
+        if released and queue.waiting:
             self._compress()
         for job in view.arrived:
             self.place(job)
@@ -245,40 +219,23 @@ class ConservativeScheduler(ReservationKeeper):
     def _take_in_arrivals(self) -> None:
         """Prepare for the arrivals: nothing where each is placed by itself."""
 
-    def _release_early_ends(self) -> bool:
-        now = self.view.now
-        early = False
-        for run in self.view.ended:
-            held_until = self.view.moved_ends.get(run, run.believed_end)
-            if held_until > now:
-                self.profile.occupy(now, held_until, -run.processors)
-                self._note_freed(now, held_until)
-                early = True
-        return early
-
-    def _take_in_moved_ends(self) -> bool:
-        """Follow believed ends of running jobs, in both directions."""
-        view, profile = self.view, self.profile
-        shrunk = must_repair = False
+    def _changes(self) -> tuple[FloatArray, bool]:
+        """Return what runs hold otherwise than believed, and whether any was resized."""
+        view, now, is_resized = self.view, self.view.now, False
+        changes = [
+            (now, view.moved_ends.get(run, run.believed_end), -run.processors) for run in view.ended
+        ]
         for run, before in view.moved_ends.items():
             if view.running.get(run.job) is not run:
                 continue
-            now_ends, before = run.believed_end, max(before, view.now)
+            end, before = run.believed_end, max(before, now)
             if run in view.resized:
-                shrunk = must_repair = True
-                continue
-            if now_ends < before:
-                profile.occupy(now_ends, before, -run.processors)
-                self._note_freed(now_ends, before)
-                shrunk = True
-            elif not must_repair:
-                if profile.least_free(before, now_ends) >= run.processors:
-                    profile.occupy(before, now_ends, run.processors)
-                else:
-                    must_repair = True
-        if must_repair:
-            self._repair()
-        return shrunk
+                is_resized = True
+            elif end < before:
+                changes.append((end, before, -run.processors))
+            else:
+                changes.append((before, end, run.processors))
+        return (np.array(changes) if changes else _NO_CHANGES), is_resized
 
     def _take_in_beliefs(self) -> bool:
         changed = self.refresh()
@@ -287,21 +244,16 @@ class ConservativeScheduler(ReservationKeeper):
         return any(self.queue.runtime[place] < before for place, before in changed)
 
     def _repair(self) -> None:
-        queue, profile = self.queue, self.profile
-        self.lay_running()
-        repair(profile.holes, self.view.now, queue.table, queue.first, queue.last)
-        self._next_start = self.view.now
-        self._note_freed(self.view.now, np.inf)
-
-    def _note_freed(self, start: float, end: float) -> None:
-        self._freed[0] = min(self._freed[0], start)
-        self._freed[1] = max(self._freed[1], end)
+        queue, view = self.queue, self.view
+        _lay_anew(
+            self.profile.holes, view.now, view.processors, view.believed_ends,
+            queue.table, queue.first, queue.last, self.kept,
+        )  # fmt: skip
 
     def _compress(self) -> None:
-        queue, profile = self.queue, self.profile
-        now, jobs = self.view.now, queue.table
-        compress(profile.holes, now, jobs, queue.first, queue.last, self._freed)
-        self._next_start = self.view.now
+        queue = self.queue
+        now, jobs, kept = self.view.now, queue.table, self.kept
+        _compress(self.profile.holes, now, jobs, queue.first, queue.last, kept)
 
 
 class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
@@ -346,11 +298,10 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             np.inf,
         )
         queue.choose(place, pick)
-        queue.start[place] = start
+        self.reserve_at(place, start)
         end = start + queue.runtime.item(place)
         queue.promise[place] = end
         profile.occupy(start, end, queue.processors.item(place))
-        self._next_start = min(self._next_start, start)
 
     def _compress(self) -> None:
         queue, profile = self.queue, self.profile
@@ -361,6 +312,6 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             queue.every_candidate,
             queue.first,
             queue.last,
-            self._freed,
+            self.kept.instants[SINCE:],
         )
-        self._next_start = self.view.now
+        self.kept.instants[NEXT] = self.view.now

@@ -8,18 +8,18 @@ from predictors.compiling import Direct
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
-from sim.policies.backfill.passes import EASY
-from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, fill, merged, reserve
+from sim.policies.backfill.passes import EASY, STRICT
+from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
 from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
-from sim.policies.molding.candidates import HELD, HIGH, Candidates
+from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, Candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.state.availability import Profile
-from sim.state.decisions import Decision, Start
+from sim.state.decisions import Decision
 from sim.state.view import View
 
-_fill, _merged, _reserve = Direct(fill), Direct(merged), Direct(reserve)
+_find_heads, _fill, _backfill = Direct(find_heads), Direct(fill), Direct(backfill)
 
 
 class Easy:
@@ -74,25 +74,35 @@ class Easy:
         """Begin a run."""
         if isinstance(allocation, OpenAllocation):
             return OpenScheduler(view, order, allocation, self.reservations)
-        if self.reservations == 1:
-            scheduler = EasyScheduler(view, order, allocation)
-            if self.outlook == "drain":
-                scheduler.foresee(DrainRun(scheduler))
-            if self.anew is not None:
-                scheduler.anew = ChoiceAnew(scheduler, self.anew)
-            return scheduler
-        return ManyReservations(view, order, allocation, self.reservations)
+        scheduler = EasyScheduler(view, order, allocation, self.reservations)
+        if self.outlook == "drain":
+            scheduler.outlook = DrainRun(scheduler)
+        if self.anew is not None:
+            scheduler.anew = ChoiceAnew(scheduler, self.anew)
+        return scheduler
 
 
 class EasyScheduler(QueueKeeper):
-    """EASY with one reservation, for the head of the queue.
+    """Starts whoever fits and does not delay the first blocked jobs.
 
-    While nothing but arrivals happens, free processors and the reservation stay
+    While nothing but arrivals happens, free processors and a single reservation stay
     as they are, and whoever could not start before cannot start now: only the
     newcomers are tried.
 
+    Parameters
+    ----------
+    view : View
+    order : Order
+    allocation : Allocation
+    reservations : int
+        How many blocked jobs hold one; 0 is first fit: anybody may be delayed.
+    strict : bool
+        Nobody passes the head of the queue.
+
     Attributes
     ----------
+    outlook : callable
+        Predicts starts for allocation rules.
     starts_by_place : bool
         Whether it hangs on more than how many processors are free who may start.
     heads : int
@@ -103,26 +113,34 @@ class EasyScheduler(QueueKeeper):
 
     starts_by_place = False
 
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+    def __init__(
+        self,
+        view: View,
+        order: Order,
+        allocation: Allocation,
+        reservations: int = 1,
+        strict: bool = False,
+    ) -> None:
         super().__init__(view, order, allocation)
-        self._outlook: Outlook = DryRun(self)
-        self._found = np.zeros(64, np.int64)
+        self.reservations, self.strict = reservations, strict
+        self.outlook: Outlook = DryRun(self)
         self._blocks = Blocks()
-        self._shadow = -1.0
-        self._spare = 0
+        self._shadow, self._spare = -1.0 if reservations else np.inf, 0
+        self._profile, self._spans = Profile(view.processors), np.zeros((0, 0), np.int64)
         self.heads = 0
         self.anew: ChoiceAnew | None = None
 
     @property
     def compiled(self) -> int | None:
-        """`EASY` where jobs choose by a table, if at all, and keep the order of arrival."""
-        plain = type(self) is EasyScheduler and self.is_plain
-        return EASY if plain and has_table(self.allocation, self.view) else None
+        """`EASY` or `STRICT` where jobs choose by a table, if at all, and none is passed over."""
+        plain = self.is_plain and has_table(self.allocation, self.view)
+        return (STRICT if self.strict else EASY) if plain else None
 
     @property
     def is_plain(self) -> bool:
         """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
-        return self._keyless and isinstance(self._outlook, DryRun)
+        plain = type(self) is EasyScheduler and self.reservations == 1
+        return plain and self._keyless and isinstance(self.outlook, DryRun)
 
     @property
     def put_off(self) -> float:
@@ -130,17 +148,13 @@ class EasyScheduler(QueueKeeper):
         return -np.inf
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
-        """Return the shadow time, processors and believed runtime of the head, if one waits."""
+        """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue
-        if queue.waiting == 0:
-            return {}
-        place = int(queue.places()[0])
+        if queue.waiting == 0 or self.strict or self.reservations != 1:
+            return super().reserved_starts()
+        place = queue.head()
         count, seconds = queue.processors.item(place), queue.runtime.item(place)
         return {queue.job.item(place): (self._shadow, count, seconds)}
-
-    def foresee(self, outlook: Outlook) -> None:
-        """Predict starts in another way."""
-        self._outlook = outlook
 
     def decide(self) -> list[Decision]:
         """Start heads while they fit, then fill around the reservation of the next."""
@@ -155,131 +169,96 @@ class EasyScheduler(QueueKeeper):
             self._blocks.forget()
             self.rank(whatever=True)
         for job in view.arrived:
-            self.admit(job, self._outlook)
-        decisions: list[Decision] = []
-        free = view.free
-        self.heads = 0
+            self.admit(job, self.outlook)
+        if queue.waiting == 0:
+            return []
         arrivals_only = (
             blocked
             and self._keyless
+            and self.reservations <= 1
             and not self.starts_by_place
             and not (view.ended or view.moved_ends or view.revised or view.disturbed)
         )
-        if arrivals_only:
-            first = queue.last - len(view.arrived)
+        if not arrivals_only:
+            self.rank()
+            number = self._find()
         else:
-            if not self._keyless:
-                self.rank()
-            free = self._start_heads(free, decisions)
-            self.heads = len(decisions)
-            if queue.waiting == 0:
-                return decisions
-            self._reserve(free, decisions)
-            first = queue.first + 1
-        if free > 0:
-            if queue.last - first == 1:
-                self._start_lone(first, free, decisions)
-            elif queue.last > first:
-                self._start_fillers(first, free, not arrivals_only, decisions)
-        return decisions
+            self.heads, first = 0, queue.last - len(view.arrived)
+            number = 0 if self.strict else self._find_fillers(first, view.free, whole=False)
+        return [self.start(place) for place in queue.found[:number].tolist()]
 
-    def _start_heads(self, free: int, decisions: list[Decision]) -> int:
+    def _find(self) -> int:
+        """Find who starts, and reserve for the next; return how many places were found."""
+        if self.reservations > 1:
+            return self._reserve_many()
         queue = self.queue
-        while queue.waiting:
-            place = queue.head()
-            processors = queue.processors.item(place)
-            if processors > free:
-                break
-            decisions.append(Start(queue.job.item(place), processors))
-            free -= processors
-            queue.drop(place)
-        return free
+        self.heads, queue.first, free = self._find_heads()
+        if self.strict or queue.first == queue.last:
+            return self.heads
+        if not self.reservations:
+            return self._find_fillers(queue.first + 1, free)
+        return self._reserve_and_fill(free)
 
-    def _reserve(self, free: int, decisions: list[Decision]) -> None:
-        """Find the shadow time of the head, and what it will leave over."""
-        view, queue = self.view, self.queue
-        wanted = queue.processors.item(queue.first)
-        ends, _, held = view.believed_ends
-        if decisions:
-            started = [d for d in decisions if type(d) is Start]
-            new = [view.now + view.belief(start.job, start.processors) for start in started]
-            counts = [start.processors for start in started]
-            ends, held = _merged(ends, held, np.array(new), np.array(counts))
-        self._shadow, self._spare = _reserve(ends, held, free, wanted)
+    def _reserve_and_fill(self, free: int) -> int:
+        """Reserve for the head that does not fit, and find who may start around it."""
+        queue = self.queue
+        number, self._shadow, self._spare = _backfill(
+            self.view.believed_ends,
+            queue.table,
+            queue.first,
+            queue.last,
+            Opening(free, 0, self.view.now, 0.0),
+            self._blocks.follow(queue),
+            self.heads,
+            queue.found,
+        )
         if self._spare < 0:
-            job = queue.job.item(queue.first)
+            job, wanted = queue.job.item(queue.first), queue.processors.item(queue.first)
             raise PolicyError(
                 f"job index {job} wants {wanted} processors; only {wanted + self._spare} will be "
                 "free"
             )
+        return int(number)
 
-    def _start_lone(self, place: int, free: int, decisions: list[Decision]) -> None:
-        """Start the only job behind the reservation if it does not move it, as `fill` would."""
+    def _find_heads(self) -> tuple[int, int, int]:
+        """Return how many heads start, the place of the next, and what stays free."""
         queue = self.queue
-        processors = queue.processors.item(place)
-        if not 0 < processors <= free:
-            return
-        if self.view.now + queue.runtime.item(place) > self._shadow:
-            if processors > self._spare:
-                return
-            self._spare -= processors
-        decisions.append(Start(queue.job.item(place), processors))
-        queue.drop(place)
+        heads: tuple[int, int, int] = _find_heads(
+            queue.processors, queue.first, queue.last, self.view.free, queue.found
+        )
+        return heads
 
-    def _start_fillers(self, first: int, free: int, whole: bool, decisions: list[Decision]) -> None:
+    def _find_fillers(self, first: int, free: int, whole: bool = True) -> int:
+        """Find who starts from a place on around the reservation as it is, behind the heads."""
         queue = self.queue
-        now, shadow = self.view.now, self._shadow
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
-        number = _fill(
+        if free == 0 or first == queue.last:
+            return self.heads
+        number, self._spare = _fill(
             queue.processors,
             queue.runtime,
             first,
             queue.last,
-            Opening(free, self._spare, now, shadow),
+            Opening(free, self._spare, self.view.now, self._shadow),
             whole,
             self._blocks.follow(queue),
-            self._found,
+            queue.found[self.heads :],
         )
-        for place in self._found[:number].tolist():
-            processors = queue.processors.item(place)
-            if now + queue.runtime.item(place) > shadow:
-                self._spare -= processors
-            decisions.append(Start(queue.job.item(place), processors))
-            queue.drop(place)
+        return self.heads + int(number)
 
+    def _reserve_many(self) -> int:
+        """Reserve for the first blocked jobs, and find who starts without moving them.
 
-class ManyReservations(QueueKeeper):
-    """EASY with several reservations, on the availability profile.
-
-    A job whose count is settled is one with a single candidate: itself.
-    """
-
-    def __init__(self, view: View, order: Order, allocation: Allocation, reservations: int) -> None:
-        super().__init__(view, order, allocation)
-        self._outlook = DryRun(self)
-        self._reservations = reservations
-        self._profile = Profile(view.processors)
-        self._found = np.zeros(0, np.int64)
-        self._spans = np.zeros((HELD + 1, 0), np.int64)
-
-    def decide(self) -> list[Decision]:
-        """Reserve for the first blocked jobs and start whoever fits without moving them."""
-        view, queue = self.view, self.queue
-        self.refresh()
-        for job in view.arrived:
-            self.admit(job, self._outlook)
-        self.rank()
-        if queue.waiting == 0 or view.free == 0:
-            return []
-        profile = self._profile
-        profile.grow(queue.waiting + len(view.running))
+        A job whose count is settled is one with a single candidate: itself.
+        """
+        view, queue, profile = self.view, self.queue, self._profile
+        if view.free == 0:
+            return 0
+        profile.grow(queue.waiting + view.believed_ends.end.size)
         profile.lay(view.now, view.believed_ends)
         room = queue.job.size
-        if self._found.size < room:
-            self._found = np.zeros(room, np.int64)
-            self._spans = np.stack([np.arange(room) + (row == HIGH) for row in range(HELD)])
-            self._spans = np.concatenate([self._spans, np.zeros((1, room), np.int64)])
+        if self._spans.shape[1] < room:
+            self._spans = np.zeros((HELD + 1, room), np.int64)
+            self._spans[[BEGIN, LOW]], self._spans[HIGH] = np.arange(room), np.arange(room) + 1
         number = mold_first(
             profile.holes,
             view.now,
@@ -287,11 +266,7 @@ class ManyReservations(QueueKeeper):
             Candidates(self._spans, queue.processors, queue.runtime, queue.start),
             queue.first,
             queue.last,
-            Blocking(self._reservations, strict=False, slack=-1.0),
-            self._found,
+            Blocking(self.reservations, strict=False, slack=-1.0),
+            queue.found,
         )
-        decisions: list[Decision] = []
-        for place in self._found[:number].tolist():
-            decisions.append(Start(queue.job.item(place), queue.processors.item(place)))
-            queue.drop(place)
-        return decisions
+        return int(number)

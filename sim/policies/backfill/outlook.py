@@ -4,10 +4,18 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import reserve
-from sim.policies.backfill.reservations import replan
+from sim.policies.backfill.queue_search import (
+    Opening,
+    Summaries,
+    backfill,
+    find_heads,
+    summaries_of,
+)
+from sim.policies.backfill.reservations import lay_out
 from sim.policies.base import QueueKeeper
-from sim.state.availability import Profile
+from sim.state.availability import BelievedEnds, Profile
+from sim.state.run_tables import BELIEF, EXPIRED_NOW, EXPIRED_ONE, NOW, START, Tables
+from sim.state.waiting_queue import Waiting
 
 
 @njit(cache=True)
@@ -18,6 +26,7 @@ def run_easy(
     held: IntArray,
     counts: IntArray,
     runtimes: FloatArray,
+    summaries: Summaries,
 ) -> float:
     """Run EASY on from now, without arrivals, until the last waiting job starts.
 
@@ -30,42 +39,32 @@ def run_easy(
         waiting ones; 0 processors mark room. Changed.
     counts, runtimes : numpy.ndarray of shape (n,)
         Waiting jobs in queue order. `counts` is changed.
+    summaries : Summaries
+        Room for those of the waiting jobs.
 
     Returns
     -------
     float
         When the last of them starts, seconds.
     """
-    waiting = counts.size
-    slot = held.size - waiting
-    head = 0
+    waiting = Waiting(counts, runtimes, runtimes)
+    last, found = counts.size, np.empty(counts.size, np.int64)
+    slot, head = held.size - last, 0
+    summaries.summarised[:] = False
     while True:
-        while head < waiting and (counts[head] == 0 or counts[head] <= free):
-            if counts[head] > 0:
-                if head == waiting - 1:
-                    return now
-                free -= counts[head]
-                end[slot], held[slot] = now + runtimes[head], counts[head]
-                slot += 1
-            head += 1
-        order = np.argsort(end[:slot], kind="mergesort")
-        shadow, spare = reserve(end[order], held[order], free, counts[head])
-        for j in range(head + 1, waiting):
-            if free == 0:
-                break
-            wanted = counts[j]
-            if wanted == 0 or wanted > free:
-                continue
-            if now + runtimes[j] > shadow:
-                if wanted > spare:
-                    continue
-                spare -= wanted
-            if j == waiting - 1:
+        number, head, free = find_heads(counts, head, last, free, found)
+        if head < last:
+            order = np.argsort(end[:slot], kind="mergesort")
+            ends = BelievedEnds(end[order], order, held[order])
+            opening = Opening(free, 0, now, 0.0)
+            number, _, _ = backfill(ends, waiting, head, last, opening, summaries, number, found)
+        for place in found[:number]:
+            if place == last - 1:
                 return now
-            free -= wanted
-            end[slot], held[slot] = now + runtimes[j], wanted
+            end[slot], held[slot] = now + runtimes[place], counts[place]
+            free -= counts[place] if place > head else 0
+            counts[place] = 0
             slot += 1
-            counts[j] = 0
         following = np.inf
         for k in range(slot):
             if held[k] > 0:
@@ -98,12 +97,11 @@ class DrainRun:
         ends = view.believed_ends
         end = np.concatenate([ends.end, np.zeros(wanted.size)])
         held = np.concatenate([ends.processors, np.zeros(wanted.size, np.int64)])
-        starts = np.empty(counts.size)
+        starts, summaries = np.empty(counts.size), summaries_of(wanted.size)
         for i, (count, runtime) in enumerate(zip(counts.tolist(), runtimes.tolist(), strict=True)):
             wanted[-1], seconds[-1] = count, runtime
-            starts[i] = run_easy(
-                view.now, view.free, end.copy(), held.copy(), wanted.copy(), seconds
-            )
+            changed = end.copy(), held.copy(), wanted.copy()
+            starts[i] = run_easy(view.now, view.free, *changed, seconds, summaries)
         return starts
 
 
@@ -126,11 +124,24 @@ class DryRun:
     def __call__(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), in seconds."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + len(view.running))
-        profile.lay(view.now, view.believed_ends)
+        profile.grow(queue.waiting + view.believed_ends.end.size)
         foreseen = queue.table._replace(starts=queue.start.copy())
-        replan(profile.holes, view.now, foreseen, queue.first, queue.last)
+        lay_out(
+            profile.holes, view.now, view.processors, view.believed_ends, foreseen,
+            queue.first, queue.last,
+        )  # fmt: skip
         return profile.earliest_of(view.now, counts, runtimes)
+
+
+@njit(cache=True)
+def is_refuted(tables: Tables, factor: float) -> bool:
+    """Say whether a job outlived its belief now and has taken so many times what it was."""
+    seconds, now = tables.seconds, tables.instant[NOW]
+    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
+        believed = seconds[BELIEF, job]
+        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
+            return True
+    return False
 
 
 class ChoiceAnew:

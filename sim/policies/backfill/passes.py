@@ -7,25 +7,38 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.queue_search import BLOCK, Opening, Summaries, fill, forget, reserve
-from sim.policies.backfill.reservations import compress, due, repair, replan
+from sim.policies.backfill.outlook import is_refuted
+from sim.policies.backfill.queue_search import (
+    Opening,
+    Summaries,
+    backfill,
+    fill,
+    find_heads,
+    forget,
+)
+from sim.policies.backfill.reservations import (
+    NEXT,
+    Kept,
+    compress,
+    due,
+    follow,
+    lay_anew,
+    lay_out,
+    reserve_at,
+)
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.reallocation.sharing import Sharing
 from sim.state.availability import (
-    advance,
     earliest_of,
     lay,
-    least_free,
     nothing_found,
-    occupy,
     place,
     place_next,
 )  # fmt: skip
-from sim.state.run_steps import ask_to_wake, is_believed_end, start
+from sim.state.run_steps import ask_to_wake, ends_in, start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
-    BELIEVED,
     BELIEVED_END,
     ENDED_NOW,
     ENDED_ONE,
@@ -33,24 +46,17 @@ from sim.state.run_tables import (
     EXPIRED_ONE,
     FOUND,
     FREE,
-    FREED,
     HEAD,
-    HELD,
-    HOLDERS,
+    KEPT,
     NEW,
-    NEXT_START,
     NOW,
     PROCESSORS,
-    RESERVED,
     RUNTIME,
     SHADOW,
     SPARE,
-    START,
     WAITING,
-    WAKING,
     Tables,
 )  # fmt: skip
-from sim.state.waiting_queue import Waiting
 
 STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
 """Rules whose passes these are."""
@@ -118,19 +124,16 @@ class Revision(NamedTuple):
 
 
 @njit(cache=True)
-def _holders(tables: Tables) -> tuple[FloatArray, IntArray]:
-    """Return until when processors are believed to be held, and how many."""
-    number = tables.counters[HOLDERS]
-    return tables.running_times[BELIEVED, :number], tables.running[HELD, :number]
+def _processors(tables: Tables) -> int:
+    """Return the size of the machine."""
+    return int(tables.counters[FREE] + ends_in(tables).processors.sum())
 
 
 @njit(cache=True)
 def _lay_running(tables: Tables, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
-    ends, held = _holders(tables)
-    holes = plan.times, plan.free, plan.span
-    processors = tables.counters[FREE] + held.sum()
-    lay(*holes, tables.instant[NOW], processors, ends, held)
+    ends, holes = ends_in(tables), (plan.times, plan.free, plan.span)
+    lay(*holes, tables.instant[NOW], _processors(tables), ends.end, ends.processors)
 
 
 @njit(cache=True)
@@ -142,11 +145,10 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """
     if plan.offers[SIZE, job] == 0:
         return
-    seconds, now = tables.seconds, tables.instant[NOW]
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
-        _lay_running(tables, plan)
-        waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
-        replan((plan.times, plan.free, plan.span), now, waiting, tables.counters[HEAD], job)
+        holes, ends = (plan.times, plan.free, plan.span), ends_in(tables)
+        first, size = tables.counters[HEAD], _processors(tables)
+        lay_out(holes, tables.instant[NOW], size, ends, waiting_in(tables), first, job)
     _settle(tables, plan, job)
 
 
@@ -162,17 +164,6 @@ def _settle(tables: Tables, plan: Plan, job: int) -> None:
         best += least_turnaround(waits, beliefs, at_once, plan.margin)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
     tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
-
-
-@njit(cache=True)
-def is_refuted(tables: Tables, factor: float) -> bool:
-    """Say whether a job outlived its belief now and has taken so many times what it was."""
-    seconds, now = tables.seconds, tables.instant[NOW]
-    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
-        believed = seconds[BELIEF, job]
-        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
-            return True
-    return False
 
 
 @njit(cache=True)
@@ -214,55 +205,38 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 
 
 @njit(cache=True)
-def start_heads(tables: Tables) -> None:
-    """Start the first waiting jobs while they fit."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    while counters[HEAD] < counters[ARRIVED] and waiting[counters[HEAD]] <= counters[FREE]:
-        if waiting[counters[HEAD]] > 0:
-            start(tables, counters[HEAD])
-        counters[HEAD] += 1
-
-
-@njit(cache=True)
-def _reserve(tables: Tables) -> None:
-    """Find the shadow time of the first waiting job, and what it will leave over."""
-    counters = tables.counters
-    wanted = tables.numbers[WAITING, counters[HEAD]]
-    ends, held = _holders(tables)
-    tables.instant[SHADOW], counters[SPARE] = reserve(ends, held, counters[FREE], wanted)
-
-
-@njit(cache=True)
-def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
+def _make_easy_pass(tables: Tables, plan: Plan, strict: bool, changed: bool) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
     tables : Tables
     plan : Plan
+    strict : bool
+        Whether heads of the queue alone may start.
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
-    counters, now = tables.counters, tables.instant[NOW]
-    forget(plan.summaries, counters[NEW], counters[ARRIVED])
-    arrivals_only = counters[HEAD] < counters[NEW] and not changed
-    first = counters[NEW]
-    if not arrivals_only:
-        start_heads(tables)
-        if counters[HEAD] == counters[ARRIVED]:
-            return
-        _reserve(tables)
-        first = counters[HEAD] + 1
-    if counters[FREE] == 0:
+    counters, instant, found = tables.counters, tables.instant, tables.running[FOUND]
+    waiting, new, last, free = waiting_in(tables), counters[NEW], counters[ARRIVED], counters[FREE]
+    blocked = counters[HEAD] < new and not changed
+    if blocked and strict:
         return
-    waiting, belief = tables.numbers[WAITING], tables.seconds[BELIEF]
-    shadow, found = tables.instant[SHADOW], tables.running[FOUND]
-    opening = Opening(counters[FREE], counters[SPARE], now, shadow)
-    whole, last = not arrivals_only, counters[ARRIVED]
-    number = fill(waiting, belief, first, last, opening, whole, plan.summaries, found)
+    forget(plan.summaries, new, last)
+    if blocked:
+        opening = Opening(free, counters[SPARE], instant[NOW], instant[SHADOW])
+        number, counters[SPARE] = fill(
+            waiting.counts, waiting.runtimes, new, last, opening, False, plan.summaries, found
+        )
+    else:
+        number, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
+        counters[HEAD] = head
+        if head < last and not strict:
+            opening = Opening(free, 0, instant[NOW], 0.0)
+            number, instant[SHADOW], counters[SPARE] = backfill(
+                ends_in(tables), waiting, head, last, opening, plan.summaries, number, found
+            )
     for job in found[:number]:
-        if now + belief[job] > shadow:
-            counters[SPARE] -= waiting[job]
         start(tables, job)
 
 
@@ -270,90 +244,47 @@ def easy_pass(tables: Tables, plan: Plan, changed: bool) -> None:
 
 
 @njit(cache=True)
-def _note_freed(tables: Tables, begin: float, end: float) -> None:
-    freed = tables.instant[FREED:]
-    freed[0], freed[1] = min(freed[0], begin), max(freed[1], end)
+def _changes(tables: Tables) -> FloatArray:
+    """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
+    held, until = tables.numbers[PROCESSORS], tables.seconds[BELIEVED_END]
+    ended, expired = tables.counters[ENDED_NOW], tables.counters[EXPIRED_NOW]
+    changes = np.empty((ended + expired, 3))
+    changes[:, 0] = tables.instant[NOW]
+    for k in range(ended + expired):
+        is_over = k < ended
+        job = tables.running[ENDED_ONE, k] if is_over else tables.running[EXPIRED_ONE, k - ended]
+        changes[k, 1], changes[k, 2] = until[job], -held[job] if is_over else held[job]
+    return changes
 
 
 @njit(cache=True)
-def _look_again(tables: Tables, plan: Plan) -> None:
-    """See to it that this pass looks at all reservations for those that begin now."""
-    counters = tables.counters
-    plan.soonest[counters[HEAD] // BLOCK : counters[ARRIVED] // BLOCK + 1] = -np.inf
-    tables.instant[NEXT_START] = tables.instant[NOW]
-
-
-@njit(cache=True)
-def _repair(tables: Tables, plan: Plan) -> None:
-    """Lay the running jobs anew and keep the reservations that still fit."""
-    seconds, counters, now = tables.seconds, tables.counters, tables.instant[NOW]
-    _lay_running(tables, plan)
-    holes = plan.times, plan.free, plan.span
-    waiting = Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
-    repair(holes, now, waiting, counters[HEAD], counters[NEW])
-    _look_again(tables, plan)
-    _note_freed(tables, now, np.inf)
-
-
-@njit(cache=True)
-def _follow_runs(tables: Tables, plan: Plan) -> bool:
-    """Bring the profile up to date with ends and expiries; say whether processors came early."""
-    seconds, counters, numbers = tables.seconds, tables.counters, tables.numbers
-    now, early, must_repair = tables.instant[NOW], False, False
-    holes = plan.times, plan.free, plan.span
-    for job in tables.running[ENDED_ONE, : counters[ENDED_NOW]]:
-        held_until = seconds[BELIEVED_END, job]
-        if held_until > now:
-            occupy(*holes, now, held_until, -numbers[PROCESSORS, job])
-            _note_freed(tables, now, held_until)
-            early = True
-    for job in tables.running[EXPIRED_ONE, : counters[EXPIRED_NOW]]:
-        end, held = seconds[BELIEVED_END, job], numbers[PROCESSORS, job]
-        if must_repair or least_free(*holes, now, end) < held:
-            must_repair = True
-        else:
-            occupy(*holes, now, end, held)
-    if must_repair:
-        _repair(tables, plan)
-    return early
-
-
-@njit(cache=True)
-def conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
+def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
-    seconds, counters, instant = tables.seconds, tables.counters, tables.instant
-    now, waiting = instant[NOW], tables.numbers[WAITING]
-    jobs = Waiting(waiting, seconds[BELIEF], seconds[RESERVED])
+    counters, now, ends = tables.counters, tables.instant[NOW], ends_in(tables)
+    waiting, found = waiting_in(tables), tables.running[FOUND]
     holes = plan.times, plan.free, plan.span
-    advance(plan.times, plan.span, now)
-    early = _follow_runs(tables, plan)
+    kept = Kept(tables.instant[KEPT:], plan.soonest)
+    new, last, processors = counters[NEW], counters[ARRIVED], _processors(tables)
+    early, is_broken = follow(holes, now, _changes(tables), kept)
+    if is_broken:
+        lay_anew(holes, now, processors, ends, waiting, counters[HEAD], new, kept)
     if revision.jobs.size > 0:
         early |= _believe(tables, plan, revision)
-        _repair(tables, plan)
-    while counters[HEAD] < counters[NEW] and waiting[counters[HEAD]] == 0:
+        lay_anew(holes, now, processors, ends, waiting, counters[HEAD], new, kept)
+    while counters[HEAD] < new and waiting.counts[counters[HEAD]] == 0:
         counters[HEAD] += 1
     head = counters[HEAD]
-    if early and head < counters[NEW]:
-        compress(holes, now, jobs, head, counters[NEW], instant[FREED:])
-        _look_again(tables, plan)
-    found = nothing_found(counters[ARRIVED] - counters[NEW])
-    for job in range(counters[NEW], counters[ARRIVED]):
+    if early and head < new:
+        compress(holes, now, waiting, head, new, kept)
+    placed = nothing_found(last - new)
+    for job in range(new, last):
         admit(tables, plan, job, CONSERVATIVE)
-        begin = place_next(*holes, now, waiting[job], seconds[BELIEF, job], found)
-        seconds[RESERVED, job] = begin
-        plan.soonest[job // BLOCK] = min(plan.soonest[job // BLOCK], begin)
-        instant[NEXT_START] = min(instant[NEXT_START], begin)
-    number = 0
-    if instant[NEXT_START] <= now:
-        number, instant[NEXT_START] = due(
-            jobs, plan.soonest, head, counters[ARRIVED], now, tables.running[FOUND]
-        )
-    following = instant[NEXT_START]
-    asked_for = following == np.inf or following == instant[WAKING]
-    if not asked_for and not is_believed_end(tables, following):
-        instant[WAKING] = following
-        ask_to_wake(tables, following)
-    for job in tables.running[FOUND, :number]:
+        wanted, belief = waiting.counts[job], waiting.runtimes[job]
+        reserve_at(job, place_next(*holes, now, wanted, belief, placed), waiting, kept)
+    number, wants_wake = due(ends.end, waiting, head, last, now, kept, found)
+    if wants_wake:
+        ask_to_wake(tables, kept.instants[NEXT])
+    for job in found[:number]:
         start(tables, job)
 
 
@@ -381,7 +312,7 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     revision : Revision
     """
     if rule == CONSERVATIVE:
-        conservative_pass(tables, plan, revision)
+        _make_conservative_pass(tables, plan, revision)
         return
     counters = tables.counters
     _believe(tables, plan, revision)
@@ -389,7 +320,4 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
         _choose_anew(tables, plan)
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, rule)
-    if rule == EASY:
-        easy_pass(tables, plan, changed)
-    else:
-        start_heads(tables)
+    _make_easy_pass(tables, plan, rule == STRICT, changed)

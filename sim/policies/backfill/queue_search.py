@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
-from sim.state.waiting_queue import WaitingQueue
+from sim.state.availability import BelievedEnds
+from sim.state.waiting_queue import Waiting, WaitingQueue
 
 BLOCK = 64
 """Jobs of the queue that share a summary."""
@@ -222,13 +223,18 @@ def fill(
     whole: bool,
     summaries: Summaries,
     found: IntArray,
-) -> int:
+) -> tuple[int, int]:
     """Find, in queue order, the jobs that may start ahead of the reservation.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
     none of their jobs may; a block that was searched to its end is summarised (if
     `whole` says that the search began at its first job), and a group once all its
     blocks are.
+
+    Returns
+    -------
+    tuple of (int, int)
+        How many places were written to `found`, and what the reservation leaves over now.
     """
     free, spare, now, shadow = opening
     shortest, summarised = summaries
@@ -263,4 +269,71 @@ def fill(
         if whole and k == end and number == before and last - first > BLOCK:
             _summarise(processors, runtime, begin, end, shortest[row])
             summarised[row], summarised[group] = True, False
-    return number
+    return number, spare
+
+
+@njit(cache=True)
+def find_heads(
+    counts: IntArray, first: int, last: int, free: int, found: IntArray
+) -> tuple[int, int, int]:
+    """Find the first jobs of the queue, as long as they fit.
+
+    Returns
+    -------
+    tuple of (int, int, int)
+        How many places were written to `found`, the place of the first job that does not fit
+        (`last` if all do), and how many processors stay free.
+    """
+    number = 0
+    while first < last and counts[first] <= free:
+        if counts[first] > 0:
+            free -= counts[first]
+            found[number] = first
+            number += 1
+        first += 1
+    return number, first, free
+
+
+@njit(cache=True)
+def backfill(
+    ends: BelievedEnds,
+    waiting: Waiting,
+    head: int,
+    last: int,
+    opening: Opening,
+    summaries: Summaries,
+    heads: int,
+    found: IntArray,
+) -> tuple[int, float, int]:
+    """Reserve for the head of the queue, and find the jobs behind it that may start now.
+
+    Parameters
+    ----------
+    ends : BelievedEnds
+    waiting : Waiting
+    head, last : int
+        The place of the head, which does not fit, and one past the last place.
+    opening : Opening
+        Its free processors and its instant count.
+    summaries : Summaries
+    heads : int
+        So many places in `found` are of jobs before the head, which start now.
+    found : numpy.ndarray of int
+        The places of others are written behind them.
+
+    Returns
+    -------
+    tuple of (int, float, int)
+        How many places `found` holds, the shadow time in seconds, and what the reservation
+        leaves over, below 0 if the head can never start.
+    """
+    counts, runtimes, _ = waiting
+    now, until, held = opening.now, ends.end, ends.processors
+    if heads > 0:
+        begun = found[:heads]
+        until, held = merged(until, held, now + runtimes[begun], counts[begun])
+    shadow, spare = reserve(until, held, opening.free, counts[head])
+    around = Opening(opening.free, spare, now, shadow)
+    rest = found[heads:]
+    number, spare = fill(counts, runtimes, head + 1, last, around, True, summaries, rest)
+    return heads + number, shadow, spare

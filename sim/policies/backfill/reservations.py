@@ -9,8 +9,11 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
 from sim.state.availability import (
+    BelievedEnds,
     Holes,
+    advance,
     earliest,
+    lay,
     least_free,
     most_free,
     nothing_found,
@@ -20,23 +23,91 @@ from sim.state.availability import (
 )
 from sim.state.waiting_queue import Waiting
 
+NEXT, WAKING, SINCE, UNTIL = range(4)
+"""Places in `Kept.instants`."""
+
+
+class Kept(NamedTuple):
+    """What conservative backfilling keeps of reservations beside the profile.
+
+    Attributes
+    ----------
+    instants : numpy.ndarray of float, shape (4,), seconds
+        When the next reservation begins, for when a pass was asked for last, and begin and
+        end of what became free since the last compression.
+    soonest : numpy.ndarray of float, shape (b,), seconds
+        The earliest start that each `BLOCK` of places waits for, or less where that is not
+        known.
+    """
+
+    instants: FloatArray
+    soonest: FloatArray
+
+
+def nothing_kept() -> Kept:
+    """Return what is kept before anybody waits."""
+    return Kept(np.array([np.inf, np.inf, np.inf, -np.inf]), np.full(1, -np.inf))
+
 
 @njit(cache=True)
-def compress(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-    freed: FloatArray,
-) -> None:
+def _note_freed(kept: Kept, begin: float, end: float) -> None:
+    instants = kept.instants
+    instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
+
+
+@njit(cache=True)
+def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
+    """See to it that this pass looks at all reservations for those that begin now."""
+    kept.soonest[first // BLOCK : last // BLOCK + 1] = -np.inf
+    kept.instants[NEXT] = now
+
+
+@njit(cache=True)
+def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
+    """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
+
+    Parameters
+    ----------
+    holes : tuple of numpy.ndarray
+    now : float, seconds
+    changes : numpy.ndarray of float, shape (n, 3)
+        From when until when, in seconds, and how many processors more than before are held,
+        or fewer.
+    kept : Kept
+
+    Returns
+    -------
+    tuple of (bool, bool)
+        Whether processors became free early, and whether reservations are in the way of what
+        is held for longer: then the profile is to be laid anew.
+    """
+    times, free, span = holes
+    advance(times, span, now)
+    early, is_broken = False, False
+    for k in range(len(changes)):
+        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
+        if more < 0:
+            if end > begin:
+                occupy(times, free, span, begin, end, more)
+                _note_freed(kept, begin, end)
+                early = True
+        elif is_broken or least_free(times, free, span, begin, end) < more:
+            is_broken = True
+        else:
+            occupy(times, free, span, begin, end, more)
+    return early, is_broken
+
+
+@njit(cache=True)
+def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> None:
     """Put every waiting job, in queue order, back at its earliest hole, never later.
 
-    ``freed[0]`` and ``freed[1]`` bound the time in which processors became free
-    since the jobs were last tried: a hole that a job could move to must reach
-    into it, so only such holes are looked for. On return they bound what this
-    very pass freed, for the jobs that it had already passed by.
+    A hole that a job could move to must reach into the time in which processors became free
+    since the jobs were last tried, so only such holes are looked for. Afterwards that time is
+    what this very pass freed, for the jobs that it had already passed by.
     """
+    freed = kept.instants[SINCE:]
+    _look_again(kept, now, first, last)
     counts, runtimes, starts = waiting
     low, high = freed[0], freed[1]
     freed[0], freed[1] = np.inf, -np.inf
@@ -82,6 +153,21 @@ def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) ->
     """Reserve for every waiting job anew, in queue order."""
     waiting.starts[first:last] = np.inf
     reserve_rest(holes, now, waiting, first, last)
+
+
+@njit(cache=True)
+def lay_out(
+    holes: Holes,
+    now: float,
+    processors: int,
+    ends: BelievedEnds,
+    waiting: Waiting,
+    first: int,
+    last: int,
+) -> None:
+    """Lay the running jobs anew, and reserve for every waiting job in queue order."""
+    lay(*holes, now, processors, ends.end, ends.processors)
+    replan(holes, now, waiting, first, last)
 
 
 class Bounds(NamedTuple):
@@ -207,16 +293,10 @@ def replan_soonest(
 
 
 @njit(cache=True)
-def repair(
-    holes: Holes,
-    now: float,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> int:
+def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> int:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
-    The profile holds the running jobs alone when this begins.
+    The profile holds the running jobs alone when this begins. Returns how many others there are.
     """
     counts, runtimes, starts = waiting
     lost = np.empty(last - first, np.int64)
@@ -236,17 +316,67 @@ def repair(
 
 
 @njit(cache=True)
-def due(
-    waiting: Waiting, soonest: FloatArray, first: int, last: int, now: float, found: IntArray
-) -> tuple[int, float]:
-    """Write the places of the jobs whose time has come; return how many, and the next time.
+def lay_anew(
+    holes: Holes,
+    now: float,
+    processors: int,
+    ends: BelievedEnds,
+    waiting: Waiting,
+    first: int,
+    last: int,
+    kept: Kept,
+) -> None:
+    """Lay the running jobs anew, and keep the reservations that still fit."""
+    lay(*holes, now, processors, ends.end, ends.processors)
+    repair(holes, now, waiting, first, last)
+    _look_again(kept, now, first, last)
+    _note_freed(kept, now, np.inf)
 
-    ``soonest`` holds the earliest start that each `BLOCK` of places waits for, or less where
-    that is not known; a block whose time has not come is passed over, any other is brought
-    up to date for the jobs that stay.
+
+@njit(cache=True)
+def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
+    """Note the reservation of a job."""
+    waiting.starts[k] = start
+    kept.soonest[k // BLOCK] = min(kept.soonest[k // BLOCK], start)
+    kept.instants[NEXT] = min(kept.instants[NEXT], start)
+
+
+@njit(cache=True)
+def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
+    """Say whether a pass is to be asked for when the next reservation begins, and note it.
+
+    Most begin when a running job is believed to end, when there is one anyway.
+    """
+    following = instants[NEXT]
+    if following == np.inf or following == instants[WAKING]:
+        return False
+    place = np.searchsorted(ends, following)
+    if place < ends.size and ends[place] == following:
+        return False
+    instants[WAKING] = following
+    return True
+
+
+@njit(cache=True)
+def due(
+    ends: FloatArray, waiting: Waiting, first: int, last: int, now: float, kept: Kept,
+    found: IntArray,
+) -> tuple[int, bool]:  # fmt: skip
+    """Find the jobs whose time has come, and when the next one's comes.
+
+    A block whose time has not come is passed over, any other is brought up to date for the
+    jobs that stay.
+
+    Returns
+    -------
+    tuple of (int, bool)
+        How many places were written to `found`, and whether to ask for a pass then.
     """
     counts, _, starts = waiting
+    instants, soonest = kept
     number, following = 0, np.inf
+    if instants[NEXT] > now:
+        return 0, _is_wake_wanted(ends, instants)
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if soonest[block] <= now:
             least = np.inf
@@ -259,4 +389,5 @@ def due(
                         least = min(least, starts[k])
             soonest[block] = least
         following = min(following, soonest[block])
-    return number, following
+    instants[NEXT] = following
+    return number, _is_wake_wanted(ends, instants)

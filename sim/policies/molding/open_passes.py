@@ -21,22 +21,19 @@ from sim.policies.molding.candidates import (
 )
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
-from sim.state.run_steps import start
+from sim.state.run_steps import start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
-    BELIEF,
     FOUND,
     FREE,
     HEAD,
     NEW,
     NOW,
     PROCESSORS,
-    RESERVED,
     RUNTIME,
     WAITING,
     Tables,
 )
-from sim.state.waiting_queue import Waiting
 
 
 class OpenPlan(NamedTuple):
@@ -146,7 +143,7 @@ def open_pass(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) ->
     last = _narrow(tables, offered, plan, holes)
     found, choices = tables.running[FOUND], offered.choices
     number = mold_first(
-        holes, tables.instant[NOW], Waiting(waiting, seconds[BELIEF], seconds[RESERVED]),
+        holes, tables.instant[NOW], waiting_in(tables),
         Candidates(offered.spans, offered.counts, choices[0], plan.promise),
         first, last, Blocking(plan.reservations, plan.strict, -1.0), found,
     )  # fmt: skip

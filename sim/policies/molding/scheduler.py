@@ -116,7 +116,6 @@ class OpenScheduler(OpenKeeper):
         self.reservations = reservations
         self._strict = strict
         self._profile = Profile(view.processors)
-        self._found = np.zeros(64, np.int64)
         self._started: list[Start] = []
         self._are_reserved = True
 
@@ -156,12 +155,10 @@ class OpenScheduler(OpenKeeper):
         if view.free == 0 and not self.candidates.looks_ahead:
             return []
         self.candidates.narrow(queue)
-        if self._found.size < queue.job.size:
-            self._found = np.zeros(queue.job.size, np.int64)
         number = self._settle() if self.candidates.settles else -1
         if number < 0:
             number = self._plan()
-        self._started = [self.start(place) for place in self._found[:number].tolist()]
+        self._started = [self.start(place) for place in queue.found[:number].tolist()]
         return list(self._started)
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
@@ -182,7 +179,7 @@ class OpenScheduler(OpenKeeper):
                 queue.last,
                 view.free,
                 Blocking(self.reservations, self._strict, -1.0),
-                self._found,
+                queue.found,
             )
         )
 
@@ -204,6 +201,6 @@ class OpenScheduler(OpenKeeper):
                 queue.first,
                 queue.last,
                 Blocking(reserved, self._strict, self.candidates.slack),
-                self._found,
+                queue.found,
             )
         )

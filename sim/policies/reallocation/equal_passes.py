@@ -4,7 +4,13 @@ import numpy as np
 
 from predictors.base import IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.queue_search import Opening, Summaries, fill, forget, reserve
+from sim.policies.backfill.queue_search import (
+    Opening,
+    Summaries,
+    backfill,
+    find_heads,
+    forget,
+)
 from sim.policies.reallocation.beliefs import TABLED
 from sim.policies.reallocation.shares import apportion
 from sim.policies.reallocation.sharing import (
@@ -33,7 +39,8 @@ from sim.policies.reallocation.sharing import (
     UNUSED,
     Sharing,
 )
-from sim.state.run_steps import start
+from sim.state.availability import BelievedEnds
+from sim.state.run_steps import start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
@@ -54,7 +61,6 @@ from sim.state.run_tables import (
     RUNNING,
     RUNTIME,
     TURNS,
-    WAITING,
     Tables,
     believe,
     exchange,
@@ -125,49 +131,38 @@ def _lent_end(tables: Tables, sharing: Sharing, job: int) -> float:
 
 
 @njit(cache=True)
-def _opening(tables: Tables, sharing: Sharing, head: int, begun: int, free: int) -> Opening:
-    """Reserve for the head of the queue, behind runs and the jobs that start."""
-    running, found = tables.counters[RUNNING], tables.running[FOUND]
-    ends, held = np.empty(running + begun), np.empty(running + begun, np.int64)
+def _lent_ends(tables: Tables, sharing: Sharing) -> BelievedEnds:
+    """Return who holds processors, with the least that malleable jobs keep, and until when."""
+    running = tables.counters[RUNNING]
+    jobs = tables.running[BELIEVED_JOB, :running]
+    ends, held = np.empty(running), np.empty(running, np.int64)
     for k in range(running):
-        job = tables.running[BELIEVED_JOB, k]
-        least = sharing.jobs[LEAST, job]
-        ends[k] = _lent_end(tables, sharing, job)
-        held[k] = least if least > 0 else tables.numbers[PROCESSORS, job]
-    for k in range(begun):
-        ends[running + k] = tables.instant[NOW] + tables.seconds[BELIEF, found[k]]
-        held[running + k] = tables.numbers[WAITING, found[k]]
+        least = sharing.jobs[LEAST, jobs[k]]
+        ends[k] = _lent_end(tables, sharing, jobs[k])
+        held[k] = least if least > 0 else tables.numbers[PROCESSORS, jobs[k]]
     order = np.argsort(ends)
-    shadow, spare = reserve(ends[order], held[order], free, tables.numbers[WAITING, head])
-    return Opening(free, spare, tables.instant[NOW], shadow)
+    return BelievedEnds(ends[order], jobs[order], held[order])
 
 
 @njit(cache=True)
 def _find_starts(tables: Tables, sharing: Sharing, summaries: Summaries) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
-    counters, waiting = tables.counters, tables.numbers[WAITING]
-    found, number, last = tables.running[FOUND], 0, counters[ARRIVED]
+    counters, waiting = tables.counters, waiting_in(tables)
+    found, last = tables.running[FOUND], counters[ARRIVED]
     for job in range(counters[NEW], last):
-        waiting[job] = tables.numbers[PROCESSORS, job]
+        waiting.counts[job] = tables.numbers[PROCESSORS, job]
     forget(summaries, counters[NEW], last)
-    while counters[HEAD] < last and waiting[counters[HEAD]] == 0:
+    while counters[HEAD] < last and waiting.counts[counters[HEAD]] == 0:
         counters[HEAD] += 1
-    head, free = counters[HEAD], counters[FREE]
+    free = counters[FREE]
     for job in sharing.members[: sharing.tallies[MEMBERS]]:
         free += tables.numbers[PROCESSORS, job] - sharing.jobs[LEAST, job]
-    while head < last and waiting[head] <= free:
-        if waiting[head] > 0:
-            found[number] = head
-            free -= waiting[head]
-            number += 1
-        head += 1
+    heads, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
     if head == last:
-        return number
-    opening = _opening(tables, sharing, head, number, free)
-    if free > 0:
-        beliefs, rest = tables.seconds[BELIEF], found[number:]
-        number += fill(waiting, beliefs, head + 1, last, opening, True, summaries, rest)
-    return number
+        return heads
+    opening = Opening(free, 0, tables.instant[NOW], 0.0)
+    ends = _lent_ends(tables, sharing)
+    return backfill(ends, waiting, head, last, opening, summaries, heads, found)[0]
 
 
 # Who gets how many

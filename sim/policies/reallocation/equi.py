@@ -43,8 +43,8 @@ class Equipartition(Reallocation):
             type(self) is not Equipartition
             or not is_free
             or view.fitted
-            or type(inner) is not EasyScheduler
-            or not inner.is_plain
+            or not (isinstance(inner, EasyScheduler) and inner.is_plain)
+            or inner.strict
             or inner.anew is not None
             or type(scheduler.allocation) is not Request
             or len(view.malleable) * (view.processors // BLOCK + 1) > MOST_PAGES

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import IntArray
-from sim.policies.backfill.none import StrictScheduler
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
 from sim.policies.order import Order
 from sim.policies.reallocation.beliefs import Beliefs, Members
@@ -180,7 +179,7 @@ class ReallocatingScheduler:
         self.inner = backfill.begin(self.lending, order, rest)
         self._tracks_runs = getattr(self.inner, "tracks_runs", False)
         self.lending.is_tracked = self._tracks_runs
-        self._strict = isinstance(self.inner, StrictScheduler)
+        self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
         self._waking = -np.inf
         self._known_limits: dict[int, tuple[int, int]] = {}
