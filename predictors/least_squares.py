@@ -259,24 +259,44 @@ class LinearFit:
     coefficients : numpy.ndarray, shape (p,)
         In the units of the columns; those that are not `determined` are one
         choice among many.
-    rank : int
-        Rank of the columns, each normalised to length 1.
-    condition : float
-        Largest over smallest singular value within the rank.
-    determined : numpy.ndarray of bool, shape (p,)
-        Which coefficients the data fix.
     scales : numpy.ndarray, shape (p,)
         What normalises each column: one over its length.
-    null_space : numpy.ndarray, shape (p - rank, p)
-        Directions, in normalised columns, in which the data say nothing.
+    normalised : numpy.ndarray, shape (n, p)
+        The columns that it rests on, each of length 1.
     """
 
     coefficients: FloatArray
-    rank: int
-    condition: float
-    determined: BoolArray
     scales: FloatArray
-    null_space: FloatArray
+    normalised: FloatArray
+
+    @cached_property
+    def _directions(self) -> tuple[FloatArray, FloatArray]:
+        """Singular values and directions of the columns."""
+        upper = np.linalg.qr(self.normalised, mode="r")
+        _, singular, directions = np.linalg.svd(upper, full_matrices=True)
+        return singular, directions
+
+    @cached_property
+    def rank(self) -> int:
+        """Rank of the columns, each normalised to length 1."""
+        singular, _ = self._directions
+        return int((singular > RANK_TOLERANCE * singular[0]).sum())
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value within the rank."""
+        singular, _ = self._directions
+        return float(singular[0] / singular[self.rank - 1])
+
+    @property
+    def null_space(self) -> FloatArray:
+        """Directions, in normalised columns, in which the data say nothing, (p - rank, p)."""
+        return self._directions[1][self.rank :]
+
+    @property
+    def determined(self) -> BoolArray:
+        """Which coefficients the data fix, shape (p,)."""
+        return np.asarray(np.linalg.norm(self.null_space, axis=0) <= ROW_TOLERANCE)
 
     def answers(self, columns: FloatArray) -> BoolArray:
         """Return for each row whether the data determine its value."""
@@ -341,15 +361,5 @@ def fit_linear(
     """
     rows = 1.0 / seconds if weights == "relative" else np.ones_like(seconds)
     scaled, lengths = unit_columns(columns * rows[:, None])
-    upper = np.linalg.qr(scaled, mode="r")
-    _, singular, directions = np.linalg.svd(upper, full_matrices=True)
-    rank = int((singular > RANK_TOLERANCE * singular[0]).sum())
-    null_space = directions[rank:]
-    return LinearFit(
-        coefficients=solve(columns, seconds, method, weights),
-        rank=rank,
-        condition=float(singular[0] / singular[rank - 1]),
-        determined=np.linalg.norm(null_space, axis=0) <= ROW_TOLERANCE,
-        scales=1.0 / lengths,
-        null_space=null_space,
-    )
+    found = solve_scaled(scaled, seconds * rows, lengths, method)
+    return LinearFit(found, 1.0 / lengths, scaled)

@@ -136,8 +136,7 @@ class LoadedHistory:
         table, least = self._compared().table, self._least
         number = int(table.sums.item(COUNTS))
         known, figures = table.known[:number], table.figures[:, :number]
-        asked = np.concatenate([counts, known])
-        plain = np.stack(self.model().predict_parts(asked, size))
+        plain = self.model().parts_at(np.concatenate((counts, known), dtype=float), size)
         found = _correct(plain, least, counts, known, figures, table.sums.item(SQUARES))
         return Parts(*found)
 

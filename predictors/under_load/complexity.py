@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -232,6 +232,7 @@ class _Parser:
         return result
 
 
+@cache
 def _parse(text: str) -> tuple[Term, ...]:
     """Read one expression; its terms, the largest first."""
     plain = text.strip().lower().replace("²", "^2").replace("³", "^3")
@@ -384,9 +385,7 @@ class RationalForm:
     def leading(self) -> "RationalForm":
         """Return the form with the leading terms alone, and its constant if it has one."""
         constant = Term(0.0)
-        init = self.init[:1]
-        if constant in self.init[1:]:
-            init = (*init, constant)
+        init = self.init[:1] + ((constant,) if constant in self.init[1:] else ())
         return RationalForm(
             init, self.computation[:1], self.communication[:1], self.growth, self.largest,
             self.messages[:1],

@@ -150,13 +150,14 @@ def _keep(bank):  # type: ignore[no-untyped-def]
 
 def _count_zeros(typing, mask):  # type: ignore[no-untyped-def]
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.int64), code
 
 
 _lowest: Any = intrinsic(_count_zeros)
-"""Returns the lowest of a set of ranks, a bit each: how many zeros come before its first one."""
+"""Returns the lowest of a set of ranks, a bit each: how many zeros come before its first one, or
+64, a row that there is: in lanes that nobody uses sets may be empty."""
 
 
 @njit(cache=True, error_model="numpy")

@@ -9,8 +9,9 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from predictors.base import BoolArray, FloatArray, Remark
+from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.compiling import njit
+from predictors.least_squares import Method, Weights, solve_scaled
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
 
@@ -46,9 +47,9 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
 
 @njit(cache=True, error_model="numpy")
 def unit_rows(
-    columns: FloatArray, seconds: FloatArray, held: BoolArray, relative: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rows not held out with columns of length 1, their seconds, and the lengths.
+    columns: FloatArray, seconds: FloatArray, folds: BoolArray, relative: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Return for each fold the rows not held out with columns of length 1, and their seconds.
 
     As `predictors.least_squares.unit_columns` has them, without copies of the rest.
 
@@ -56,43 +57,72 @@ def unit_rows(
     ----------
     columns : numpy.ndarray, shape (n, p)
     seconds : numpy.ndarray, shape (n,)
-    held : numpy.ndarray of bool, shape (n,)
+    folds : numpy.ndarray of bool, shape (folds, n)
+        The rows that each holds out.
     relative : bool
         Whether both are taken over the seconds.
+
+    Returns
+    -------
+    numpy.ndarray, shape (folds, n, p)
+    numpy.ndarray, shape (folds, n)
+    numpy.ndarray, shape (folds, p)
+        The lengths of the columns.
+    numpy.ndarray of int, shape (folds,)
+        How many rows there are.
     """
-    width, number = columns.shape[1], 0
-    rows, target = np.empty(columns.shape), np.empty(seconds.size)
-    lengths = np.zeros(width)
-    for m in range(seconds.size):
-        if held[m]:
-            continue
-        weight = 1.0 / seconds[m] if relative else 1.0
-        target[number] = seconds[m] * weight
+    width = columns.shape[1]
+    rows, target = np.empty((len(folds), *columns.shape)), np.empty(folds.shape)
+    lengths, numbers = np.zeros((len(folds), width)), np.zeros(len(folds), np.int64)
+    for fold in range(len(folds)):
+        number = 0
+        for m in range(seconds.size):
+            if folds[fold, m]:
+                continue
+            weight = 1.0 / seconds[m] if relative else 1.0
+            target[fold, number] = seconds[m] * weight
+            for j in range(width):
+                rows[fold, number, j] = columns[m, j] * weight
+                lengths[fold, j] += rows[fold, number, j] * rows[fold, number, j]
+            number += 1
         for j in range(width):
-            rows[number, j] = columns[m, j] * weight
-            lengths[j] += rows[number, j] * rows[number, j]
-        number += 1
-    for j in range(width):
-        lengths[j] = sqrt(lengths[j]) if lengths[j] > 0.0 else 1.0
-        for m in range(number):
-            rows[m, j] /= lengths[j]
-    return rows[:number], target[:number], lengths
+            lengths[fold, j] = sqrt(lengths[fold, j]) if lengths[fold, j] > 0.0 else 1.0
+            for m in range(number):
+                rows[fold, m, j] /= lengths[fold, j]
+        numbers[fold] = number
+    return rows, target, lengths, numbers
+
+
+def solve_folds(
+    columns: FloatArray, seconds: FloatArray, folds: BoolArray, method: Method, weights: Weights
+) -> list[FloatArray]:
+    """Return the coefficients without the rows that each fold holds out, shape (folds, n)."""
+    unit = unit_rows(columns, seconds, folds, weights == "relative")
+    return [
+        solve_scaled(rows[:number], target[:number], lengths, method)
+        for rows, target, lengths, number in zip(*unit, strict=True)
+    ]
 
 
 def score_forms(
-    forms: Sequence[RationalForm], runs: LoadedRuns, folds: Sequence[BoolArray], solve: Solve
+    forms: Sequence[RationalForm],
+    runs: LoadedRuns,
+    folds: Sequence[BoolArray],
+    method: Method,
+    weights: Weights,
 ) -> FloatArray:
     """Return |ln(predicted / seconds)| of every held-out row, fold after fold, for each form."""
-    seconds = runs.runtime
-    taken, floor = np.concatenate([seconds[held] for held in folds]), 1e-3 * seconds.min()
+    seconds, held, every = runs.runtime, [fold.nonzero()[0] for fold in folds], np.array(folds)
+    taken, floor = seconds[np.concatenate(held)], 1e-3 * seconds.min()
     errors, rows = [], {}
     for form in forms:  # those of the same terms differ in what they are multiplied by
         parts = form.parts()
         if parts not in rows:
             rows[parts] = form.rows(runs.size)
         columns = form.columns(runs, rows[parts])
-        predicted = [columns[held] @ solve(columns, seconds, held) for held in folds]
-        errors.append(np.abs(np.log(np.maximum(np.concatenate(predicted), floor) / taken)))
+        found = zip(held, solve_folds(columns, seconds, every, method, weights), strict=True)
+        predicted = np.concatenate([columns.take(own, axis=0) @ each for own, each in found])
+        errors.append(np.abs(np.log(np.maximum(predicted, floor) / taken)))
     return np.array(errors)
 
 

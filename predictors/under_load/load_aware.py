@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import Direct, njit
 from predictors.under_load.observed_load import LoadForm
 
 ROUNDS = 3
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def seconds_of_parts(
+def _seconds_of_parts(
     spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
     part: IntArray,
 ) -> FloatArray:  # fmt: skip
@@ -74,6 +74,9 @@ def seconds_of_parts(
             found[part[k], i] += scaled[k, 0 if one else i] * factor * coefficients[k]
         found[0, i] += found[3, i]
     return found[:3]
+
+
+seconds_of_parts: Any = Direct(_seconds_of_parts)
 
 
 class ExpectedLoad(Protocol):

@@ -15,7 +15,6 @@ from predictors.least_squares import (
     Weights,
     check_method,
     fit_linear,
-    solve_scaled,
 )
 from predictors.remarks import check_level, refuse_unusable
 from predictors.under_load.complexity import GROWTHS, RationalForm, Term, complexity_choices
@@ -26,7 +25,7 @@ from predictors.under_load.judgement import (
     score_forms,
     score_table,
     simplest_good,
-    unit_rows,
+    solve_folds,
 )
 from predictors.under_load.load_aware import seconds_of_parts
 from predictors.under_load.observed_load import (
@@ -183,10 +182,13 @@ class RationalPolynomial(Estimator):
         nprocs : array_like, shape (n,)
         size : float, or numpy.ndarray of float, shape (n,)
         """
-        coefficients, form = self._fitted().coefficients, self.form_
-        spread = form.spread(np.asarray(nprocs, float))
-        found = seconds_of_parts(spread, self._scaled(size), coefficients, form.part)
-        return found[0], found[1], found[2]
+        return tuple(self.parts_at(np.asarray(nprocs, float), size))
+
+    def parts_at(self, nprocs: FloatArray, size: float | FloatArray) -> FloatArray:
+        """Return the same in one array, shape (3, n)."""
+        form = self.form_
+        spread, coefficients = form.spread(nprocs), self._fitted().coefficients
+        return np.asarray(seconds_of_parts(spread, self._scaled(size), coefficients, form.part))
 
     def _scaled(self, size: float | FloatArray) -> FloatArray:
         """Return every term at some sizes, those at single sizes from what was asked before."""
@@ -228,14 +230,13 @@ class RationalPolynomial(Estimator):
         folds = folds_by_size(runs.size) + folds_by_size(runs.nprocs)
         if not folds:
             return min(candidates, key=len)
-        errors = score_forms(candidates, runs, folds, self._solve)
+        errors = score_forms(candidates, runs, folds, self.method, self.weights)
         picked = simplest_good(errors, [len(form) for form in candidates])
         self._compared = candidates, errors, picked
         return candidates[picked]
 
     def _solve(self, columns: FloatArray, seconds: FloatArray, held: BoolArray) -> FloatArray:
-        unit = unit_rows(columns, seconds, held, self.weights == "relative")
-        return solve_scaled(*unit, self.method)
+        return solve_folds(columns, seconds, held[None], self.method, self.weights)[0]
 
     @property
     def scores_(self) -> pd.DataFrame | None:

@@ -7,6 +7,12 @@ import numpy as np
 from predictors.compiling import njit
 from predictors.under_load.forecast import Selection, rule_of
 from predictors.under_load.forecasters import (
+    ADAPTIVE,
+    FEW,
+    MIDDLE,
+    OF_FEW,
+    OF_MIDDLE,
+    VALUES,
     WIDTH,
     answers_of,
     take_values,
@@ -84,49 +90,89 @@ def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
             keys[kept], loaded_at[kept], rows[kept] = keys[place], loaded_at[place], rows[place]
             kept += 1
     rows[kept:known] = gone
+    rows[kept:] = np.sort(rows[kept:])  # those that are used stand close together
     state[0] = kept
 
 
 @njit(cache=True)
-def _take_links(counts, keys, available, links, banks, words, rule, forget):  # type: ignore[no-untyped-def]
-    """Take in samples of the loaded links; return how many, fewer where there is no room.
+def _begin(bank, k, count):  # type: ignore[no-untyped-def]
+    """Let the series in a lane of a bank be one of so many ones."""
+    size = min(count, VALUES)
+    for i in range(len(bank.recent)):
+        bank.recent[i, k] = 1.0 if i % VALUES < count else 0.0
+    bank.ordered[:, k] = np.inf
+    for first, newest in ((0, VALUES), (OF_MIDDLE, MIDDLE), (OF_FEW, FEW)):
+        bank.ordered[first : first + min(count, newest), k] = 1.0
+    for age in range(size):
+        bank.ranks[(count - 1 - age) % VALUES, k] = (1 << size) - (1 << (size - 1 - age))
+    for a in range(len(ADAPTIVE)):
+        bank.windows[a, k] = ADAPTIVE[a][2]
+        bank.candidates[a, :, k] = 1.0
+    bank.standing[:, k] = 1.0
+    bank.errors[:, k::WIDTH] = 0.0
+    bank.scores[:, k::WIDTH] = 0.0
+    bank.chosen[:, k] = 0
+    bank.total[k], bank.missed[k] = count, 0.0
 
-    `words` are those of the banks, which lie in them as 64 bits each.
+
+@njit(cache=True)
+def _place_links(counts, keys, links, places, forget):  # type: ignore[no-untyped-def]
+    """Find the rows of loaded links in samples, new ones for those without; return how many.
+
+    `places` become these rows, those of new ones less the number of rows. Of samples there
+    are fewer where there is no room.
     """
     state, known_keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
     reading, place = 0, -1
     for s in range(len(counts)):
         if state[0] + counts[s] > len(rows):
             return s
-        for b in range(len(banks)):
-            banks[b].value[:] = 1.0
         for _ in range(counts[s]):
             place = _find(known_keys, state[0], keys[reading], place + 1)
-            row = rows[place]
+            places[reading] = rows[place]
             if place == state[0]:
                 known_keys[place] = keys[reading]
-                words[row // WIDTH, 1 + row % WIDTH :: WIDTH] = words[0, 1::WIDTH]
+                places[reading] -= len(rows)
                 state[0] += 1
-            banks[row // WIDTH].value[row % WIDTH] = available[reading]
             loaded_at[place] = state[1]
             reading += 1
-        for b in range(len(banks)):
-            take_values(banks[b], rule)
         _drop_stale(links, state[1] - forget)
         state[1] += 1
     return len(counts)
 
 
-def _words(banks: np.ndarray) -> IntArray:
-    """Return banks as words of 64 bits, one row each."""
-    return banks.view(np.int64).reshape(len(banks), -1)
+@njit(cache=True)
+def _take_links(counts, keys, available, links, banks, rule, forget):  # type: ignore[no-untyped-def]
+    """Take in samples of the loaded links; return how many, fewer where there is no room."""
+    used, places = np.zeros(len(banks), np.bool_), np.empty(len(keys), np.int64)
+    for row in links.rows[: links.state[0]]:
+        used[row // WIDTH] = True
+    before, room = links.state[1], len(links.rows)
+    taken = _place_links(counts, keys, links, places, forget)
+    read = counts[:taken].sum()
+    for place in places[:read]:
+        used[place % room // WIDTH] = True
+    for b in range(len(banks)):
+        if used[b]:
+            bank, reading = banks[b], 0
+            bank.count = before
+            for s in range(taken):
+                bank.value[:] = 1.0
+                for r in range(reading, reading + counts[s]):
+                    row = places[r] % room
+                    if row // WIDTH == b:
+                        if places[r] < 0:
+                            _begin(bank, row % WIDTH, bank.count)
+                        bank.value[row % WIDTH] = available[r]
+                reading += counts[s]
+                take_values(bank, rule)
+    return taken
 
 
 class LinkMixture:
     """The mixture of forecasters for every link that was loaded of late, a series each.
 
-    A link that was never loaded has the series of one that was always free, which the
-    first load of any is added to.
+    Its series begins as that of a link that was always free.
 
     Parameters
     ----------
@@ -148,8 +194,8 @@ class LinkMixture:
         self._rule = rule_of(selection)
         self._forget = forget
         self._banks = without_values(WIDTH, self._rule)
-        state, empty = np.zeros(2, np.int64), np.zeros(WIDTH - 1, np.int64)
-        self._links = KnownLinks(state, empty, empty.copy(), np.arange(1, WIDTH))
+        state, empty = np.zeros(2, np.int64), np.zeros(WIDTH, np.int64)
+        self._links = KnownLinks(state, empty, empty.copy(), np.arange(WIDTH))
 
     def __len__(self) -> int:
         return int(self._links.state[0])
@@ -166,10 +212,8 @@ class LinkMixture:
         available : numpy.ndarray of float, shape (readings,)
         """
         while True:
-            taken = _take_links(
-                counts, keys, available, self._links, self._banks, _words(self._banks),
-                self._rule, self._forget,
-            )  # fmt: skip
+            sampled = counts, keys, available
+            taken = _take_links(*sampled, self._links, self._banks, self._rule, self._forget)
             if taken == len(counts):
                 return
             read = int(counts[:taken].sum())
@@ -179,17 +223,14 @@ class LinkMixture:
     def _grow(self, links: int) -> None:
         """Make room for at least so many links, and an eighth more than there was."""
         state, keys, loaded_at, rows = self._links
-        series = WIDTH * len(self._banks)
-        more = -(-max(links - len(rows), len(rows) // 8) // WIDTH)
-        free = np.repeat(_words(self._banks[:1]), more, axis=0)
-        free[:, 1:].reshape(more, -1, WIDTH)[:] = free[0, 1::WIDTH, None]
-        self._banks = np.append(self._banks, free.view(self._banks.dtype)[:, 0])
-        room = np.zeros(more * WIDTH, np.int64)
+        more = WIDTH * -(-max(links - len(rows), len(rows) // 8) // WIDTH)
+        self._banks = np.append(self._banks, without_values(more, self._rule))
+        room = np.zeros(more, np.int64)
         self._links = KnownLinks(
             state,
             np.append(keys, room),
             np.append(loaded_at, room),
-            np.append(rows, series + np.arange(len(room))),
+            np.append(rows, len(rows) + np.arange(more)),
         )
 
     def believed(self) -> tuple[IntArray, FloatArray]:

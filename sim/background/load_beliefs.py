@@ -58,7 +58,7 @@ class LoadMoments:
         """Return the correlation from one sample to the next, in [0, 1)."""
         if self._squares <= 0.0:
             return 0.0
-        return float(np.clip(self._products / self._squares, 0.0, 0.9999))
+        return float(min(max(self._products / self._squares, 0.0), 0.9999))
 
     def memory(self, every: float) -> float:
         """Return the time after which a deviation from the mean has fallen to 1/e, seconds."""
@@ -301,18 +301,21 @@ class LoadBeliefs:
         gap = read / believed if self.belief == "forecast" else 1.0
         return read, np.minimum(present * gap, 1.0)
 
-    def least_of_random(self, now: float, weights: FloatArray) -> Swing:
+    def least_of_random(self, now: float, weights: list[FloatArray]) -> list[Swing]:
         """Return what is believed of the slowest of processors drawn at random.
 
         Parameters
         ----------
         now : float
-        weights : numpy.ndarray, shape (processors,)
-            How likely each rank, from the slowest on, is the lowest drawn.
+        weights : list of numpy.ndarray, shape (processors,)
+            Of each number of them: how likely each rank, from the slowest on, is the lowest.
         """
         self._catch_up(now)
-        read, believed, present = (float(weights @ values) for values in self._now().ordered)
-        return self._swing(read, believed, present)
+        read, believed, present = self._now().ordered
+        return [
+            self._swing(float(own @ read), float(own @ believed), float(own @ present))
+            for own in weights
+        ]
 
     def mean_lost(self, now: float) -> FloatArray:
         """Return what links lacked on average: the most loaded one, the next, and so on."""

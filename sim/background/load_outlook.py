@@ -178,12 +178,14 @@ class EffectiveLoad(SetLoad):
         new = np.isnan(found[0])
         if not new.any():
             return found
-        for count in counts[new].tolist():
-            usual, present = (1.0 - ahead.worst_of(count, lost) for lost in self._lost)
-            if beliefs.belief not in ("forecast", "last"):
-                present = usual
-            cpu = beliefs.least_of_random(ahead.now, ahead.least_of(count))
-            self._any[:, count] = *cpu, usual, present
+        asked = counts[new].tolist()
+        cpu = beliefs.least_of_random(ahead.now, [ahead.least_of(count) for count in asked])
+        mean, now = self._lost
+        for count, swing in zip(asked, cpu, strict=True):
+            usual = present = 1.0 - ahead.worst_of(count, mean)
+            if beliefs.belief in ("forecast", "last"):
+                present = 1.0 - ahead.worst_of(count, now)
+            self._any[:, count] = *swing, usual, present
         return self._any[:, counts]
 
     def _begun(self) -> Ranks:

@@ -104,8 +104,9 @@ class RoundLoad:
         while links:
             end = start + rng.uniform(*self.duration)
             picked = rng.choice(links, int(rng.integers(fewest, most + 1)), replace=False)
-            for index in picked.tolist():
-                yield start, end, *link_of(index, nodes), rng.uniform(*self.available)
+            left = rng.uniform(*self.available, picked.size)
+            for index, available in zip(picked.tolist(), left.tolist(), strict=True):
+                yield start, end, *link_of(index, nodes), available
             start = end
 
     def _limits(self, places: int) -> tuple[int, int]:

@@ -55,14 +55,23 @@ class News(NamedTuple):
 
     Attributes
     ----------
-    ended : numpy.ndarray of int, shape (2, n)
-        Who ended, in turn, and how many had started before that.
-    application : numpy.ndarray of int, shape (n,)
-        Of each job; empty where no predictor learns.
+    ended : numpy.ndarray of int, shape (2, c)
+        Columns of those who ended, in turn, and how many had started before that.
+    application : numpy.ndarray of int, shape (c,)
+        Of the job of each column; empty where no predictor learns.
+    told : numpy.ndarray of int, shape (1,)
+        How many had ended when the predictor was told last.
     """
 
     ended: IntArray
     application: IntArray
+    told: IntArray
+
+
+def no_news(application: IntArray, tables: Tables) -> News:
+    """Return that the predictor knows of all ends so far, with room for those of some jobs."""
+    told = tables.counters[ENDED : ENDED + 1].copy()
+    return News(np.zeros((2, application.size), np.int64), application, told)
 
 
 @njit(cache=True)
@@ -111,7 +120,7 @@ def _is_news(tables: Tables, news: News) -> bool:
     counters, waiting = tables.counters, tables.numbers[WAITING]
     number, concerns = counters[ENDED_NOW], False
     for i in range(number):
-        job, place = tables.running[ENDED_ONE, i], counters[ENDED] - number + i
+        job, place = tables.running[ENDED_ONE, i], counters[ENDED] - number + i - news.told[0]
         news.ended[WHO, place], news.ended[BEFORE, place] = job, counters[STARTED]
         for k in range(counters[HEAD], counters[NEW]):
             if concerns:

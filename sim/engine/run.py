@@ -11,10 +11,10 @@ from sim.engine.clock import Occurrence, collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.instants import (
     INSTANTS,
-    News,
     advance,
     advance_open,
     advance_shares,
+    no_news,
     put_offer,
 )
 from sim.engine.job_pieces import PIECE, JobPieces, with_room
@@ -143,7 +143,7 @@ class CompiledRun:
         assert rule is not None
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._state = engine.state
-        self._learns, self._told = engine.predictor.learns, 0
+        self._learns, self._explained = engine.predictor.learns, 0
         self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations = Explanations()
         if isinstance(scheduler, OpenScheduler):
@@ -159,12 +159,10 @@ class CompiledRun:
             view.jobs.requested_processors,
             view.jobs.requested_time,
             engine.kills,
-            len(submit) if self._asks or rule in (OPEN, SHARING) else PIECE,
+            len(submit) if rule in (OPEN, SHARING) else PIECE,
         )
         self._state.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
-        applications = view.jobs.application if self._learns else np.zeros(0, np.int64)
-        self._news = News(np.zeros((2, applications.size), np.int64), applications)
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
@@ -189,10 +187,12 @@ class CompiledRun:
 
     def _take_beliefs(self) -> None:
         """Ask what is believed of the jobs that entered last, and what each may choose from."""
+        tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
+        jobs = self._pieces.jobs
+        self._news = no_news(view.jobs.application[jobs if self._learns else jobs[:0]], tables)
         if self._asks:
             return
-        tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
-        jobs = self._pieces.jobs[first:]
+        jobs = jobs[first:]
         if self._rule == SHARING:
             self._state.tables, sharing = self._shares.begin(tables)
             self.plan = self.plan._replace(sharing=sharing)
@@ -201,17 +201,13 @@ class CompiledRun:
             tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
             tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
         else:
-            self._offer(jobs.tolist(), first)
+            self._offer(range(first, first + jobs.size))
 
-    def _offer(self, jobs: Sequence[int], column: int | None = None) -> None:
-        """Put down what each of these jobs may choose from; nothing else is to be chosen now.
-
-        Their columns are those from `column` on; without it, their own numbers.
-        """
+    def _offer(self, columns: Sequence[int]) -> None:
+        """Put down what the jobs of some columns may choose from; nobody else is to choose now."""
         view, work, rows = self._engine.view, self._engine.work, self.plan.offers
-        offered, end = [], 0
-        columns = jobs if column is None else range(column, column + len(jobs))
-        for place, job in zip(columns, jobs, strict=True):
+        offered, end, jobs = [], 0, self._pieces.jobs[columns]
+        for place, job in zip(columns, jobs.tolist(), strict=True):
             if self._rule != OPEN:
                 counts, believed, at_once, _ = offers_of(self._allocation, job, view)
             else:
@@ -230,8 +226,9 @@ class CompiledRun:
         np.concatenate([believed for _, believed in offered], out=choices[0])
         choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
 
-    def _offer_one(self, job: int) -> None:
-        """Put down what one job may choose from where one is asked after the other."""
+    def _offer_one(self, column: int) -> None:
+        """Put down what the job of a column may choose from where one is asked after the other."""
+        job = self._pieces.jobs.item(column)
         counts, believed, at_once, _ = offers_of(self._allocation, job, self._engine.view)
         if believed is None:
             believed = np.array([self._engine.view.belief(job, counts.item(0))])
@@ -240,7 +237,7 @@ class CompiledRun:
             self.plan = self.plan._replace(counts=room[0], choices=room[1])
         plan, ahead = self.plan, self._ahead.of(job)
         into = plan.offers, plan.counts, plan.choices
-        if not _put_offer(into, job, (counts, believed, at_once), ahead):
+        if not _put_offer(into, column, (counts, believed, at_once), ahead):
             jobs = np.full(counts.size, job)
             self.plan.choices[1, : counts.size] = self._engine.work.runtimes_at(jobs, counts)
 
@@ -285,36 +282,39 @@ class CompiledRun:
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        tables, engine = self._state.tables, self._engine
-        told, self._told = self._told, tables.counters.item(ENDED)
-        for job, before in self._news.ended[:, told : self._told].T.tolist():
+        tables, engine, news = self._state.tables, self._engine, self._news
+        new = int(tables.counters[ENDED] - news.told[0])
+        for one, before in news.ended[:, :new].T.tolist():
             self._explain_started(before)
-            start, end = tables.seconds.item(START, job), tables.seconds.item(END, job)
-            if end > start and not tables.numbers.item(KILLED, job):
-                engine.learn(job, tables.numbers.item(PROCESSORS, job), end - start, end, {}, {})
+            job, processors = self._pieces.jobs.item(one), tables.numbers.item(PROCESSORS, one)
+            start, end = tables.seconds.item(START, one), tables.seconds.item(END, one)
+            if end > start and not tables.numbers.item(KILLED, one):
+                engine.learn(job, processors, end - start, end, {}, {})
             engine.view.forget([job])
+        news.told[0] += new
         self._explain_started(tables.counters.item(STARTED))
         return self._revised()
 
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
         tables, view, revised = self._state.tables, self._engine.view, self._state.revised
-        jobs, beliefs, counters = [], [], tables.counters
+        columns, beliefs, counters = [], [], tables.counters
         if not revised or counters[HEAD] == counters[NEW]:
             revised.clear()
             return NOTHING
-        for job in self._waiting():
+        for one in self._waiting():
+            job = self._pieces.jobs.item(one)
             if view.application[job] in revised:
                 view.forget([job])
-                belief = view.belief(job, tables.numbers.item(PROCESSORS, job))
-                if belief != tables.seconds.item(BELIEF, job):
-                    jobs.append(job)
+                belief = view.belief(job, tables.numbers.item(PROCESSORS, one))
+                if belief != tables.seconds.item(BELIEF, one):
+                    columns.append(one)
                     beliefs.append(belief)
         revised.clear()
-        return Revision(np.array(jobs, np.int64), np.array(beliefs)) if jobs else NOTHING
+        return Revision(np.array(columns, np.int64), np.array(beliefs)) if columns else NOTHING
 
     def _waiting(self) -> list[int]:
-        """Return who waited before this instant, in queue order."""
+        """Return the columns of those who waited before this instant, in queue order."""
         counters = self._state.tables.counters
         head = counters.item(HEAD)
         places = self._state.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
@@ -322,27 +322,29 @@ class CompiledRun:
         return waiting
 
     def _choosing(self) -> list[int]:
-        """Return who chooses at this instant: newcomers, and where a belief is refuted, all."""
+        """Return the columns of who chooses now: newcomers, and where a belief is refuted, all."""
         tables, counters = self._state.tables, self._state.tables.counters
         newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
         if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
             return self._waiting() + newcomers
         return newcomers
 
-    def _keep_beliefs(self, jobs: Sequence[int]) -> None:
+    def _keep_beliefs(self, columns: Sequence[int]) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        tables, believe = self._state.tables, self._engine.view.believe
-        for job in jobs:
-            believe(job, tables.numbers.item(PROCESSORS, job), tables.seconds.item(BELIEF, job))
+        tables, believe, jobs = self._state.tables, self._engine.view.believe, self._pieces.jobs
+        for one in columns:
+            processors = tables.numbers.item(PROCESSORS, one)
+            believe(jobs.item(one), processors, tables.seconds.item(BELIEF, one))
 
     def _explain_started(self, until: int) -> None:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
-        done = len(self._explanations)
+        done = self._explained
         if done < until:
             numbers, explain = self._state.tables.numbers, self._engine.view.explain
-            processors = numbers[PROCESSORS]
-            for job in numbers[IN_TURN, done:until].tolist():
-                self._explanations.add(explain(job, processors.item(job)))
+            for one in numbers[IN_TURN, done:until].tolist():
+                job = self._pieces.jobs.item(one)
+                self._explanations.add(explain(job, numbers.item(PROCESSORS, one)))
+            self._explained = until
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
@@ -352,6 +354,8 @@ class CompiledRun:
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
+        if self._learns:
+            self._tell()  # nobody waits of whom it could believe otherwise now
         self._state.tables = self._pieces.enter(self._state.tables)
         jobs, plan = self._pieces.jobs.size, self.plan
         self.plan = plan._replace(
@@ -359,6 +363,7 @@ class CompiledRun:
             soonest=np.full(jobs // BLOCK + 1, -np.inf),
             offers=np.zeros((len(plan.offers), jobs), np.int64),
         )
+        self._explained = self._state.tables.counters.item(STARTED)
         self._take_beliefs()
 
     def _records(self) -> Records:
@@ -389,8 +394,6 @@ class CompiledRun:
         """Tell whoever watches how far the run is."""
         counters = self._state.tables.counters
         if counters[PASSES] % INSTANTS == 0:
-            ended = counters.item(ENDED)
             waiting = int(counters[ARRIVED] - counters[STARTED])
-            tell_progress(
-                self._engine.watchers, self._state.tables.instant.item(NOW), ended, waiting
-            )
+            instant = self._state.tables.instant.item(NOW)
+            tell_progress(self._engine.watchers, instant, counters.item(ENDED), waiting)

@@ -220,6 +220,7 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
     assert own(view, FirstComeFirstServed(), Request()).compiled is None
 
 
+@pytest.mark.parametrize("piece", [5, run.PIECE])
 @pytest.mark.parametrize(
     ("policy", "predictor"),
     [
@@ -233,23 +234,25 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
         ("knee", "repaired"),
     ],
 )
-def test_predictors_that_learn_leave_the_same_records(policy, predictor):
+def test_predictors_that_learn_leave_the_same_records(policy, predictor, piece):
     """They are told and asked in the same order, of crowded queues, with late jobs."""
 
-    def run(*more):
+    def made(*more):
         asked = (f"policy={policy}", f"predictor={predictor}", "workload.load=1.1")
         config = composed(*asked, "workload.jobs=150", "baseline=null", *more)
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
+        with of_pieces(piece):
+            return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
-    assert run() == run("sim.check=true")
+    assert made() == made("sim.check=true")
 
 
 def test_a_start_at_an_instant_that_asks_nobody_is_explained_too():
     """Of 400 jobs with seed 6 one starts where no run that teaches ends and nobody arrives."""
 
-    def run(*more):
+    def made(*more):
         asked = ("policy=easy", "predictor=adept", "workload.load=1.1", "workload.jobs=400")
         config = composed(*asked, "seed=6", "baseline=null", *more)
-        return plain(play(config, config, set_scene(config, 0)).outcome.records)
+        with of_pieces(20):
+            return plain(play(config, config, set_scene(config, 0)).outcome.records)
 
-    assert run() == run("sim.check=true")
+    assert made() == made("sim.check=true")
