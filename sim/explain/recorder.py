@@ -316,7 +316,7 @@ def _refusal(
     if keeper is None or job not in set(keeper.queue):
         return known
     queue = keeper.queue
-    place_of = {queue.job.item(place): place for place in queue.places().tolist()}
+    place_of = queue.place_of()
     place = place_of[job]
     wanted = least = queue.processors.item(place)
     if isinstance(keeper, OpenKeeper):

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from sim.policies.backfill.conservative import ReservationKeeper
+from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
 from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.costs import FREE, CostModel
@@ -147,7 +147,7 @@ class GrantingScheduler(AroundScheduler):
         if not isinstance(inner, QueueKeeper) or inner.queue.waiting == 0:
             return []
         promises: Reserved = []
-        if isinstance(inner, OpenScheduler | ReservationKeeper):
+        if isinstance(inner, OpenScheduler | ConservativeScheduler | ReplanningScheduler):
             promises = list(inner.reserved_starts().values())
         if promises:
             return promises

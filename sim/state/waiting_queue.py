@@ -119,6 +119,11 @@ class WaitingQueue:
         here += self.first
         return here
 
+    def place_of(self) -> dict[int, int]:
+        """Return the place of each waiting job."""
+        places = self.places()
+        return dict(zip(self.job[places].tolist(), places.tolist(), strict=True))
+
     def jobs(self) -> IntArray:
         """Return the waiting jobs in queue order."""
         return self.job[self.places()]

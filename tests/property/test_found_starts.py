@@ -54,7 +54,10 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         expected, starts = np.full(jobs, np.inf), np.full(jobs, np.inf)
         replan(whole.holes, now, Waiting(counts, runtimes, expected), first, jobs)
         bounds = no_bounds(jobs, summaries_of(jobs))
-        replan_soonest(soon.holes, now, Waiting(counts, runtimes, starts), first, jobs, bounds)
+        found, plan = np.zeros(jobs, np.int64), Waiting(counts, runtimes, starts)
+        number, soonest = replan_soonest(soon.holes, now, plan, first, jobs, bounds, found)
+        assert found[:number].tolist() == np.flatnonzero(expected <= now).tolist()
+        assert soonest == expected[expected > now].min(initial=np.inf)
         made = starts < np.inf
         assert starts[made].tolist() == expected[made].tolist()
         assert made[expected <= now].all()

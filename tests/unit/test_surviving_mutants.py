@@ -19,7 +19,7 @@ from sim.policies.allocation.curve import average, knee
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.reservations import repair
+from sim.policies.backfill.reservations import nothing_kept, repair
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
@@ -93,7 +93,8 @@ def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
     times[0], free[0] = 10.0, 4
     span = np.array([0, 1], np.int64)
     starts = np.array([10.0])
-    lost = repair((times, free, span), 10.0, Waiting(np.array([4]), np.array([5.0]), starts), 0, 1)
+    waiting = Waiting(np.array([4]), np.array([5.0]), starts)
+    lost = repair((times, free, span), 10.0, waiting, 0, 1, nothing_kept())
     assert lost == 0
     assert starts.tolist() == [10.0]
 

@@ -103,7 +103,7 @@ class BatchScheduler(OpenKeeper):
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return what the plan of the batch says, where it has instants."""
         queue = self.queue
-        place_of = {queue.job.item(place): place for place in queue.places().tolist()}
+        place_of = queue.place_of()
         return {
             job: (start, queue.processors.item(place), queue.runtime.item(place))
             for job, start in self._planned.items()
@@ -162,7 +162,7 @@ class BatchScheduler(OpenKeeper):
     def _follow_plan(self) -> list[Decision]:
         """Start what is due and fits, in planned order; an idle machine takes the next at once."""
         queue, view = self.queue, self.view
-        place_of = {queue.job.item(place): place for place in queue.places().tolist()}
+        place_of = queue.place_of()
         waiting = sorted(self._planned, key=lambda job: (self._planned[job], job))
         free = view.free
         decisions: list[Decision] = []

@@ -4,19 +4,19 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import Direct
-from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import has_table
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.passes import CONSERVATIVE
-from sim.policies.backfill.queue_search import BLOCK, Blocks, forget
+from sim.policies.backfill.queue_search import BLOCK, forget
 from sim.policies.backfill.reservations import (
     NEXT,
     SINCE,
     compress,
     due,
     follow,
-    lay_anew,
     no_bounds,
     nothing_kept,
+    repair,
     replan_soonest,
     reserve_rest,
 )
@@ -30,7 +30,8 @@ from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
-_compress, _due, _follow, _lay_anew = map(Direct, (compress, due, follow, lay_anew))
+_compress, _due, _follow = Direct(compress), Direct(due), Direct(follow)
+_replan_soonest = Direct(replan_soonest)
 
 
 class Conservative:
@@ -65,104 +66,36 @@ class Conservative:
         return ConservativeScheduler(view, order, allocation)
 
 
-class ReservationKeeper(QueueKeeper):
-    """What both kinds share: the profile, and starting the jobs whose time has come."""
-
-    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self.profile = Profile(view.processors)
-        self.kept = nothing_kept()
-
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
-        """Return the earliest start of each (count, runtime) among all reservations."""
-        return self.profile.earliest_of(self.view.now, counts, runtimes)
-
-    def place(self, job: int) -> None:
-        """Admit a job and reserve the earliest hole for it."""
-        queue, profile = self.queue, self.profile
-        place = self.admit(job, self.outlook)
-        wanted, runtime = queue.processors.item(place), queue.runtime.item(place)
-        self.reserve_at(place, profile.place(self.view.now, wanted, runtime))
-
-    def reserve_at(self, place: int, start: float) -> None:
-        """Note the reservation of the job at a place."""
-        instants = self.kept.instants
-        self.queue.start[place] = start
-        instants[NEXT] = min(instants.item(NEXT), start)
-
-    def start_due(self) -> list[Decision]:
-        """Start the jobs whose reservation begins now, in queue order."""
-        queue, view, kept = self.queue, self.view, self.kept
-        if queue.waiting == 0:
-            return []
-        if kept.soonest.size <= queue.last // BLOCK:
-            kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
-        kept.soonest[:] = -np.inf  # places may have changed
-        number, wants_wake = _due(
-            view.believed_ends.end,
-            queue.table,
-            queue.first,
-            queue.last,
-            view.now,
-            kept,
-            queue.found,
-        )
-        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
-        if wants_wake:
-            decisions.append(WakeAt(kept.instants.item(NEXT)))
-        return decisions
-
-    def grow(self) -> None:
-        """Make room in the profile for all that runs, waits and arrives."""
-        view = self.view
-        holders = view.believed_ends.end.size
-        self.profile.grow(self.queue.waiting + holders + len(view.arrived) + 1)
-
-    def lay_running(self) -> None:
-        """Begin the profile anew from the running jobs."""
-        self.grow()
-        self.profile.lay(self.view.now, self.view.believed_ends)
-
-
-class ReplanningScheduler(ReservationKeeper):
-    """Rebuilds the reservations, in queue order, in every scheduling pass.
+class ReplanningScheduler(EasyScheduler):
+    """EASY with a reservation for every waiting job.
 
     A pass makes those that tell who starts now and when the next one begins; whoever asks for
     more gets the others then.
     """
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
-        super().__init__(view, order, allocation)
-        self._blocks = Blocks()
+        super().__init__(view, order, allocation, reservations=ALL)
         self._bounds = no_bounds(0, self._blocks.summaries)
+        self._next_start = self._waking = np.inf
 
     def decide(self) -> list[Decision]:
-        """Reserve as far as it matters now, then start those whose hole begins now."""
-        view, queue = self.view, self.queue
-        if self.refresh():
-            self._blocks.forget()
-        self.rank()
-        queue.tidy()
-        self._begin_anew()
-        foresees = not isinstance(self.allocation, Request)
-        for job in view.arrived:
-            if foresees:
-                self._reserve_all()
-            self.admit(job, self.outlook)
-        if view.arrived and not self._keyless:
-            self.rank()
-            self._begin_anew()
-        summaries, bounds = self._blocks.follow(queue), self._bounds
-        if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
-            bounds = self._bounds = no_bounds(queue.job.size, summaries)
-        holes = self.profile.holes
-        replan_soonest(holes, view.now, queue.table, queue.first, queue.last, bounds)
-        self.kept.instants[NEXT] = view.now if queue.waiting else np.inf
-        return self.start_due()
+        """Start those whose hole begins now, and see to it that there is a pass for the next.
+
+        Most begin when a running job is believed to end, when there is one anyway.
+        """
+        decisions, following = super().decide(), self._next_start
+        if self.queue.waiting and following < np.inf and following != self._waking:
+            ends = self.view.believed_ends.end
+            place = ends.searchsorted(following)
+            if place == ends.size or ends.item(place) != following:
+                self._waking = following
+                decisions.append(WakeAt(following))
+        return decisions
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
-        self._reserve_all()
+        queue = self.queue
+        reserve_rest(self._profile.holes, self.view.now, queue.table, queue.first, queue.last)
         return super().reserved_starts()
 
     def start(self, place: int) -> Start:
@@ -170,18 +103,21 @@ class ReplanningScheduler(ReservationKeeper):
         forget(self._blocks.summaries, place, place)
         return super().start(place)
 
-    def _begin_anew(self) -> None:
-        """Take all reservations back."""
-        self.lay_running()
-        self.queue.start[self.queue.first : self.queue.last] = np.inf
+    def _find(self) -> int:
+        """Reserve as far as it matters now; return how many places of who starts were found."""
+        view, queue, profile = self.view, self.queue, self._profile
+        profile.grow(queue.waiting + view.believed_ends.end.size)
+        profile.lay(view.now, view.believed_ends)
+        summaries, bounds = self._blocks.follow(queue), self._bounds
+        if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
+            bounds = self._bounds = no_bounds(queue.job.size, summaries)
+        number, self._next_start = _replan_soonest(
+            profile.holes, view.now, queue.table, queue.first, queue.last, bounds, queue.found
+        )
+        return int(number)
 
-    def _reserve_all(self) -> None:
-        """Make the reservations that are not made yet."""
-        queue = self.queue
-        reserve_rest(self.profile.holes, self.view.now, queue.table, queue.first, queue.last)
 
-
-class ConservativeScheduler(ReservationKeeper):
+class ConservativeScheduler(QueueKeeper):
     """Holds reservations from arrival on; compression moves them earlier, never later.
 
     Only when a belief grows can a reservation move later, and only one that no
@@ -189,6 +125,11 @@ class ConservativeScheduler(ReservationKeeper):
     """
 
     tracks_runs = True
+
+    def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
+        super().__init__(view, order, allocation)
+        self.profile = Profile(view.processors)
+        self.kept = nothing_kept()
 
     @property
     def compiled(self) -> int | None:
@@ -200,7 +141,7 @@ class ConservativeScheduler(ReservationKeeper):
         """Bring the profile up to date, compress, place arrivals, start who is due."""
         view, queue = self.view, self.queue
         queue.tidy()
-        self.grow()
+        self.profile.grow(queue.waiting + view.believed_ends.end.size + len(view.arrived) + 1)
         changes, is_resized = self._changes()
         released, is_broken = _follow(self.profile.holes, view.now, changes, self.kept)
         if is_broken or is_resized or view.outages_changed:
@@ -214,7 +155,24 @@ class ConservativeScheduler(ReservationKeeper):
             self._compress()
         for job in view.arrived:
             self.place(job)
-        return self.start_due()
+        return self._start_due() if queue.waiting else []
+
+    def place(self, job: int) -> None:
+        """Admit a job and reserve the earliest hole for it."""
+        queue, profile = self.queue, self.profile
+        place = self.admit(job, self.outlook)
+        wanted, runtime = queue.processors.item(place), queue.runtime.item(place)
+        self.reserve_at(place, profile.place(self.view.now, wanted, runtime))
+
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+        """Return the earliest start of each (count, runtime) among all reservations."""
+        return self.profile.earliest_of(self.view.now, counts, runtimes)
+
+    def reserve_at(self, place: int, start: float) -> None:
+        """Note the reservation of the job at a place."""
+        instants = self.kept.instants
+        self.queue.start[place] = start
+        instants[NEXT] = min(instants.item(NEXT), start)
 
     def _take_in_arrivals(self) -> None:
         """Prepare for the arrivals: nothing where each is placed by itself."""
@@ -244,16 +202,28 @@ class ConservativeScheduler(ReservationKeeper):
         return any(self.queue.runtime[place] < before for place, before in changed)
 
     def _repair(self) -> None:
-        queue, view = self.queue, self.view
-        _lay_anew(
-            self.profile.holes, view.now, view.processors, view.believed_ends,
-            queue.table, queue.first, queue.last, self.kept,
-        )  # fmt: skip
+        queue, profile, now = self.queue, self.profile, self.view.now
+        profile.lay(now, self.view.believed_ends)
+        repair(profile.holes, now, queue.table, queue.first, queue.last, self.kept)
 
     def _compress(self) -> None:
-        queue = self.queue
-        now, jobs, kept = self.view.now, queue.table, self.kept
-        _compress(self.profile.holes, now, jobs, queue.first, queue.last, kept)
+        queue, holes, now = self.queue, self.profile.holes, self.view.now
+        _compress(holes, now, queue.table, queue.first, queue.last, self.kept)
+
+    def _start_due(self) -> list[Decision]:
+        """Start the jobs whose reservation begins now, in queue order."""
+        queue, view, kept = self.queue, self.view, self.kept
+        if kept.soonest.size <= queue.last // BLOCK:
+            kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
+        kept.soonest[:] = -np.inf  # places may have changed
+        number, wants_wake = _due(
+            view.believed_ends.end, queue.table, queue.first, queue.last, view.now, kept,
+            queue.found,
+        )  # fmt: skip
+        decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]
+        if wants_wake:
+            decisions.append(WakeAt(kept.instants.item(NEXT)))
+        return decisions
 
 
 class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
@@ -276,13 +246,7 @@ class OpenConservativeScheduler(OpenKeeper, ConservativeScheduler):
             self.admit(job, self.outlook)
         if self.queue.waiting:
             self.candidates.narrow(self.queue)
-        queue = self.queue
-        arrived = set(self.view.arrived)
-        self._places = {
-            queue.job.item(place): place
-            for place in (queue.places().tolist() if arrived else ())
-            if queue.job.item(place) in arrived
-        }
+        self._places = self.queue.place_of() if self.view.arrived else {}
 
     def place(self, job: int) -> None:
         """Reserve the hole in which a job that was taken in ends earliest."""

@@ -11,7 +11,7 @@ from sim.policies.backfill.queue_search import (
     find_heads,
     summaries_of,
 )
-from sim.policies.backfill.reservations import lay_out
+from sim.policies.backfill.reservations import replan
 from sim.policies.base import QueueKeeper
 from sim.state.availability import BelievedEnds, Profile
 from sim.state.run_tables import BELIEF, EXPIRED_NOW, EXPIRED_ONE, NOW, START, Tables
@@ -125,11 +125,9 @@ class DryRun:
         """Return the earliest start of each (count, runtime), in seconds."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + view.believed_ends.end.size)
+        profile.lay(view.now, view.believed_ends)
         foreseen = queue.table._replace(starts=queue.start.copy())
-        lay_out(
-            profile.holes, view.now, view.processors, view.believed_ends, foreseen,
-            queue.first, queue.last,
-        )  # fmt: skip
+        replan(profile.holes, view.now, foreseen, queue.first, queue.last)
         return profile.earliest_of(view.now, counts, runtimes)
 
 

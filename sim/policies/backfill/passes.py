@@ -22,8 +22,8 @@ from sim.policies.backfill.reservations import (
     compress,
     due,
     follow,
-    lay_anew,
-    lay_out,
+    repair,
+    replan,
     reserve_at,
 )
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
@@ -124,16 +124,11 @@ class Revision(NamedTuple):
 
 
 @njit(cache=True)
-def _processors(tables: Tables) -> int:
-    """Return the size of the machine."""
-    return int(tables.counters[FREE] + ends_in(tables).processors.sum())
-
-
-@njit(cache=True)
 def _lay_running(tables: Tables, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
     ends, holes = ends_in(tables), (plan.times, plan.free, plan.span)
-    lay(*holes, tables.instant[NOW], _processors(tables), ends.end, ends.processors)
+    processors = tables.counters[FREE] + ends.processors.sum()
+    lay(*holes, tables.instant[NOW], processors, ends.end, ends.processors)
 
 
 @njit(cache=True)
@@ -146,9 +141,9 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     if plan.offers[SIZE, job] == 0:
         return
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
-        holes, ends = (plan.times, plan.free, plan.span), ends_in(tables)
-        first, size = tables.counters[HEAD], _processors(tables)
-        lay_out(holes, tables.instant[NOW], size, ends, waiting_in(tables), first, job)
+        _lay_running(tables, plan)
+        holes, first = (plan.times, plan.free, plan.span), tables.counters[HEAD]
+        replan(holes, tables.instant[NOW], waiting_in(tables), first, job)
     _settle(tables, plan, job)
 
 
@@ -260,17 +255,19 @@ def _changes(tables: Tables) -> FloatArray:
 @njit(cache=True)
 def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
-    counters, now, ends = tables.counters, tables.instant[NOW], ends_in(tables)
+    counters, now = tables.counters, tables.instant[NOW]
     waiting, found = waiting_in(tables), tables.running[FOUND]
     holes = plan.times, plan.free, plan.span
     kept = Kept(tables.instant[KEPT:], plan.soonest)
-    new, last, processors = counters[NEW], counters[ARRIVED], _processors(tables)
+    new, last = counters[NEW], counters[ARRIVED]
     early, is_broken = follow(holes, now, _changes(tables), kept)
     if is_broken:
-        lay_anew(holes, now, processors, ends, waiting, counters[HEAD], new, kept)
+        _lay_running(tables, plan)
+        repair(holes, now, waiting, counters[HEAD], new, kept)
     if revision.jobs.size > 0:
         early |= _believe(tables, plan, revision)
-        lay_anew(holes, now, processors, ends, waiting, counters[HEAD], new, kept)
+        _lay_running(tables, plan)
+        repair(holes, now, waiting, counters[HEAD], new, kept)
     while counters[HEAD] < new and waiting.counts[counters[HEAD]] == 0:
         counters[HEAD] += 1
     head = counters[HEAD]
@@ -281,7 +278,7 @@ def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> N
         admit(tables, plan, job, CONSERVATIVE)
         wanted, belief = waiting.counts[job], waiting.runtimes[job]
         reserve_at(job, place_next(*holes, now, wanted, belief, placed), waiting, kept)
-    number, wants_wake = due(ends.end, waiting, head, last, now, kept, found)
+    number, wants_wake = due(ends_in(tables).end, waiting, head, last, now, kept, found)
     if wants_wake:
         ask_to_wake(tables, kept.instants[NEXT])
     for job in found[:number]:

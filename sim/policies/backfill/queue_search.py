@@ -1,5 +1,6 @@
 """The search of a queue for jobs that may start before a reservation, by summaries of blocks."""
 
+from math import frexp
 from typing import NamedTuple
 
 import numpy as np
@@ -167,12 +168,8 @@ def _summarise(
     """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
     shortest[:] = np.inf
     for k in range(first, last):
-        wanted = processors[k]
-        if wanted > 0:
-            size = 0
-            while wanted > 1:
-                wanted >>= 1
-                size += 1
+        if processors[k] > 0:
+            size = frexp(processors[k])[1] - 1
             shortest[size] = min(shortest[size], runtime[k])
 
 

@@ -9,11 +9,9 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
 from sim.state.availability import (
-    BelievedEnds,
     Holes,
     advance,
     earliest,
-    lay,
     least_free,
     most_free,
     nothing_found,
@@ -155,21 +153,6 @@ def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) ->
     reserve_rest(holes, now, waiting, first, last)
 
 
-@njit(cache=True)
-def lay_out(
-    holes: Holes,
-    now: float,
-    processors: int,
-    ends: BelievedEnds,
-    waiting: Waiting,
-    first: int,
-    last: int,
-) -> None:
-    """Lay the running jobs anew, and reserve for every waiting job in queue order."""
-    lay(*holes, now, processors, ends.end, ends.processors)
-    replan(holes, now, waiting, first, last)
-
-
 class Bounds(NamedTuple):
     """What a pass finds out about jobs that have no reservation yet.
 
@@ -263,15 +246,23 @@ def _reserve_before(
 
 @njit(cache=True)
 def replan_soonest(
-    holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds
-) -> None:
-    """Do of `reserve_rest` what tells who starts now, and when the next reservation begins.
+    holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
+    found: IntArray,
+) -> tuple[int, float]:  # fmt: skip
+    """Do of `replan` what tells who starts now, and when the next reservation begins.
 
-    Every start that is finite on return is what `reserve_rest` gives, and it gives the others
-    theirs after this.
+    Every start that is finite on return is what `replan` gives, and `reserve_rest` gives the
+    others theirs after this.
+
+    Returns
+    -------
+    tuple of (int, float)
+        How many places of jobs that start now were written to `found`, and when the next
+        reservation begins, in seconds.
     """
     counts, runtimes, starts = waiting
-    shortest, summaries = bounds.shortest, bounds.summaries
+    shortest, summaries, number = bounds.shortest, bounds.summaries, 0
+    starts[first:last] = np.inf
     summarise(summaries, counts, runtimes, first, last)
     bounds.starts[first:last], shortest[:] = now, np.inf
     soonest, most = np.inf, holes[1].max()
@@ -281,19 +272,24 @@ def replan_soonest(
         for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
             if counts[k] == 0 or counts[k] > most:
                 continue
-            if starts[k] == np.inf:
-                if not _begins_before(holes, waiting, bounds, shortest, k, soonest):
-                    continue
-                if not _reserve_before(holes, waiting, bounds, first, k, soonest):
-                    continue
-            soonest = min(soonest, starts[k]) if starts[k] > now else soonest
+            if starts[k] == np.inf and not (
+                _begins_before(holes, waiting, bounds, shortest, k, soonest)
+                and _reserve_before(holes, waiting, bounds, first, k, soonest)
+            ):
+                continue
+            if starts[k] > now:
+                soonest = min(soonest, starts[k])
+            else:
+                found[number] = k
+                number += 1
             if soonest < np.inf:
                 most = most_free(*holes, now, soonest)
                 shortest[frexp(most)[1] :] = -np.inf
+    return number, soonest
 
 
 @njit(cache=True)
-def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> int:
+def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> int:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
     The profile holds the running jobs alone when this begins. Returns how many others there are.
@@ -312,25 +308,9 @@ def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int) ->
             found += 1
     for k in lost[:found]:
         starts[k] = place(*holes, now, counts[k], runtimes[k])
-    return found
-
-
-@njit(cache=True)
-def lay_anew(
-    holes: Holes,
-    now: float,
-    processors: int,
-    ends: BelievedEnds,
-    waiting: Waiting,
-    first: int,
-    last: int,
-    kept: Kept,
-) -> None:
-    """Lay the running jobs anew, and keep the reservations that still fit."""
-    lay(*holes, now, processors, ends.end, ends.processors)
-    repair(holes, now, waiting, first, last)
     _look_again(kept, now, first, last)
     _note_freed(kept, now, np.inf)
+    return found
 
 
 @njit(cache=True)
