@@ -28,13 +28,7 @@ from sim.policies.backfill.reservations import (
 )
 from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.reallocation.sharing import Sharing
-from sim.state.availability import (
-    earliest_of,
-    lay,
-    nothing_found,
-    place,
-    place_next,
-)  # fmt: skip
+from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.run_steps import ask_to_wake, ends_in, start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
@@ -56,7 +50,7 @@ from sim.state.run_tables import (
     SPARE,
     WAITING,
     Tables,
-)  # fmt: skip
+)
 
 STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
 """Rules whose passes these are."""

@@ -55,21 +55,17 @@ class Opening(NamedTuple):
 
 
 @njit(cache=True)
-def merged(
+def _merged(
     ends: FloatArray, held: IntArray, more_ends: FloatArray, more_held: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Return ends, ascending, and what is held until then, with some more in no order."""
-    every, counts = (
-        np.empty(ends.size + more_ends.size),
-        np.empty(ends.size + more_ends.size, np.int64),
-    )
-    every[: ends.size], counts[: ends.size] = ends, held
-    for k in range(more_ends.size):
-        place = ends.size + k
-        while place > 0 and every[place - 1] > more_ends[k]:
+    every, counts = np.append(ends, more_ends), np.append(held, more_held)
+    for place in range(ends.size, every.size):
+        end, count = every[place], counts[place]
+        while place > 0 and every[place - 1] > end:
             every[place], counts[place] = every[place - 1], counts[place - 1]
             place -= 1
-        every[place], counts[place] = more_ends[k], more_held[k]
+        every[place], counts[place] = end, count
     return every, counts
 
 
@@ -328,7 +324,7 @@ def backfill(
     now, until, held = opening.now, ends.end, ends.processors
     if heads > 0:
         begun = found[:heads]
-        until, held = merged(until, held, now + runtimes[begun], counts[begun])
+        until, held = _merged(until, held, now + runtimes[begun], counts[begun])
     shadow, spare = reserve(until, held, opening.free, counts[head])
     around = Opening(opening.free, spare, now, shadow)
     rest = found[heads:]
