@@ -1,6 +1,5 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -10,14 +9,7 @@ import numpy as np
 from predictors.base import IntArray, Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
-from sim.engine.clock import (
-    ARRIVAL,
-    END,
-    EXPIRY,
-    WAKE,
-    Clock,
-    Occurrence,
-)
+from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
@@ -31,7 +23,7 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import as_numbers, count_processors
 from sim.state.records import Ranges, Records
-from sim.state.run_tables import EXPIRING
+from sim.state.run_tables import ARRIVED, EVENTS, PASSES, TAKEN
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
 
@@ -47,6 +39,7 @@ class Engine:
         self.watchers = setup.watchers
         self.work = Work(trace, truth, machine)
         self.clock = Clock()
+        self._followers = followers(trace)
         self._visible = visible(trace, truth)
         refuse_misfits(trace, machine.processors)
         self.predictor.attach(self._visible)
@@ -60,18 +53,14 @@ class Engine:
         self.state.load = self.load
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
-        self.passes = self.events = 0
         self._learns = self.predictor.learns
         self._wants_split = setting(self.predictor, "wants_split", False)
         self.kills = setup.overrun == "kill"
         self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
-        self._alarms: list[tuple[float, int]] = []
+        self._next: Occurrence | None = None
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
-        self._followers, self._independent = followers(trace)
-        self._next_arrival = 0
-        self._pass_due = False
         self._under_load: RunsUnderLoad | None = None
         if self.load is not None and provider(self.predictor, NeedsLoad) is not None:
             self._under_load = RunsUnderLoad(self.view, self.load, self.move_believed_end)
@@ -89,7 +78,13 @@ class Engine:
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened."""
         submit = setup.trace.jobs["submit_time"].to_numpy()
-        state = MachineState(setup.machine.processors, submit)
+        dependent = {job for following in self._followers.values() for job, _ in following}
+        if dependent:  # the books take them for submitted with who comes before them
+            submit = submit.copy()
+            submit[list(dependent)] = -np.inf
+            submit = np.maximum.accumulate(submit)
+        self._awaited = len(dependent)
+        state = MachineState(setup.machine.processors, submit, dependent)
         state.measured_efficiency = EfficiencySensor(
             setup.truth.serial_time,
             self.work.runtime,
@@ -119,7 +114,7 @@ class Engine:
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
-        self._expect_arrivals()
+        self.expect()
         self.clock.run_instants(self._instant)
         if self.log.ended < len(self.submit):
             waiting = len(self.submit) - self.log.ended
@@ -128,7 +123,7 @@ class Engine:
             watcher.finished(self)
         counters = {
             "events": float(self.events),
-            "looks": float(self.passes),
+            "looks": float(self.state.tables.counters[PASSES]),
             "predictor_queries": float(self.view.queries),
             **self.resizer.counters(),
         }
@@ -139,49 +134,38 @@ class Engine:
 
     # What happens
 
-    def _expect_arrivals(self) -> None:
-        """Wait for the next independent job."""
-        if self._next_arrival < len(self._independent):
-            job = self._independent[self._next_arrival]
-            Occurrence(self.clock, self.submit[job], ARRIVAL, self._arrive)
+    @property
+    def events(self) -> int:
+        """How much has happened."""
+        return self.state.tables.counters.item(EVENTS)
 
-    def _arrive(self, occurrence: Any) -> None:
-        """Take in all independent jobs of this instant."""
-        submit, independent = self.submit, self._independent
-        place = self._next_arrival
-        now = submit[independent[place]]
-        arrived = self.state.arrived
-        while place < len(independent) and submit[independent[place]] == now:
-            arrived.append(independent[place])
-            place += 1
-        self.events += 1
-        self._next_arrival = place
-        self._pass_due = True
-        if place < len(independent):
-            Occurrence(self.clock, submit[independent[place]], ARRIVAL, self._arrive)
+    def happened(self) -> None:
+        """Count an event that is not in the books of who arrives and runs."""
+        self.state.tables.counters[EVENTS] += 1
+        self.ask_for_pass()
+
+    def ask_for_pass(self) -> None:
+        """Let the policy decide at this instant."""
+        self.state.tables.counters[TAKEN] = 1
+
+    def expect(self) -> None:
+        """See to it that the clock stops when something happens next."""
+        following, expected = self.state.following, self._next
+        if following < np.inf and (expected is None or following < expected.time):
+            self._next = Occurrence(self.clock, following, END, self._take_in_ends)
+
+    def _take_in_ends(self, occurrence: Any) -> None:
+        """Take in the ends of this instant, unless something else has come in between."""
+        if occurrence is self._next:
+            self._next = None
+            for run in self.state.end_runs(self.clock._now):
+                self.endings.pop(run.job)(run)
 
     def _follow(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
-        self.events += 1
+        self.happened()
+        self._awaited -= 1
         self.state.arrived.append(occurrence.subject)
-        self._pass_due = True
-
-    def foresee(self) -> None:
-        """See to it that the clock stops when something happens next to a running job."""
-        time, kind = self.state.following
-        alarm = time, EXPIRY if kind == EXPIRING else END
-        if time < np.inf and not (self._alarms and self._alarms[-1] <= alarm):
-            self._alarms.append(alarm)
-            Occurrence(self.clock, *alarm, self._expire_due if kind == EXPIRING else self._end_due)
-
-    def _end_due(self, occurrence: Any) -> None:
-        """Take in the ends of this instant."""
-        self._alarms.pop()
-        now = self.clock._now
-        for run in self.state.end_runs(now):
-            self.endings.pop(run.job)(run)
-        if self.state.following[0] == now:  # before the pass of this instant
-            self.foresee()
 
     def _kill_late(self, run: Run) -> None:
         self._end(run, "killed")
@@ -193,8 +177,6 @@ class Engine:
         teaches = status == "completed" and now > run.start  # zero seconds say nothing
         if teaches and self.view.preferences.past_errors is not None:
             self._note_error(run, now)
-        self.events += 1
-        self._pass_due = True
         if run.resumes > now:
             self.resizer.cut_short(run, now)
         if teaches and self._learns:
@@ -250,20 +232,10 @@ class Engine:
             self.submit[follower] = now + think
             Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
 
-    def _expire_due(self, occurrence: Any) -> None:
-        """Take in the beliefs that expire at this instant."""
-        self._alarms.pop()
-        now = self.clock._now
-        while self.state.following == (now, EXPIRING):
-            self.events += 1
-            self._pass_due = True
-            self._expire(self.state.following_run(), now)
-
     def _expire(self, run: Run, now: float) -> None:
-        """Double the believed total of a run that has outlived it."""
+        """Take in that a run has outlived what was believed, which the books have doubled."""
         if self._under_load is None or not self._under_load.expired(run, now):
-            total = max(2.0 * (run.believed_end - run.start), now - run.start + 1.0)
-            self.state.move_end(run, run.start + total)
+            self.state.see_moved(run)
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time, sooner or later than before.
@@ -275,27 +247,27 @@ class Engine:
             Seconds, not before now.
         """
         self.state.move_end(run, end)
-        self.foresee()
-
-    def _wake(self, occurrence: Any) -> None:
-        self.events += 1
-        self.state.disturbed = True
-        self._pass_due = True
+        self.expect()
 
     # What is decided
 
     def _instant(self, now: float) -> None:
-        """Let the policy decide, once, if anything happened at this instant."""
-        if not self._pass_due:
-            self.foresee()
-            return
-        self._pass_due = False
+        """Take in what else is in the books; let the policy decide, once, if anything happened."""
+        for run in self.state.take_in(now):
+            self._expire(run, now)
+        if self.state.tables.counters[TAKEN]:
+            self._pass(now)
+        self.expect()
+
+    def _pass(self, now: float) -> None:
+        counters = self.state.tables.counters
+        counters[TAKEN] = 0
+        counters[PASSES] += 1
         self.state.now = now
         if self.load is not None:
             self.load.now = now
         if self._under_load is not None:
             self._under_load.renew(now)
-        self.passes += 1
         decisions = self.scheduler.decide()
         for watcher in self.watchers:
             watcher.decided(self, decisions)
@@ -311,11 +283,9 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
-        self.foresee()
-        if self.watchers and self.passes % INSTANTS == 0:
-            arrived, running = bisect_right(self.submit, now), len(self.state.running)
-            ended = self.log.ended
-            tell_progress(self.watchers, now, ended, arrived - running - ended)
+        if self.watchers and counters[PASSES] % INSTANTS == 0:
+            arrived, ended = counters.item(ARRIVED) - self._awaited, self.log.ended
+            tell_progress(self.watchers, now, ended, arrived - len(self.state.running) - ended)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -323,7 +293,7 @@ class Engine:
     def _wake_at(self, decision: WakeAt, now: float) -> None:
         if decision.time <= now:
             raise PolicyError(f"WakeAt({decision.time:g}) is not after now, {now:g}")
-        Occurrence(self.clock, decision.time, WAKE, self._wake)
+        self.state.wake_at(decision.time)
 
     def _start(self, start: Start, now: float) -> None:
         job, processors, nodes, cost = start

@@ -165,8 +165,7 @@ def _goes_on(tables: Tables, plan: Plan) -> bool:
     following = next_instant(tables)
     if following == np.inf or not _has_room(tables, plan, following):
         return False
-    tables.counters[CHANGED] = take_in(tables, following)
-    tables.counters[TAKEN] = 1
+    take_in(tables, following)
     return True
 
 

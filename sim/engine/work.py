@@ -1,6 +1,6 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from math import isnan
 
@@ -206,23 +206,19 @@ class RuntimesAhead:
         self._runtimes = self._work.runtimes_at(jobs, self._counts)
 
 
-def followers(trace: Trace) -> tuple[dict[int, list[tuple[int, float]]], Sequence[int]]:
-    """Return who follows whom after what think time, and who follows nobody."""
+def followers(trace: Trace) -> dict[int, list[tuple[int, float]]]:
+    """Return who follows whom, after what think time in seconds."""
     jobs = trace.jobs
-    number = len(jobs)
     if not trace.feedback:
-        return {}, range(number)
+        return {}
     index = {job_id: place for place, job_id in enumerate(jobs["job_id"].tolist())}
     followers: dict[int, list[tuple[int, float]]] = {}
-    independent = []
     pairs = zip(jobs["preceding_job"].tolist(), jobs["think_time"].tolist(), strict=True)
     for job, (before, think) in enumerate(pairs):
         leader = index.get(before)
-        if leader is None or leader >= job:
-            independent.append(job)
-        else:
+        if leader is not None and leader < job:
             followers.setdefault(leader, []).append((job, max(think, 0.0)))
-    return followers, independent
+    return followers
 
 
 def visible(trace: Trace, truth: GroundTruth) -> VisibleJobs:

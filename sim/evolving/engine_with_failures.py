@@ -105,10 +105,6 @@ class RecoveringEngine(Engine):
         state.health = self._health
         return state
 
-    def ask_for_pass(self) -> None:
-        """Let the policy decide at this instant."""
-        self._pass_due = True
-
     def run(self) -> Records:
         """Run until every job has ended or was given up."""
         if self._outages is not None:
@@ -207,7 +203,8 @@ class RecoveringEngine(Engine):
         if self._failing is None or self._failing.requeue == "head":
             state.ahead.add(job)
         state.arrived.append(job)
-        state.disturbed = self._pass_due = True
+        state.disturbed = True
+        self.ask_for_pass()
 
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""
@@ -218,6 +215,10 @@ class RecoveringEngine(Engine):
 
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
+        self.happened()
+        self._over(run, status, reason)
+
+    def _over(self, run: Run, status: str, reason: str) -> None:
         self.reasons[run.job] = reason
         super()._end(run, status)
         self._forget(run)
@@ -246,14 +247,13 @@ class RecoveringEngine(Engine):
             self._resume(run, whole=False)
         else:
             self.work.over(run, self.clock._now)
-            self._report(run, "killed", AT_LIMIT)
+            self._over(run, "killed", AT_LIMIT)
 
     def _resume(self, run: Run, whole: bool) -> None:
         if self._asker is not None:
             self._asker.stopped(run, self.clock._now)
         attempt = self.work.attempt(run.job)
         gained = self.work.over(run, self.clock._now, whole)
-        self.events += 1
         if attempt is None:
             self._report(run, "killed", UNFIT)
         elif gained == 0 and (attempt.is_stuck or self._fruitless(run.job)):
@@ -312,14 +312,14 @@ class RecoveringEngine(Engine):
 
     # What is decided
 
-    def _instant(self, now: float) -> None:
-        if self._pass_due and self._renewal is not None:
+    def _pass(self, now: float) -> None:
+        if self._renewal is not None:
             self._renewal.renew_due(now)
-        super()._instant(now)
+        super()._pass(now)
         self.state.resized.clear()
 
     def _expire(self, run: Run, now: float) -> None:
-        """Ask a job that outlives its belief for its cycles; else double the belief."""
+        """Ask a job that outlives its belief for its cycles; else let it be doubled."""
         renewal = self._renewal
         if renewal is None or not renewal.renew(run.job, now) or run.believed_end <= now:
             super()._expire(run, now)
@@ -343,7 +343,7 @@ class RecoveringEngine(Engine):
         now = self.clock._now
         if self.state.running.get(run.job) is not run:
             return
-        self.events += 1
+        self.happened()
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
             self._interrupt(run)
@@ -351,4 +351,4 @@ class RecoveringEngine(Engine):
             self.expect_end(run, end, self._stop)
             self._follow_no_longer(run)
             self.move_believed_end(run, end)
-            self.state.disturbed = self._pass_due = True
+            self.state.disturbed = True

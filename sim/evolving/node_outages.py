@@ -21,7 +21,6 @@ class Losing(Protocol):
     clock: Clock
     state: MachineState
     down: dict[int, Ranges]
-    events: int
 
     @property
     def log(self) -> Logbook: ...  # noqa: D102
@@ -30,6 +29,9 @@ class Losing(Protocol):
 
     def lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""
+
+    def happened(self) -> None:
+        """Count an event, and let the policy decide at this instant."""
 
     def ask_for_pass(self) -> None:
         """Let the policy decide at this instant."""
@@ -76,11 +78,11 @@ class NodeOutages:
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        nothing_else = not engine.clock._queue and not engine.down
+        nothing_else = not (engine.clock._queue or engine.down or engine.state.following < inf)
         if all_ended or nothing_else:
             return
         event: NodeEvent = occurrence.subject
-        engine.events += 1
+        engine.happened()
         if event.kind == "failure":
             self._fail(event.node)
         else:

@@ -145,7 +145,6 @@ class Grants(Protocol):
     clock: Clock
     work: Stages
     resizer: Resizer
-    events: int
 
     def expect_outcome(self, run: Run, end: float, outcome: str) -> None:
         """Let an evolving run end then with this outcome, whatever was expected before."""
@@ -153,8 +152,8 @@ class Grants(Protocol):
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""
 
-    def ask_for_pass(self) -> None:
-        """Let the policy decide at this instant."""
+    def happened(self) -> None:
+        """Count an event, and let the policy decide at this instant."""
 
 
 class Granting:
@@ -235,6 +234,5 @@ class Granting:
     def _answer(self, grant: Grant, outcome: str) -> None:
         self._asker.answer(grant.job, grant.kind, outcome)
         engine = self._engine
-        engine.events += 1
+        engine.happened()
         engine.state.disturbed = True
-        engine.ask_for_pass()

@@ -1,6 +1,6 @@
 """The state of the machine at an instant, which the engine alone writes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,23 +14,26 @@ from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
 from sim.state.run_tables import (
+    ARRIVED,
     BELIEVED,
+    BELIEVED_END,
     BELIEVED_JOB,
-    COMING,
     ENDED_ONE,
+    EXPIRED_NOW,
+    EXPIRED_ONE,
     FIRST_RANGE,
     FREE,
     FREE_RANGES,
     HELD,
     HIGH,
     HOLDERS,
-    JOB,
-    KIND,
     LAST_RANGE,
     LOW,
+    NEW,
     PROCESSORS,
     RANGES,
-    RUNNING,
+    SUBMIT,
+    WAKES,
     Tables,
     idle_tables,
 )
@@ -114,8 +117,16 @@ _begin, _hand_out, _exchange = map(
 _plan_end, _move_end, _take_off = map(
     Direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
 )
-_take_in_ends, _give = Direct(run_steps.take_in_ends), Direct(run_tables.give)
-_take_named = Direct(run_tables.take_named)
+_take_in_ends, _take_in_others, _next_instant, _ask_to_wake = map(
+    Direct,
+    (
+        run_steps.take_in_ends,
+        run_steps.take_in_others,
+        run_steps.next_instant,
+        run_steps.ask_to_wake,
+    ),
+)
+_give, _take_named = Direct(run_tables.give), Direct(run_tables.take_named)
 _hold, _let_go = Direct(run_tables.hold), Direct(run_tables.let_go)
 
 
@@ -128,7 +139,9 @@ class MachineState:
     ----------
     processors : int
     submit : numpy.ndarray of float, shape (n,), seconds
-        When each job is submitted; that of one with feedback is known once it arrives.
+        When each job is submitted, ascending.
+    dependent : collection of int
+        Jobs that arrive when others have ended instead.
 
     Attributes
     ----------
@@ -172,10 +185,12 @@ class MachineState:
         What is believed of the load, on a shared machine.
     """
 
-    def __init__(self, processors: int, submit: FloatArray) -> None:
+    def __init__(
+        self, processors: int, submit: FloatArray, dependent: Collection[int] = ()
+    ) -> None:
         self.now = 0.0
         self.processors = processors
-        self._submit = submit
+        self._submit, self._dependent = submit, dependent
         self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
@@ -218,7 +233,9 @@ class MachineState:
     def tables(self) -> Tables:
         """The books: who runs where, until when, and what is free."""
         jobs, processors = len(self._submit), self.processors
-        return idle_tables(processors, jobs, min(jobs, processors) + processors)
+        tables = idle_tables(processors, jobs, min(jobs, processors) + processors)
+        tables.seconds[SUBMIT] = self._submit
+        return tables
 
     @property
     def free(self) -> int:
@@ -315,9 +332,13 @@ class MachineState:
 
     def move_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
-        self.moved_ends.setdefault(run, run.believed_end)
-        run.believed_end = end
         _move_end(self.tables, run.job, end)
+        self.see_moved(run)
+
+    def see_moved(self, run: Run) -> None:
+        """Let policies see when a run is believed to end now."""
+        self.moved_ends.setdefault(run, run.believed_end)
+        run.believed_end = self.tables.seconds.item(BELIEVED_END, run.job)
 
     def take_off(self, run: Run) -> None:
         """Take a run off the machine before its end."""
@@ -333,17 +354,31 @@ class MachineState:
         self.ended += over
         return over
 
-    @property
-    def following(self) -> tuple[float, int]:
-        """When something happens next to a running job, and what; infinity if nothing does."""
-        tables = self.tables
-        if not tables.counters.item(RUNNING):
-            return np.inf, 0
-        return tables.running_times.item(COMING, 0), tables.running.item(KIND, 0)
+    def take_in(self, now: float) -> list[Run]:
+        """Take in expiries, arrivals and wake-ups of an instant; return whose belief expired.
 
-    def following_run(self) -> Run:
-        """Return whom it happens to."""
-        return self.running[self.tables.running.item(JOB, 0)]
+        It is doubled, which policies see after `see_moved`.
+        """
+        tables = self.tables
+        if _take_in_others(tables, now):
+            self.disturbed = True
+        counters, dependent = tables.counters, self._dependent
+        arrived = range(counters.item(NEW), counters.item(ARRIVED))
+        self.arrived += [job for job in arrived if job not in dependent] if dependent else arrived
+        expired = tables.running[EXPIRED_ONE, : counters[EXPIRED_NOW]].tolist()
+        return [self.running[job] for job in expired]
+
+    def wake_at(self, time: float) -> None:
+        """See to it that something happens then."""
+        tables = self.tables
+        if tables.counters[WAKES] == tables.wakes.size:
+            tables = self.tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        _ask_to_wake(tables, time)
+
+    @property
+    def following(self) -> float:
+        """When something happens next, seconds; infinity if nothing does."""
+        return float(_next_instant(self.tables))
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""

@@ -10,6 +10,7 @@ from sim.state.run_tables import (
     BELIEVED,
     BELIEVED_END,
     BELIEVED_JOB,
+    CHANGED,
     COMING,
     END,
     ENDED,
@@ -19,6 +20,7 @@ from sim.state.run_tables import (
     EVENTS,
     EXPIRED_NOW,
     EXPIRED_ONE,
+    EXPIRING,
     FIRST_RANGE,
     FREE,
     HELD,
@@ -42,6 +44,7 @@ from sim.state.run_tables import (
     START,
     STARTED,
     SUBMIT,
+    TAKEN,
     TURNS,
     WAITING,
     WAKES,
@@ -91,8 +94,8 @@ def ask_to_wake(tables: Tables, instant: float) -> None:
 
 
 @njit(cache=True)
-def _wake(tables: Tables, now: float) -> None:
-    """Take in what was asked for this instant."""
+def _wake(tables: Tables, now: float) -> int:
+    """Forget who asked for this instant, and count them."""
     wakes, number = tables.wakes, tables.counters[WAKES]
     past = 0
     while past < number and wakes[past] == now:
@@ -100,10 +103,18 @@ def _wake(tables: Tables, now: float) -> None:
     for k in range(past, number):
         wakes[k - past] = wakes[k]
     tables.counters[WAKES] -= past
-    tables.counters[EVENTS] += past
+    return past
 
 
 # Steps
+
+
+@njit(cache=True)
+def _happened(tables: Tables, events: int) -> None:
+    """Count what happened; there is a pass if anything did."""
+    tables.counters[EVENTS] += events
+    if events > 0:
+        tables.counters[TAKEN] = 1
 
 
 @njit(cache=True)
@@ -116,7 +127,6 @@ def start(tables: Tables, job: int) -> None:
     if limit < end:
         end = max(limit, now)
         numbers[KILLED, job] = 1
-    seconds[START, job] = now
     begin(tables, job, end, now + seconds[BELIEF, job])
     numbers[IN_TURN, counters[STARTED]] = job
     numbers[WAITING, job] = 0
@@ -126,8 +136,9 @@ def start(tables: Tables, job: int) -> None:
 @njit(cache=True)
 def begin(tables: Tables, job: int, end: float, believed: float) -> None:
     """Let a job run that has its processors, and foresee what happens to it."""
-    running = tables.counters[RUNNING]
-    tables.seconds[END, job], tables.seconds[BELIEVED_END, job] = end, believed
+    running, seconds = tables.counters[RUNNING], tables.seconds
+    seconds[START, job] = tables.instant[NOW]
+    seconds[END, job], seconds[BELIEVED_END, job] = end, believed
     tables.numbers[PLANNED, job] = tables.counters[TURNS]
     hold(tables, believed, job, tables.numbers[PROCESSORS, job])
     foresee(tables, running, job)
@@ -172,6 +183,7 @@ def take_in_ends(tables: Tables, now: float) -> int:
         over(tables, job, 0)
     tables.counters[ENDED_NOW] = number
     tables.counters[ENDED] += number
+    _happened(tables, number)
     return number
 
 
@@ -202,26 +214,35 @@ def next_instant(tables: Tables) -> float:
 
 
 @njit(cache=True)
-def take_in(tables: Tables, now: float) -> bool:
-    """Take in ends, expiries and arrivals of an instant; say whether more than arrivals."""
-    seconds, counters = tables.seconds, tables.counters
+def take_in_others(tables: Tables, now: float) -> int:
+    """Take in expiries, arrivals and wake-ups of an instant; return how many woke up."""
+    seconds, counters, expired = tables.seconds, tables.counters, 0
     tables.instant[NOW] = now
-    ended, expired = take_in_ends(tables, now), 0
-    while counters[RUNNING] > 0 and tables.running_times[COMING, 0] == now:
+    while (
+        counters[RUNNING] > 0
+        and tables.running_times[COMING, 0] == now
+        and tables.running[KIND, 0] == EXPIRING
+    ):
         job = tables.running[EXPIRED_ONE, expired] = tables.running[JOB, 0]
         expired += 1
         _expire(tables, job)
     counters[EXPIRED_NOW] = expired
-    counters[EVENTS] += ended + expired
     last = counters[NEW] = counters[ARRIVED]
     while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
         last += 1
-    if last > counters[NEW]:
-        counters[ARRIVED] = last
-        counters[EVENTS] += 1
-    if counters[WAKES] > 0:
-        _wake(tables, now)
-    return bool(ended + expired)
+    counters[ARRIVED] = last
+    woken = _wake(tables, now)
+    _happened(tables, expired + (last > counters[NEW]) + woken)
+    return woken
+
+
+@njit(cache=True)
+def take_in(tables: Tables, now: float) -> None:
+    """Take in all that happens at an instant."""
+    take_in_ends(tables, now)
+    take_in_others(tables, now)
+    counters = tables.counters
+    counters[CHANGED] = counters[ENDED_NOW] + counters[EXPIRED_NOW] > 0
 
 
 # One thing at a time, as rules in Python decide it

@@ -103,26 +103,26 @@ def apply(state, model, kind, job, count, seconds):
 @settings(max_examples=200)
 @given(st.lists(step, max_size=40))
 def test_books_are_those_of_sets_and_sorted_lists(steps):
-    state, model = MachineState(MACHINE, np.zeros(JOBS)), Model()
+    state, model = MachineState(MACHINE, np.full(JOBS, np.inf)), Model()
     for kind, job, count, seconds in steps:
         apply(state, model, kind, job, count, seconds)
         assert as_numbers(state.idle()).tolist() == sorted(model.idle)
         assert state.free == len(model.idle)
         assert state.believed_ends.rows() == model.rows()
-        assert state.following[0] == model.following()
+        assert state.following == model.following()
         for one, run in state.running.items():
             assert as_numbers(run.nodes).tolist() == sorted(model.held[one])
     while model.held:
-        now = state.following[0]
+        now = state.following
         over = state.end_runs(now)
         for run in over:
             assert model.end[run.job] == now
             model.idle |= model.held.pop(run.job)
         if not over:  # a belief expires
-            run = state.following_run()
-            assert model.believed[run.job] == now < model.end[run.job]
-            state.move_end(run, now + 1.0)
-            model.believed[run.job] = now + 1.0
+            for run in state.take_in(now):
+                assert model.believed[run.job] == now < model.end[run.job]
+                state.move_end(run, now + 1.0)
+                model.believed[run.job] = now + 1.0
         assert state.free == len(model.idle)
 
 
