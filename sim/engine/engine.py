@@ -152,14 +152,12 @@ class Engine:
         """See to it that the clock stops when something happens next."""
         following, expected = self.state.following, self._next
         if following < np.inf and (expected is None or following < expected.time):
-            self._next = Occurrence(self.clock, following, END, self._take_in_ends)
+            self._next = Occurrence(self.clock, following, END, self._begin_instant)
 
-    def _take_in_ends(self, occurrence: Any) -> None:
-        """Take in the ends of this instant, unless something else has come in between."""
-        if occurrence is self._next:
+    def _begin_instant(self, occurrence: Any) -> None:
+        """Note that the clock has stopped as expected."""
+        if occurrence is self._next:  # nothing has come in between
             self._next = None
-            for run in self.state.end_runs(self.clock._now):
-                self.endings.pop(run.job)(run)
 
     def _follow(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
@@ -252,10 +250,13 @@ class Engine:
     # What is decided
 
     def _instant(self, now: float) -> None:
-        """Take in what else is in the books; let the policy decide, once, if anything happened."""
-        for run in self.state.take_in(now):
+        """Take in what is in the books; let the policy decide, once, if anything happened."""
+        ended, expired = self.state.take_in(now)
+        for run in ended:
+            self.endings.pop(run.job)(run)
+        for run in expired:
             self._expire(run, now)
-        if self.state.tables.counters[TAKEN]:
+        if self.state.tables.counters.item(TAKEN):
             self._pass(now)
         self.expect()
 

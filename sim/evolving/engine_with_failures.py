@@ -312,6 +312,12 @@ class RecoveringEngine(Engine):
 
     # What is decided
 
+    def _begin_instant(self, occurrence: Any) -> None:
+        """Take in ends before nodes fail."""
+        super()._begin_instant(occurrence)
+        for run in self.state.end_runs(self.clock._now):
+            self.endings.pop(run.job)(run)
+
     def _pass(self, now: float) -> None:
         if self._renewal is not None:
             self._renewal.renew_due(now)

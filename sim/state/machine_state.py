@@ -18,6 +18,7 @@ from sim.state.run_tables import (
     BELIEVED,
     BELIEVED_END,
     BELIEVED_JOB,
+    ENDED_NOW,
     ENDED_ONE,
     EXPIRED_NOW,
     EXPIRED_ONE,
@@ -117,11 +118,11 @@ _begin, _hand_out, _exchange = map(
 _plan_end, _move_end, _take_off = map(
     Direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
 )
-_take_in_ends, _take_in_others, _next_instant, _ask_to_wake = map(
+_take_in_ends, _take_in, _next_instant, _ask_to_wake = map(
     Direct,
     (
         run_steps.take_in_ends,
-        run_steps.take_in_others,
+        run_steps.take_in,
         run_steps.next_instant,
         run_steps.ask_to_wake,
     ),
@@ -348,25 +349,32 @@ class MachineState:
 
     def end_runs(self, now: float) -> list[Run]:
         """Take off the runs that end now, in the order in which their ends were planned."""
-        number = _take_in_ends(self.tables, now)
-        jobs = self.tables.running[ENDED_ONE, :number].tolist()
-        over = [self.running.pop(job) for job in jobs]
+        return self._ended(_take_in_ends(self.tables, now))
+
+    def _ended(self, number: int) -> list[Run]:
+        if not number:
+            return []
+        over = [self.running.pop(job) for job in self.tables.running[ENDED_ONE, :number].tolist()]
         self.ended += over
         return over
 
-    def take_in(self, now: float) -> list[Run]:
-        """Take in expiries, arrivals and wake-ups of an instant; return whose belief expired.
+    def take_in(self, now: float) -> tuple[list[Run], list[Run]]:
+        """Take in all that happens at an instant; return whose run ended, whose belief expired.
 
-        It is doubled, which policies see after `see_moved`.
+        A belief that expires is doubled, which policies see after `see_moved`.
         """
-        tables = self.tables
-        if _take_in_others(tables, now):
+        tables, dependent, expired = self.tables, self._dependent, []
+        count = tables.counters.item
+        waking = count(WAKES)
+        _take_in(tables, now)
+        if count(WAKES) < waking:
             self.disturbed = True
-        counters, dependent = tables.counters, self._dependent
-        arrived = range(counters.item(NEW), counters.item(ARRIVED))
-        self.arrived += [job for job in arrived if job not in dependent] if dependent else arrived
-        expired = tables.running[EXPIRED_ONE, : counters[EXPIRED_NOW]].tolist()
-        return [self.running[job] for job in expired]
+        arrived = range(count(NEW), count(ARRIVED))
+        if arrived:
+            self.arrived += [job for job in arrived if job not in dependent]
+        if number := count(EXPIRED_NOW):
+            expired = [self.running[job] for job in tables.running[EXPIRED_ONE, :number].tolist()]
+        return self._ended(count(ENDED_NOW)), expired
 
     def wake_at(self, time: float) -> None:
         """See to it that something happens then."""
@@ -378,7 +386,8 @@ class MachineState:
     @property
     def following(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
-        return float(_next_instant(self.tables))
+        following: float = _next_instant(self.tables)
+        return following
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""

@@ -214,10 +214,11 @@ def next_instant(tables: Tables) -> float:
 
 
 @njit(cache=True)
-def take_in_others(tables: Tables, now: float) -> int:
-    """Take in expiries, arrivals and wake-ups of an instant; return how many woke up."""
+def take_in(tables: Tables, now: float) -> None:
+    """Take in ends, expiries, arrivals and wake-ups of an instant."""
     seconds, counters, expired = tables.seconds, tables.counters, 0
     tables.instant[NOW] = now
+    ended = take_in_ends(tables, now)
     while (
         counters[RUNNING] > 0
         and tables.running_times[COMING, 0] == now
@@ -231,18 +232,8 @@ def take_in_others(tables: Tables, now: float) -> int:
     while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
         last += 1
     counters[ARRIVED] = last
-    woken = _wake(tables, now)
-    _happened(tables, expired + (last > counters[NEW]) + woken)
-    return woken
-
-
-@njit(cache=True)
-def take_in(tables: Tables, now: float) -> None:
-    """Take in all that happens at an instant."""
-    take_in_ends(tables, now)
-    take_in_others(tables, now)
-    counters = tables.counters
-    counters[CHANGED] = counters[ENDED_NOW] + counters[EXPIRED_NOW] > 0
+    _happened(tables, expired + (last > counters[NEW]) + _wake(tables, now))
+    counters[CHANGED] = ended + expired > 0
 
 
 # One thing at a time, as rules in Python decide it

@@ -119,7 +119,7 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
             assert model.end[run.job] == now
             model.idle |= model.held.pop(run.job)
         if not over:  # a belief expires
-            for run in state.take_in(now):
+            for run in state.take_in(now)[1]:
                 assert model.believed[run.job] == now < model.end[run.job]
                 state.move_end(run, now + 1.0)
                 model.believed[run.job] = now + 1.0
