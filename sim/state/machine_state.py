@@ -118,15 +118,8 @@ _begin, _hand_out, _exchange = map(
 _plan_end, _move_end, _take_off = map(
     Direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
 )
-_take_in_ends, _take_in, _next_instant, _ask_to_wake = map(
-    Direct,
-    (
-        run_steps.take_in_ends,
-        run_steps.take_in,
-        run_steps.next_instant,
-        run_steps.ask_to_wake,
-    ),
-)
+_take_in_ends, _take_in = map(Direct, (run_steps.take_in_ends, run_steps.take_in))
+_next_instant, _ask_to_wake = map(Direct, (run_steps.next_instant, run_steps.ask_to_wake))
 _give, _take_named = Direct(run_tables.give), Direct(run_tables.take_named)
 _hold, _let_go = Direct(run_tables.hold), Direct(run_tables.let_go)
 
