@@ -188,6 +188,22 @@ def run_table(
     return observations.assign(runtime=seconds)
 
 
+def numbers(column: pd.Series, name: str) -> FloatArray:
+    """Return a column as float64.
+
+    Raises
+    ------
+    PredictorError
+        Naming the first row that holds no number.
+    """
+    try:
+        return np.asarray(column.to_numpy(), float)
+    except (TypeError, ValueError):
+        parsed = pd.to_numeric(column, errors="coerce").to_numpy(float)
+        row = int(np.flatnonzero(np.isnan(parsed))[0]) if np.isnan(parsed).any() else 0
+        raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}") from None
+
+
 def asked_of(
     nprocs: ArrayLike | pd.DataFrame, inputs: Mapping[str, ArrayLike], names: Iterable[str] = ()
 ) -> tuple[ArrayLike, dict[str, ArrayLike]]:

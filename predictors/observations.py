@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, numbers
 from predictors.compiling import njit
 from predictors.errors import PredictorError
 
@@ -277,22 +277,6 @@ def observed_frame(observations: pd.DataFrame, ignorable: tuple[str, ...] = ()) 
     if not ignored:
         return curve
     return ObservedCurve(**{**curve.__dict__, "ignored": ignored})
-
-
-def numbers(column: pd.Series, name: str) -> FloatArray:
-    """Return a column as float64.
-
-    Raises
-    ------
-    PredictorError
-        Naming the first row that holds no number.
-    """
-    try:
-        return np.asarray(column.to_numpy(), float)
-    except (TypeError, ValueError):
-        parsed = pd.to_numeric(column, errors="coerce").to_numpy(float)
-        row = int(np.flatnonzero(np.isnan(parsed))[0]) if np.isnan(parsed).any() else 0
-        raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}") from None
 
 
 def refuse_inputs(model: str, inputs: Mapping[str, ArrayLike]) -> None:

@@ -1,14 +1,31 @@
 """What messages cost, by size class, and the exchanges of a cycle."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predictors.compiling import Direct
+from predictors.cycles.cycle_kernels import Classes, exchange_seconds, message_seconds
 from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
+_message_seconds, _exchange_seconds = Direct(message_seconds), Direct(exchange_seconds)
+
+
+def alike(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return two arrays of floats in their broadcast shape, contiguous."""
+    a, b = np.asarray(one, dtype=float, order="C"), np.asarray(other, dtype=float, order="C")
+    if a.shape == b.shape:
+        return a, b
+    if not b.ndim:
+        return a, np.full(a.shape, b.item())
+    if not a.ndim:
+        return np.full(b.shape, a.item()), b
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    return np.broadcast_to(a, shape).copy(), np.broadcast_to(b, shape).copy()
 
 
 @dataclass(frozen=True)
@@ -61,12 +78,18 @@ class MessageCosts:
         PredictorError
             If a size is negative.
         """
-        whole = np.ceil(np.asarray(size, dtype=float))
-        if not (whole >= 0).all():
-            raise PredictorError(f"a message has at least 0 bytes, got {float(whole.min())}")
-        kind = np.searchsorted(self.first_bytes, whole, side="right") - 1
-        latency, per_byte = np.asarray(self.latency)[kind], np.asarray(self.per_byte)[kind]
-        return np.asarray(latency * 1e-6 + whole * np.asarray(slower) * per_byte * 1e-9)
+        given, factor = alike(size, slower)
+        if given.size and not given.min() >= 0:
+            least = float(np.ceil(given).min())
+            raise PredictorError(f"a message has at least 0 bytes, got {least}")
+        found = _message_seconds(self.classes, given.ravel(), factor.ravel())
+        return np.asarray(found.reshape(given.shape))
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The classes as compiled code takes them."""
+        columns = self.first_bytes, self.latency, self.per_byte
+        return Classes(*(np.asarray(column, dtype=float) for column in columns))
 
 
 ALPHASERVER = MessageCosts((0, 33, 512), (5.6, 5.9, 8.1), (0.0, 18.7, 5.0))
@@ -133,14 +156,14 @@ class Exchange:
         PredictorError
             If a number of cells is negative.
         """
-        count = np.asarray(nprocs, dtype=float)
-        size = np.asarray(cells, dtype=float)
-        if not (size >= 0).all():
+        size, count = alike(cells, nprocs)
+        if size.size and not size.min() >= 0:
             raise PredictorError(f"cells must be at least 0, got {float(size.min())}")
         face = self.bytes_per_face_cell * size ** (2.0 / 3.0)
-        shared = np.clip(count, 1.0, self.processors_per_node)
-        slower = self.bidirectional * (1.0 + self.nic * (shared - 1.0))
-        boundary = self.messages * self.costs.seconds(face, slower)
-        depth = np.ceil(np.log2(np.maximum(count, 1.0)))
-        total = boundary + self.reductions * depth * self.costs.seconds(8)
-        return np.where(count > 1, total, 0.0)
+        found = _exchange_seconds(self.costs.classes, self._numbers, face.ravel(), count.ravel())
+        return np.asarray(found.reshape(size.shape))
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
+        boundary = self.messages, self.reductions, self.bidirectional
+        return np.array([*boundary, self.nic, self.processors_per_node], float)

@@ -9,10 +9,11 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.base import Estimator, Remark, run_table
-from predictors.cycles.messages import Exchange
+from predictors.base import Estimator, Remark, numbers, run_table
+from predictors.compiling import Direct
+from predictors.cycles.cycle_kernels import curves_of, seconds_per_cell
+from predictors.cycles.messages import Exchange, alike
 from predictors.errors import NotFittedError, PredictorError
-from predictors.observations import numbers
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
@@ -122,6 +123,7 @@ def knot_values(x: FloatArray, y: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 Form = Literal["logarithmic", "linear"]
+_seconds_per_cell = Direct(seconds_per_cell)
 
 
 def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
@@ -270,6 +272,7 @@ class OfflineCyclePredictor(Estimator):
                 raise PredictorError("the fitted curve is not positive; give fewer knots")
             residuals.append(np.log(each / self._curve(cells, knots[key], values[key])))
         self.knots_, self.seconds_per_cell_ = knots, values
+        self._curves = curves_of({key: self._axis(knots[key]) for key in knots}, values)
         degrees_of_freedom = max(len(table) - sum(axis.size for axis in knots.values()), 1)
         self.spread_ = float(np.sqrt(np.sum(np.concatenate(residuals) ** 2) / degrees_of_freedom))
         return self
@@ -311,21 +314,12 @@ class OfflineCyclePredictor(Estimator):
         """
         if not hasattr(self, "knots_"):
             raise NotFittedError("OfflineCyclePredictor was asked before fit")
-        count, shared = np.broadcast_arrays(
-            np.asarray(cells, dtype=float), np.asarray(processes_per_node, dtype=float)
-        )
-        wrong = ~(np.isfinite(count) & (count > 0))
-        if wrong.any():
-            raise PredictorError(f"cells must be positive and finite, got {count[wrong].item(0)}")
-        levels = np.array(sorted(self.knots_))
-        curves = np.stack(
-            [self._curve(count, self.knots_[k], self.seconds_per_cell_[k]) for k in levels]
-        )
-        place = np.interp(shared, levels, np.arange(levels.size))
-        low = np.minimum(place.astype(int), max(levels.size - 2, 0))
-        high = np.minimum(low + 1, levels.size - 1)
-        below, above = (np.take_along_axis(curves, k[None], axis=0)[0] for k in (low, high))
-        return np.asarray(below + (place - low) * (above - below))
+        count, shared = alike(cells, processes_per_node)
+        if count.size and not (count.min() > 0 and count.max() < np.inf):
+            wrong = count[~(np.isfinite(count) & (count > 0))]
+            raise PredictorError(f"cells must be positive and finite, got {wrong.item(0)}")
+        found = _seconds_per_cell(self._curves, self._axis(count).ravel(), shared.ravel())
+        return np.asarray(found.reshape(count.shape))
 
     def predict(self, nprocs: ArrayLike = 1, *, cells: ArrayLike) -> FloatArray:
         """Return the time of a cycle, seconds, in the broadcast shape of both.
@@ -344,11 +338,10 @@ class OfflineCyclePredictor(Estimator):
         PredictorError
             If a value is not positive.
         """
-        count = np.asarray(nprocs, dtype=float)
-        wrong = count[~((count >= 1) & np.isfinite(count))]
-        if wrong.size:
+        count, size = alike(nprocs, cells)
+        if count.size and not (count.min() >= 1 and count.max() < np.inf):
+            wrong = count[~((count >= 1) & np.isfinite(count))]
             raise PredictorError(f"nprocs must be at least 1 and finite, got {wrong.item(0)}")
-        size = np.asarray(cells, dtype=float)
         shared = np.minimum(count, self.processors_per_node)
         seconds = size * self.seconds_per_cell(size, shared)
         if self.communication is not None:

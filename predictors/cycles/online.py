@@ -8,11 +8,15 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark
+from predictors.compiling import Direct
+from predictors.cycles.cycle_kernels import rates
+from predictors.cycles.messages import alike
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
+_rates = Direct(rates)
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
@@ -25,10 +29,10 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
         raise PredictorError(
             f"cells and seconds must be as many, got shapes {given.shape} and {taken.shape}"
         )
-    size, time = np.broadcast_arrays(np.atleast_1d(given), taken)
+    size, time = alike(np.atleast_1d(given), taken)
     for name, values in (("cells", size), ("seconds", time)):
-        bad = ~(np.isfinite(values) & (values > 0))
-        if bad.any():
+        if values.size and not (values.min() > 0 and values.max() < np.inf):
+            bad = ~(np.isfinite(values) & (values > 0))
             raise PredictorError(f"{name} must be positive and finite, got {values[bad][0]}")
     return size.ravel(), time.ravel()
 
@@ -139,31 +143,15 @@ class OnlineCyclePredictor(Estimator):
         known = self._cells.size
         all_cells = np.concatenate((self._cells, size))
         all_seconds = np.concatenate((self._seconds, time))
-        ends = np.arange(known, all_cells.size)
-        starts = np.zeros_like(ends) if self.window is None else np.maximum(ends - self.window, 0)
-        rates = self._sums(all_seconds, starts, ends, 0) / self._sums(all_cells, starts, ends, 1)
-        predicted = rates * size
-        if self.cycles_ == 0 and size.size:
-            predicted[0] = np.nan
-            if self.fallback is not None:
-                predicted[0] = float(self.fallback.predict(self.nprocs, cells=size[0]))
+        before = np.array(self._before)
+        predicted = _rates(all_seconds, all_cells, known, self.window or 0, before) * size
+        if self.cycles_ == 0 and size.size and self.fallback is not None:
+            predicted[0] = float(self.fallback.predict(self.nprocs, cells=size[0]))
         self._keep(all_cells, all_seconds)
-        errors = np.log(time / predicted)
+        errors = np.log((time / predicted)[-KEPT_ERRORS - 1 :])
         self._errors = np.concatenate((self._errors, errors[np.isfinite(errors)]))[-KEPT_ERRORS:]
         self.cycles_ += size.size
         return np.asarray(predicted)
-
-    def _sums(
-        self, values: FloatArray, starts: NDArray[np.int64], ends: NDArray[np.int64], which: int
-    ) -> FloatArray:
-        """Return sums of `values` over each [start, end), with what was let go before."""
-        if self.window == 1:
-            sums = values[np.maximum(ends - 1, 0)]
-        else:
-            total = np.concatenate(([0.0], np.cumsum(values)))
-            sums = total[ends] - total[starts] + self._before[which]
-        # An empty window has no sum: NaN keeps the division quiet.
-        return np.where((ends > starts) | (self._before[which] > 0), sums, np.nan)
 
     def _keep(self, cells: FloatArray, seconds: FloatArray) -> None:
         """Hold on to the window alone; to two sums where the window is everything."""

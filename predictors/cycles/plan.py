@@ -205,9 +205,11 @@ class CyclePlan:
 
     def saved(self, elapsed: float) -> int:
         """Return how many cycles survive a failure after so much wall time."""
-        complete = int(np.searchsorted(self.saved_ends, elapsed, side="right"))
-        places = self.places[:complete]
-        kept = int(places[places <= self.stopped_after].max(initial=0))
+        kept = 0
+        if self.places.size:
+            complete = int(np.searchsorted(self.saved_ends, elapsed, side="right"))
+            places = self.places[:complete]
+            kept = int(places[places <= self.stopped_after].max(initial=0))
         stopped = self.outcome == "stopped" and elapsed >= self.planned_wall
         return self.stopped_after if stopped else kept
 
@@ -216,9 +218,11 @@ class CyclePlan:
 
         A checkpoint that a failure cuts short counts for the part it took.
         """
+        last = min(max(elapsed - (self.planned_wall - self.final_cost), 0.0), self.final_cost)
+        if not self.places.size:
+            return last
         inside = self.places < self.stopped_after
         begun = np.clip(elapsed - (self.saved_ends - self.costs), 0.0, self.costs)
-        last = np.clip(elapsed - (self.planned_wall - self.final_cost), 0.0, self.final_cost)
         return float(begun[inside].sum() + last)
 
     def computed(self, elapsed: float) -> float:

@@ -14,6 +14,7 @@ FloatArray = NDArray[np.float64]
 
 QUADRATURE = 32
 """Places along the remaining cycles at which the cells are followed."""
+_PLACES = np.arange(QUADRATURE) + 0.5
 
 PRIOR_STEP = 0.1
 """A step of the cells by this share is held possible before any was seen."""
@@ -75,7 +76,7 @@ class CellTrend:
             If a number is not positive and finite.
         """
         row = np.atleast_1d(np.asarray(cells, dtype=float)).ravel()
-        if not (np.isfinite(row) & (row > 0)).all():
+        if row.size and not (row.min() > 0 and row.max() < np.inf):
             raise PredictorError(f"cells must be positive and finite, got {row.tolist()}")
         changes = np.diff(row if self.count == 0 else np.concatenate(([self.last], row)))
         if self.window is not None:
@@ -202,7 +203,7 @@ class RemainingTime:
         left = self.cycles - self.online.cycles_ if left is None else left
         if left <= 0:
             return Remaining(0.0, 0.0, 0.0, 0.0, np.nan if self.offline is None else 0.0)
-        cells = self.trend.ahead((np.arange(QUADRATURE) + 0.5) * left / QUADRATURE + 0.5)
+        cells = self.trend.ahead(_PLACES * left / QUADRATURE + 0.5)
         speed = self.online.seconds_per_cell()
         online = speed * float(cells.mean()) * left
         shaped, offline = online, np.nan

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, numbers
 from predictors.errors import PredictorError
-from predictors.observations import numbers
 
 LoadForm = Literal["effective", "min_avg_avail", "min_avail"]
 LOAD_FORMS: tuple[LoadForm, ...] = ("effective", "min_avg_avail", "min_avail")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import Direct
 from sim.engine.instants import breakpoints
 from sim.engine.logbook import Explanations
 from sim.policies.backfill.passes import Plan
@@ -48,6 +49,8 @@ PIECE = 65_536
 
 STATES = "completed", "killed"
 """How a job may end, by whether it was killed."""
+
+_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
 
 
 class JobPieces:
@@ -229,9 +232,9 @@ def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]
         tables = tables._replace(ranges=np.tile(tables.ranges, 2))
     if tables.wakes.size == tables.counters[WAKES]:
         tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-    if not has_room(plan.sharing):
+    if not _has_room(plan.sharing):
         plan = plan._replace(sharing=plan.sharing.doubled())
-    more = breakpoints(tables, instant) if plan.times.size > 1 else 0
+    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
     if plan.times.size < more:
         times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
         plan = plan._replace(times=times, free=free)

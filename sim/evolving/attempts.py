@@ -175,8 +175,8 @@ class Attempt:
         walls = self.plan.wall_ends[: self.plan.stopped_after]
         window = np.array([after, until]) - self.restart
         low, high = np.searchsorted(walls, window, side="right")
-        computed = np.diff(self.plan.ends[max(low - 1, 0) : high], prepend=0.0)
-        lengths = computed if low == 0 else computed[1:]
+        done = self.plan.ends
+        lengths = np.diff(done[low - 1 : high]) if low else np.diff(done[:high], prepend=0.0)
         ends = self.restart + walls[low:high]
         return self.cells[low:high], ends - lengths, ends
 

@@ -229,7 +229,8 @@ def believe(tables: Tables, job: int, end: float) -> None:
 @njit(cache=True)
 def _move_belief(tables: Tables, before: int, after: int) -> None:
     """Close the gap at one place of the table of believed ends, and open one at another."""
-    time, job, held = _holders(tables)
+    time, job = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
+    held = tables.running[HELD]
     step = 1 if after > before else -1
     for k in range(before, after, step):
         time[k] = time[k + step]
@@ -241,13 +242,8 @@ def _move_belief(tables: Tables, before: int, after: int) -> None:
 
 @njit(cache=True)
 def _write_belief(tables: Tables, place: int, end: float, job: int, processors: int) -> None:
-    times, jobs, held = _holders(tables)
-    times[place], jobs[place], held[place] = end, job, processors
-
-
-@njit(cache=True)
-def _holders(tables: Tables) -> tuple[FloatArray, IntArray, IntArray]:
-    return tables.running_times[BELIEVED], tables.running[BELIEVED_JOB], tables.running[HELD]
+    tables.running_times[BELIEVED, place] = end
+    tables.running[BELIEVED_JOB, place], tables.running[HELD, place] = job, processors
 
 
 # Processors

@@ -1,9 +1,14 @@
 """The offline predictor: pieces, contention, communication, flags."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from predictors.cycles.cycle_kernels import Curves, seconds_per_cell
 from predictors.cycles.messages import ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor, choose_knots, knot_values
 from predictors.errors import NotFittedError, PredictorError
@@ -167,3 +172,21 @@ def test_asked_before_fit():
         OfflineCyclePredictor().predict(cells=1.0)
     with pytest.raises(NotFittedError):
         OfflineCyclePredictor().reliability(cells=1.0)
+
+
+@given(
+    st.lists(st.integers(1, 60), min_size=2, max_size=6, unique=True).map(sorted),
+    st.lists(st.floats(0.25, 80.0), min_size=1, max_size=12),
+    st.sampled_from([1.0, 1.5, 2.0, 3.0, 4.0, 9.0]),
+)
+def test_times_of_a_cell_are_numpys_interpolation_to_the_bit(knots, asked, shared):
+    x, at = np.array(knots, float), np.concatenate((asked, knots))
+    axis = np.concatenate((x, [1.0], 2.0 * x))
+    values = np.random.default_rng(knots).uniform(1.0, 2.0, axis.size)
+    starts = np.array([0, x.size, x.size + 1, axis.size])
+    curves = Curves(np.array([1.0, 2.0, 4.0]), starts, axis, values)
+    each = [np.interp(at, axis[a:b], values[a:b]) for a, b in pairwise(starts.tolist())]
+    place = float(np.interp(shared, curves.levels, np.arange(3)))
+    low = min(int(place), 1)
+    expected = each[low] + (place - low) * (each[low + 1] - each[low])
+    assert seconds_per_cell(curves, at, np.full(at.size, shared)).tolist() == expected.tolist()

@@ -194,28 +194,29 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 
 
 @njit(cache=True)
-def _make_easy_pass(tables: Tables, plan: Plan, strict: bool, changed: bool) -> None:
+def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed: bool) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
     tables : Tables
-    plan : Plan
+    summaries : Summaries
     strict : bool
         Whether heads of the queue alone may start.
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
-    counters, instant, found = tables.counters, tables.instant, tables.running[FOUND]
-    waiting, new, last, free = waiting_in(tables), counters[NEW], counters[ARRIVED], counters[FREE]
+    counters, instant = tables.counters, tables.instant
+    new, last, free = counters[NEW], counters[ARRIVED], counters[FREE]
     blocked = counters[HEAD] < new and not changed
-    if blocked and strict:
+    if counters[HEAD] == last or (blocked and strict):
         return
-    forget(plan.summaries, new, last)
+    waiting, found = waiting_in(tables), tables.running[FOUND]
+    forget(summaries, new, last)
     if blocked:
         opening = Opening(free, counters[SPARE], instant[NOW], instant[SHADOW])
         number, counters[SPARE] = fill(
-            waiting.counts, waiting.runtimes, new, last, opening, False, plan.summaries, found
+            waiting.counts, waiting.runtimes, new, last, opening, False, summaries, found
         )
     else:
         number, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
@@ -223,10 +224,10 @@ def _make_easy_pass(tables: Tables, plan: Plan, strict: bool, changed: bool) -> 
         if head < last and not strict:
             opening = Opening(free, 0, instant[NOW], 0.0)
             number, instant[SHADOW], counters[SPARE] = backfill(
-                ends_in(tables), waiting, head, last, opening, plan.summaries, number, found
+                ends_in(tables), waiting, head, last, opening, summaries, number, found
             )
-    for job in found[:number]:
-        start(tables, job)
+    for k in range(number):
+        start(tables, found[k])
 
 
 # Conservative
@@ -306,9 +307,10 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
         _make_conservative_pass(tables, plan, revision)
         return
     counters = tables.counters
-    _believe(tables, plan, revision)
+    if revision.jobs.size > 0:
+        _believe(tables, plan, revision)
     if counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew):
         _choose_anew(tables, plan)
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, rule)
-    _make_easy_pass(tables, plan, rule == STRICT, changed)
+    _make_easy_pass(tables, plan.summaries, rule == STRICT, changed)
