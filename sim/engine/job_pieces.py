@@ -206,7 +206,6 @@ class JobPieces:
         self,
         stretches: Stretches | WholeRuns,
         asked: AskedOnce,
-        counters: dict[str, float],
         processors: int,
     ) -> Records:
         """Return what happened, all jobs written down."""
@@ -221,7 +220,7 @@ class JobPieces:
             restarts=np.broadcast_to(np.int64(0), len(self.in_turn)),
             stretches=stretches,
             consultations=asked,
-            counters=counters,
+            counters={"starts": float(len(self.in_turn))},
             processors=processors,
         )
 

@@ -1,13 +1,12 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
 from array import array
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
+from predictors.base import Explanation, IntArray, RuntimePredictor
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, FewWords, Records, Stretches
@@ -159,20 +158,14 @@ class Logbook:
         self._status[run.job] = "waiting"
         del self._held[run.job]
 
-    def records(
-        self,
-        submit_time: FloatArray,
-        processors: int,
-        counters: Mapping[str, float],
-        predictor: RuntimePredictor,
-    ) -> Records:
+    def records(self, predictor: RuntimePredictor) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
         if not self._rests_on:
             self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
         return Records(
-            submit_time=submit_time,
+            submit_time=np.array(self._state.submit_time),
             start_time=np.frombuffer(self._first_start),
             end_time=np.frombuffer(self._end),
             run_start=run_start[last],
@@ -190,8 +183,8 @@ class Logbook:
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
-            counters={"starts": float(run_job.size), **counters},
-            processors=processors,
+            counters={"starts": float(run_job.size)},
+            processors=self._state.processors,
         )
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:
