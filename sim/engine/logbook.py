@@ -10,7 +10,7 @@ from predictors.base import Explanation, IntArray, RuntimePredictor
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, FewWords, Records, Stretches
-from sim.state.run_tables import FIRST_RANGE, RANGES
+from sim.state.run_tables import FIRST_RANGE, PROCESSORS, RANGES
 
 
 class Columns:
@@ -90,7 +90,6 @@ class Logbook:
         self._rests_on = Explanations()
         self._stretches = Columns("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
-        self._held: dict[int, int] = {}
 
     def is_started(self, job: int) -> bool:
         """Say whether a job runs or has run."""
@@ -102,7 +101,8 @@ class Logbook:
 
     def held(self, job: int) -> int:
         """Return how many processors a job holds, 0 while it does not run."""
-        return self._held.get(job, 0)
+        runs = self._status[job] == "running"
+        return self._state.tables.numbers.item(PROCESSORS, job) if runs else 0
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
@@ -123,7 +123,6 @@ class Logbook:
 
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
-        self._held[run.job] = run.processors
         run.stretch = len(self._stretches)
         first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
         self._stretches.add(self._last_run[run.job], now, run.processors, first)
@@ -149,14 +148,12 @@ class Logbook:
         self._stretch_end[run.stretch] = now
         self._end[run.job] = now
         self._status[run.job] = status
-        del self._held[run.job]
         self.ended += 1
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
-        del self._held[run.job]
 
     def records(self, predictor: RuntimePredictor) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""

@@ -14,8 +14,8 @@ from sim.engine.instants import (
     advance_shares,
     no_news,
     put_offer,
+    with_room,
 )
-from sim.engine.job_pieces import PIECE, JobPieces, with_room
 from sim.engine.logbook import Explanations
 from sim.engine.setup import Setup
 from sim.engine.work import RuntimesAhead
@@ -39,6 +39,7 @@ from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
+from sim.state.job_pieces import PIECE, JobPieces
 from sim.state.records import Records
 from sim.state.run_tables import (
     ARRIVED,
@@ -369,5 +370,6 @@ class CompiledPasses:
         if not self._explanations:
             first = found.in_turn.item(0)
             self._explanations.add(predictor.explain(first, found.allocated.item(first)))
-        asked = found.consultations(self._explanations, engine.view.preferences.undecided)
+        grounds = self._explanations.columns(len(found.in_turn))
+        asked = found.consultations(grounds, engine.view.preferences.undecided)
         return found.records(stretches, asked, engine.machine.processors)

@@ -365,6 +365,8 @@ class MachineState:
         arrived = range(count(NEW), count(ARRIVED))
         if arrived:
             self.arrived += [job for job in arrived if job not in dependent]
+        if dependent:
+            self.arrived.sort()  # ties stand in the order of the trace
         if number := count(EXPIRED_NOW):
             expired = [self.running[job] for job in tables.running[EXPIRED_ONE, :number].tolist()]
         return self._ended(count(ENDED_NOW)), expired
