@@ -86,6 +86,7 @@ class Engine:
         self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
         self._next: Occurrence | None = None
+        self._ends_first = trace.feedback
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
         self._under_load: RunsUnderLoad | None = None
@@ -178,13 +179,18 @@ class Engine:
     def expect(self) -> None:
         """See to it that the clock stops when something happens next."""
         following, expected = self.state.following, self._next
-        if following < np.inf and (expected is None or following < expected.time):
+        known = expected is not None and not expected.processed and expected.time <= following
+        if following < np.inf and not known:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
 
     def _begin_instant(self, occurrence: Any) -> None:
-        """Note that the clock has stopped as expected."""
-        if occurrence is self._next:  # nothing has come in between
-            self._next = None
+        """Take in ends first where others hang on them at this instant."""
+        if self._ends_first:
+            self._take_in_ends(self.state.end_runs(self.clock._now))
+
+    def _take_in_ends(self, ended: list[Run]) -> None:
+        for run in ended:
+            self.endings.pop(run.job)(run)
 
     def _follow(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
@@ -283,8 +289,7 @@ class Engine:
             self._tell_progress()
         else:
             ended, expired = self.state.take_in(now)
-            for run in ended:
-                self.endings.pop(run.job)(run)
+            self._take_in_ends(ended)
             for run in expired:
                 self._expire(run, now)
             if self.state.tables.counters.item(TAKEN):

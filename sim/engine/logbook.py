@@ -23,20 +23,23 @@ class Columns:
     """
 
     def __init__(self, kinds: str) -> None:
-        self.columns: list[array[Any]] = [array(kind) for kind in kinds]
-        self._appends = [column.append for column in self.columns]
+        self._kinds, self._values = kinds, array("d")
 
     def add(self, *row: float) -> None:
-        """Add a row."""
-        for append, value in zip(self._appends, row, strict=True):
-            append(value)
+        """Add a row; whole numbers are less than 2^53."""
+        self._values.extend(row)
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self._values) // len(self._kinds)
+
+    def item(self, row: int, column: int) -> float:
+        """Return a number."""
+        return self._values[row * len(self._kinds) + column]
 
     def arrays(self) -> list[NDArray[Any]]:
-        """Return the columns, which may not grow any more."""
-        return [np.frombuffer(column, column.typecode) for column in self.columns]
+        """Return the columns."""
+        table = np.array(self._values).reshape(-1, len(self._kinds))
+        return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
 
 
 class Explanations:
@@ -130,7 +133,7 @@ class Logbook:
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
-        return float(self._runs.columns[4][self._last_run[run.job]])
+        return self._runs.item(self._last_run[run.job], 4)
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
@@ -139,9 +142,8 @@ class Logbook:
 
     def held_area(self) -> float:
         """Return the processor-seconds of all stretches so far."""
-        _, start, processors, _ = self._stretches.columns
-        held = map(lambda end, begin, n: (end - begin) * n, self._stretch_end, start, processors)
-        return float(sum(held))
+        _, start, processors, _ = self._stretches.arrays()
+        return float(((np.array(self._stretch_end) - start) * processors).sum())
 
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
