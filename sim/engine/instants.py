@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import njit
 from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.passes import (
     AT_ONCE,
@@ -157,24 +157,6 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
         and has_room(plan.sharing)
         and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
     )
-
-
-_breakpoints, _shares_have_room = Direct(breakpoints), Direct(has_room)
-
-
-def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
-    """Return the same with room for all that may happen at an instant."""
-    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-    if tables.wakes.size == tables.counters[WAKES]:
-        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-    if not _shares_have_room(plan.sharing):
-        plan = plan._replace(sharing=plan.sharing.doubled())
-    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
-    if plan.times.size < more:
-        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-        plan = plan._replace(times=times, free=free)
-    return tables, plan
 
 
 @njit(cache=True)

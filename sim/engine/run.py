@@ -12,9 +12,9 @@ from sim.engine.instants import (
     advance,
     advance_open,
     advance_shares,
+    breakpoints,
     no_news,
     put_offer,
-    with_room,
 )
 from sim.engine.logbook import Explanations
 from sim.engine.setup import Setup
@@ -37,6 +37,7 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
 from sim.state.job_pieces import PIECE, JobPieces
@@ -53,11 +54,15 @@ from sim.state.run_tables import (
     LATER,
     NEW,
     PROCESSORS,
+    RANGES,
+    ROOM,
     RUNTIME,
     START,
     STARTED,
     TAKEN,
     WAITING,
+    WAKES,
+    Tables,
 )
 
 
@@ -116,6 +121,7 @@ def compiled_passes(engine: Engine) -> "CompiledPasses | None":
 
 
 _put_offer = Direct(put_offer)
+_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -341,7 +347,7 @@ class CompiledPasses:
         """Let tables grow in which the next instant might not find room."""
         if instant == self._state.tables.instant[LATER]:
             self._take_in_more()
-        self._state.tables, self.plan = with_room(self._state.tables, self.plan, instant)
+        self._state.tables, self.plan = _with_room(self._state.tables, self.plan, instant)
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
@@ -373,3 +379,18 @@ class CompiledPasses:
         grounds = self._explanations.columns(len(found.in_turn))
         asked = found.consultations(grounds, engine.view.preferences.undecided)
         return found.records(stretches, asked, engine.machine.processors)
+
+
+def _with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not _has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan
