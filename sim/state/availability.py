@@ -72,11 +72,10 @@ def earliest(
 @njit(cache=True)
 def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     """Move the profile to the begin of its arrays."""
-    first, number = span[FIRST], span[LAST] - span[FIRST]
-    for k in range(number):
-        times[k] = times[k + first]
-        free[k] = free[k + first]
-    span[FIRST], span[LAST] = 0, number
+    first, last = span[FIRST], span[LAST]
+    _shift(times, first, last, -first)
+    _shift(free, first, last, -first)
+    span[FIRST], span[LAST] = 0, last - first
 
 
 @njit(cache=True)
