@@ -8,9 +8,10 @@ with which it was put in.
 """
 
 from math import frexp
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
@@ -71,11 +72,10 @@ def earliest(
 @njit(cache=True)
 def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     """Move the profile to the begin of its arrays."""
-    first, number = span[FIRST], span[LAST] - span[FIRST]
-    for k in range(number):
-        times[k] = times[k + first]
-        free[k] = free[k + first]
-    span[FIRST], span[LAST] = 0, number
+    first, last = span[FIRST], span[LAST]
+    _shift(times, first, last, -first)
+    _shift(free, first, last, -first)
+    span[FIRST], span[LAST] = 0, last - first
 
 
 @njit(cache=True)
@@ -95,11 +95,8 @@ def _breakpoint(
             high = middle
     if times[low] == instant:
         return int(low)
-    # One array after the other: so both loops become block moves.
-    for k in range(span[LAST], low + 1, -1):
-        times[k] = times[k - 1]
-    for k in range(span[LAST], low + 1, -1):
-        free[k] = free[k - 1]
+    _shift(times, low + 1, span[LAST], 1)
+    _shift(free, low + 1, span[LAST], 1)
     times[low + 1] = instant
     free[low + 1] = free[low]
     span[LAST] += 1
@@ -110,10 +107,8 @@ def _breakpoint(
 def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
     """Drop an entry if nothing changes where it begins."""
     if i > span[FIRST] and free[i] == free[i - 1]:
-        for k in range(i, span[LAST] - 1):
-            times[k] = times[k + 1]
-        for k in range(i, span[LAST] - 1):
-            free[k] = free[k + 1]
+        _shift(times, i + 1, span[LAST], -1)
+        _shift(free, i + 1, span[LAST], -1)
         span[LAST] -= 1
 
 
@@ -132,6 +127,56 @@ def occupy(
         free[k] -= processors
     _merge(times, free, span, j)
     _merge(times, free, span, i)
+
+
+@njit(cache=True)
+def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
+    """Move what stands from one place to another so many places on, or back."""
+    if by > 0:
+        for k in range(last - 1, first - 1, -1):
+            values[k + by] = values[k]
+    elif by < 0:
+        for k in range(first, last):
+            values[k + by] = values[k]
+
+
+@njit(cache=True)
+def move_up(
+    times: FloatArray, free: IntArray, span: IntArray,
+    before: float, start: float, runtime: float, processors: int,
+) -> None:  # fmt: skip
+    """Let a reservation begin earlier; only what lies between is written anew, behind the rest."""
+    if 2 * span[LAST] - span[FIRST] + 8 > times.size:
+        _close_up(times, free, span)
+    end, freed, last, number = start + runtime, before + runtime, span[LAST], 0
+    first = segment(times, span, start)
+    here = level = free[first]
+    if times[first] < start:
+        first += 1
+    else:
+        level = free[first - 1] if first > span[FIRST] else here + processors + 1
+    after, instant = first, start
+    while True:
+        if after < last and times[after] == instant:
+            here = free[after]
+            after += 1
+        left = here + processors * (int(before <= instant < freed) - int(instant < end))
+        if left != level:
+            times[last + 4 + number], free[last + 4 + number] = instant, left
+            level = left
+            number += 1
+        if instant == freed:
+            break
+        following = end if instant < end else freed
+        if instant < before < following:
+            following = before
+        instant = min(following, times[after]) if after < last else following
+    longer = number - (after - first)
+    span[LAST] += longer
+    _shift(times, after, last, longer)
+    _shift(free, after, last, longer)
+    for k in range(number):
+        times[first + k], free[first + k] = times[last + 4 + k], free[last + 4 + k]
 
 
 @njit(cache=True)
@@ -340,17 +385,9 @@ class Profile:
         self.grow(ends.end.size)
         lay(self.times, self.free, self.span, now, self.processors, ends.end, ends.processors)
 
-    def advance(self, now: float) -> None:
-        """Forget what lies before now."""
-        advance(self.times, self.span, now)
-
     def occupy(self, start: float, end: float, processors: int) -> None:
         """Take processors in [start, end); a negative number gives them back."""
         occupy(self.times, self.free, self.span, start, end, processors)
-
-    def least_free(self, start: float, end: float) -> int:
-        """Return the least number of free processors in [start, end)."""
-        return int(least_free(self.times, self.free, self.span, start, end))
 
     def place(self, now: float, processors: int, runtime: float) -> float:
         """Reserve the earliest hole from now on and return its start."""

@@ -5,7 +5,7 @@ import pytest
 
 from sim.policies.backfill.queue_search import summaries_of
 from sim.policies.backfill.reservations import no_bounds, replan, replan_soonest, reserve_rest
-from sim.state.availability import BelievedEnds, Profile
+from sim.state.availability import BelievedEnds, Profile, move_up
 from sim.state.waiting_queue import Waiting
 
 
@@ -65,3 +65,24 @@ def test_what_matters_now_is_reserved_as_in_the_whole_plan(processors, powers, n
         assert starts[later].min(initial=np.inf) == expected[later].min(initial=np.inf)
         reserve_rest(soon.holes, now, Waiting(counts, runtimes, starts), first, jobs)
         assert starts.tolist() == expected.tolist()
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+def test_a_reservation_moves_up_as_if_taken_out_and_put_in(unit):
+    rng = np.random.default_rng(0)
+    for jobs in rng.integers(1, 40, 30).tolist():
+        moved, plain = Profile(256), Profile(256)
+        starts, runtimes = rng.integers(0, 60, jobs) * unit, rng.integers(0, 30, jobs) * unit
+        for start, runtime in zip(starts, runtimes, strict=True):
+            for profile in (moved, plain):
+                profile.occupy(start, start + runtime, 3)
+        for k in rng.permutation(np.tile(np.flatnonzero(starts > 0), 2)):
+            before, runtime = starts[k], runtimes[k]
+            starts[k] = before * rng.choice([0.0, 0.5, rng.random()])
+            if starts[k] < before:
+                move_up(*moved.holes, before, starts[k], runtime, 3)
+                plain.occupy(before, before + runtime, -3)
+                plain.occupy(starts[k], starts[k] + runtime, 3)
+            for one, other in zip(moved.holes[:2], plain.holes[:2], strict=True):
+                assert one[slice(*moved.span)].tolist() == other[slice(*plain.span)].tolist()

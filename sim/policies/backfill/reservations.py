@@ -14,6 +14,7 @@ from sim.state.availability import (
     earliest,
     least_free,
     most_free,
+    move_up,
     nothing_found,
     occupy,
     place,
@@ -126,8 +127,7 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
         start = earliest(*holes, wanted, runtime, after, limit, old)
         if start >= old:
             continue
-        occupy(*holes, old, old + runtime, -wanted)
-        occupy(*holes, start, start + runtime, wanted)
+        move_up(*holes, old, start, runtime, wanted)
         starts[k] = start
         low = min(low, old)
         high = max(high, old + runtime)
