@@ -1,12 +1,13 @@
 """The discrete-event engine: replays a trace on a machine under a policy."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from predictors.base import IntArray, Observation
+from predictors.base import IntArray, Observation, RuntimePredictor
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
@@ -15,7 +16,6 @@ from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad, watch_load
 from sim.engine.setup import Setup
-from sim.engine.watcher import tell_progress
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
@@ -23,13 +23,40 @@ from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import as_numbers, count_processors
 from sim.state.records import Ranges, Records
-from sim.state.run_tables import ARRIVED, EVENTS, PASSES, TAKEN
+from sim.state.run_tables import EVENTS, NOW, PASSES, RUNNING, TAKEN
 from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
 
 
+class CompiledSteps(Protocol):
+    """Steps of a run whose passes are compiled.
+
+    Attributes
+    ----------
+    ended : int
+        Jobs.
+    """
+
+    @property
+    def ended(self) -> int: ...  # noqa: D102
+
+    def advance(self, instant: float) -> None:
+        """Go through instants from this one on, each with its pass, as long as may be."""
+
+    def records(self, predictor: RuntimePredictor) -> Records:
+        """Return what happened, with how many runs began among the counters."""
+
+
 class Engine:
-    """One run; see `Setup` for what it is made of."""
+    """One run; see `Setup` for what it is made of.
+
+    Attributes
+    ----------
+    compiled : CompiledSteps or None
+        None where passes are made in Python, or something happens that only Python knows.
+    """
+
+    compiled: CompiledSteps | None = None
 
     def __init__(self, setup: Setup) -> None:
         trace, truth, machine = setup.trace, setup.truth, setup.machine
@@ -59,6 +86,7 @@ class Engine:
         self.down: dict[int, Ranges] = {}
         self.endings: dict[int, Callable[[Run], None]] = {}
         self._next: Occurrence | None = None
+        self._ends_first = trace.feedback
         self.restarts: dict[int, int] = {}
         self.interruptions = 0
         self._under_load: RunsUnderLoad | None = None
@@ -116,21 +144,21 @@ class Engine:
         """Run until nothing is left to happen."""
         self.expect()
         self.clock.run_instants(self._instant)
-        if self.log.ended < len(self.submit):
-            waiting = len(self.submit) - self.log.ended
+        book = self.compiled or self.log
+        if waiting := len(self.trace.jobs) - book.ended:
             raise PolicyError(f"the policy left {waiting} jobs waiting for ever")
         for watcher in self.watchers:
             watcher.finished(self)
+        records = book.records(self.predictor)
+        self.view.close()
         counters = {
+            **records.counters,
             "events": float(self.events),
             "looks": float(self.state.tables.counters[PASSES]),
             "predictor_queries": float(self.view.queries),
             **self.resizer.counters(),
         }
-        self.view.close()
-        return self.log.records(
-            np.array(self.submit), self.machine.processors, counters, self.predictor
-        )
+        return replace(records, counters=counters)
 
     # What happens
 
@@ -151,13 +179,18 @@ class Engine:
     def expect(self) -> None:
         """See to it that the clock stops when something happens next."""
         following, expected = self.state.following, self._next
-        if following < np.inf and (expected is None or following < expected.time):
+        known = expected is not None and not expected.processed and expected.time <= following
+        if following < np.inf and not known:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
 
     def _begin_instant(self, occurrence: Any) -> None:
-        """Note that the clock has stopped as expected."""
-        if occurrence is self._next:  # nothing has come in between
-            self._next = None
+        """Take in ends first where others hang on them at this instant."""
+        if self._ends_first:
+            self._take_in_ends(self.state.end_runs(self.clock._now))
+
+    def _take_in_ends(self, ended: list[Run]) -> None:
+        for run in ended:
+            self.endings.pop(run.job)(run)
 
     def _follow(self, occurrence: Any) -> None:
         """Take in a job whose think time is over."""
@@ -251,14 +284,28 @@ class Engine:
 
     def _instant(self, now: float) -> None:
         """Take in what is in the books; let the policy decide, once, if anything happened."""
-        ended, expired = self.state.take_in(now)
-        for run in ended:
-            self.endings.pop(run.job)(run)
-        for run in expired:
-            self._expire(run, now)
-        if self.state.tables.counters.item(TAKEN):
-            self._pass(now)
+        if self.compiled is not None:
+            self.compiled.advance(now)
+            self._tell_progress()
+        else:
+            ended, expired = self.state.take_in(now)
+            self._take_in_ends(ended)
+            for run in expired:
+                self._expire(run, now)
+            if self.state.tables.counters.item(TAKEN):
+                self._pass(now)
         self.expect()
+
+    def _tell_progress(self) -> None:
+        """Tell whoever watches how far the run is, now and then."""
+        tables = self.state.tables
+        if not self.watchers or tables.counters.item(PASSES) % INSTANTS:
+            return
+        ended = (self.compiled or self.log).ended
+        now, running = tables.instant.item(NOW), tables.counters.item(RUNNING)
+        arrived = int(np.searchsorted(self.state.submit, now, side="right")) - self._awaited
+        for watcher in self.watchers:
+            watcher.progressed(now, ended, max(arrived - running - ended, 0))
 
     def _pass(self, now: float) -> None:
         counters = self.state.tables.counters
@@ -284,9 +331,7 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
-        if self.watchers and counters[PASSES] % INSTANTS == 0:
-            arrived, ended = counters.item(ARRIVED) - self._awaited, self.log.ended
-            tell_progress(self.watchers, now, ended, arrived - len(self.state.running) - ended)
+        self._tell_progress()
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")

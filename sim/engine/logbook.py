@@ -1,17 +1,16 @@
 """The engine's diary: starts and ends as they happen, made into records at the end."""
 
 from array import array
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
+from predictors.base import Explanation, IntArray, RuntimePredictor
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, FewWords, Records, Stretches
-from sim.state.run_tables import FIRST_RANGE, RANGES
+from sim.state.run_tables import FIRST_RANGE, PROCESSORS, RANGES
 
 
 class Columns:
@@ -24,20 +23,23 @@ class Columns:
     """
 
     def __init__(self, kinds: str) -> None:
-        self.columns: list[array[Any]] = [array(kind) for kind in kinds]
-        self._appends = [column.append for column in self.columns]
+        self._kinds, self._values = kinds, array("d")
 
     def add(self, *row: float) -> None:
-        """Add a row."""
-        for append, value in zip(self._appends, row, strict=True):
-            append(value)
+        """Add a row; whole numbers are less than 2^53."""
+        self._values.extend(row)
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self._values) // len(self._kinds)
+
+    def item(self, row: int, column: int) -> float:
+        """Return a number."""
+        return self._values[row * len(self._kinds) + column]
 
     def arrays(self) -> list[NDArray[Any]]:
-        """Return the columns, which may not grow any more."""
-        return [np.frombuffer(column, column.typecode) for column in self.columns]
+        """Return the columns."""
+        table = np.array(self._values).reshape(-1, len(self._kinds))
+        return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
 
 
 class Explanations:
@@ -91,7 +93,6 @@ class Logbook:
         self._rests_on = Explanations()
         self._stretches = Columns("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
-        self._held: dict[int, int] = {}
 
     def is_started(self, job: int) -> bool:
         """Say whether a job runs or has run."""
@@ -103,7 +104,8 @@ class Logbook:
 
     def held(self, job: int) -> int:
         """Return how many processors a job holds, 0 while it does not run."""
-        return self._held.get(job, 0)
+        runs = self._status[job] == "running"
+        return self._state.tables.numbers.item(PROCESSORS, job) if runs else 0
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
@@ -124,7 +126,6 @@ class Logbook:
 
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
-        self._held[run.job] = run.processors
         run.stretch = len(self._stretches)
         first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
         self._stretches.add(self._last_run[run.job], now, run.processors, first)
@@ -132,7 +133,7 @@ class Logbook:
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
-        return float(self._runs.columns[4][self._last_run[run.job]])
+        return self._runs.item(self._last_run[run.job], 4)
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
@@ -141,38 +142,29 @@ class Logbook:
 
     def held_area(self) -> float:
         """Return the processor-seconds of all stretches so far."""
-        _, start, processors, _ = self._stretches.columns
-        held = map(lambda end, begin, n: (end - begin) * n, self._stretch_end, start, processors)
-        return float(sum(held))
+        _, start, processors, _ = self._stretches.arrays()
+        return float(((np.array(self._stretch_end) - start) * processors).sum())
 
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
         self._stretch_end[run.stretch] = now
         self._end[run.job] = now
         self._status[run.job] = status
-        del self._held[run.job]
         self.ended += 1
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
-        del self._held[run.job]
 
-    def records(
-        self,
-        submit_time: FloatArray,
-        processors: int,
-        counters: Mapping[str, float],
-        predictor: RuntimePredictor,
-    ) -> Records:
+    def records(self, predictor: RuntimePredictor) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
         if not self._rests_on:
             self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
         return Records(
-            submit_time=submit_time,
+            submit_time=np.array(self._state.submit_time),
             start_time=np.frombuffer(self._first_start),
             end_time=np.frombuffer(self._end),
             run_start=run_start[last],
@@ -190,8 +182,8 @@ class Logbook:
                 decided=decided.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
-            counters={"starts": float(run_job.size), **counters},
-            processors=processors,
+            counters={"starts": float(run_job.size)},
+            processors=self._state.processors,
         )
 
     def _laid_out(self, run_job: IntArray, run_number: IntArray) -> Stretches:

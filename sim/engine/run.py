@@ -1,26 +1,23 @@
 """A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from predictors.base import RuntimePredictor
 from predictors.compiling import Direct
-from sim.engine.clock import END as END_EVENT
-from sim.engine.clock import Occurrence, collect_after, collection_deferred
+from sim.engine.clock import collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.instants import (
-    INSTANTS,
     advance,
     advance_open,
     advance_shares,
+    breakpoints,
     no_news,
     put_offer,
 )
-from sim.engine.job_pieces import PIECE, JobPieces, with_room
 from sim.engine.logbook import Explanations
 from sim.engine.setup import Setup
-from sim.engine.watcher import tell_progress
 from sim.engine.work import RuntimesAhead
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
@@ -40,30 +37,32 @@ from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.open_passes import CLOSED
 from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
 from sim.policies.reallocation.sharing import NOBODY, EqualShares
+from sim.state.job_pieces import PIECE, JobPieces
 from sim.state.records import Records
-from sim.state.run_steps import next_instant
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     END,
     ENDED,
-    EVENTS,
     EXPIRED_NOW,
     HEAD,
     IN_TURN,
     KILLED,
     LATER,
     NEW,
-    NOW,
-    PASSES,
     PROCESSORS,
+    RANGES,
+    ROOM,
     RUNTIME,
     START,
     STARTED,
     TAKEN,
     WAITING,
+    WAKES,
+    Tables,
 )
 
 
@@ -93,14 +92,15 @@ def simulate(setup: Setup) -> Records:
     """
     with collection_deferred():
         engine = Engine(setup)
-        records = (compiled_run(engine) or engine).run()
+        engine.compiled = compiled_passes(engine)
+        records = engine.run()
         del engine
     collect_after(len(setup.trace.jobs))
     return records
 
 
-def compiled_run(engine: Engine) -> "CompiledRun | None":
-    """Return the compiled run of an engine that is about to begin.
+def compiled_passes(engine: Engine) -> "CompiledPasses | None":
+    """Return the compiled passes of an engine that is about to begin.
 
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
@@ -117,15 +117,16 @@ def compiled_run(engine: Engine) -> "CompiledRun | None":
     may_kill = type(scheduler.allocation) is Request and scheduler.compiled != SHARING
     if needs_python or (engine.kills and not may_kill):
         return None
-    return CompiledRun(engine, scheduler)
+    return CompiledPasses(engine, scheduler)
 
 
 _put_offer = Direct(put_offer)
+_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
-class CompiledRun:
-    """A run of an engine whose every decision and event is compiled.
+class CompiledPasses:
+    """The passes of an engine's run in which every decision and event is compiled.
 
     A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
     does not is asked for all beliefs at once, if no job chooses twice.
@@ -241,16 +242,14 @@ class CompiledRun:
             jobs = np.full(counts.size, job)
             self.plan.choices[1, : counts.size] = self._engine.work.runtimes_at(jobs, counts)
 
-    def run(self) -> Records:
-        """Run until nothing is left to happen."""
-        clock = self._engine.clock
-        Occurrence(clock, next_instant(self._state.tables), END_EVENT, self._advance)
-        clock.run_instants(self._tell_progress)
-        return self._records()
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended."""
+        return self._state.tables.counters.item(ENDED)
 
-    def _advance(self, occurrence: Any) -> None:
-        """Go on from the instant of SimPy's event to the one that the next event is put at."""
-        self._make_room(occurrence.time)
+    def advance(self, instant: float) -> None:
+        """Go through instants from this one on, each with its pass, up to a chance for Python."""
+        self._make_room(instant)
         counters = self._state.tables.counters
         following = self._go_on(NOTHING)
         while counters[TAKEN]:
@@ -265,9 +264,7 @@ class CompiledRun:
                 self._offer(choosing)
             following = self._go_on(revision)
             self._keep_beliefs(choosing)
-        if following < np.inf:
-            Occurrence(self._engine.clock, following, END_EVENT, self._advance)
-        elif self._learns:
+        if following == np.inf and self._learns:
             self._tell()
 
     def _go_on(self, revision: Revision) -> float:
@@ -350,7 +347,7 @@ class CompiledRun:
         """Let tables grow in which the next instant might not find room."""
         if instant == self._state.tables.instant[LATER]:
             self._take_in_more()
-        self._state.tables, self.plan = with_room(self._state.tables, self.plan, instant)
+        self._state.tables, self.plan = _with_room(self._state.tables, self.plan, instant)
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
@@ -366,7 +363,7 @@ class CompiledRun:
         self._explained = self._state.tables.counters.item(STARTED)
         self._take_beliefs()
 
-    def _records(self) -> Records:
+    def records(self, predictor: RuntimePredictor) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
         found, engine, tables = self._pieces, self._engine, self._state.tables
         found.note(tables)
@@ -376,24 +373,24 @@ class CompiledRun:
             found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
         else:
             stretches = found.stretches()
-        first, jobs = found.in_turn.item(0), len(found.in_turn)
         if not self._explanations:
-            explained = engine.predictor.explain(first, found.allocated.item(first))
-            self._explanations.add(explained)
-        counters = {
-            "starts": float(jobs),
-            "events": float(tables.counters[EVENTS]),
-            "looks": float(tables.counters[PASSES]),
-            "predictor_queries": float(engine.view.queries),
-            **engine.resizer.counters(),
-        }
-        asked = found.consultations(self._explanations, engine.view.preferences.undecided)
-        return found.records(stretches, asked, counters, engine.machine.processors)
+            first = found.in_turn.item(0)
+            self._explanations.add(predictor.explain(first, found.allocated.item(first)))
+        grounds = self._explanations.columns(len(found.in_turn))
+        asked = found.consultations(grounds, engine.view.preferences.undecided)
+        return found.records(stretches, asked, engine.machine.processors)
 
-    def _tell_progress(self, now: float) -> None:
-        """Tell whoever watches how far the run is."""
-        counters = self._state.tables.counters
-        if counters[PASSES] % INSTANTS == 0:
-            waiting = int(counters[ARRIVED] - counters[STARTED])
-            instant = self._state.tables.instant.item(NOW)
-            tell_progress(self._engine.watchers, instant, counters.item(ENDED), waiting)
+
+def _with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not _has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan

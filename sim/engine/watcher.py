@@ -27,9 +27,3 @@ class Watcher:
 
     def finished(self, engine: Any) -> None:
         """Be told that nothing is left to happen."""
-
-
-def tell_progress(watchers: Sequence[Watcher], now: float, ended: int, in_queue: int) -> None:
-    """Tell whoever watches how far a run is."""
-    for watcher in watchers:
-        watcher.progressed(now, ended, max(in_queue, 0))

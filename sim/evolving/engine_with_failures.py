@@ -78,7 +78,7 @@ class RecoveringEngine(Engine):
         super().__init__(setup)
         machine = setup.machine
         self.work = Stages(setup.trace, setup.truth, machine, evolving)
-        self._evolving = evolving
+        self._evolving, self._ends_first = evolving, True
         self.reasons: dict[int, str] = {}
         self._in_vain: dict[int, int] = {}
         self.shrunk = 0
@@ -311,12 +311,6 @@ class RecoveringEngine(Engine):
         return seconds / model.predict(run.processors, cells=cells) if cells.size else seconds
 
     # What is decided
-
-    def _begin_instant(self, occurrence: Any) -> None:
-        """Take in ends before nodes fail."""
-        super()._begin_instant(occurrence)
-        for run in self.state.end_runs(self.clock._now):
-            self.endings.pop(run.job)(run)
 
     def _pass(self, now: float) -> None:
         if self._renewal is not None:

@@ -184,7 +184,7 @@ class MachineState:
     ) -> None:
         self.now = 0.0
         self.processors = processors
-        self._submit, self._dependent = submit, dependent
+        self.submit, self._dependent = submit, dependent
         self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
@@ -206,7 +206,7 @@ class MachineState:
     @cached_property
     def submit_time(self) -> list[float]:
         """Of each job, seconds."""
-        return [*self._submit.tolist()]
+        return [*self.submit.tolist()]
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""
@@ -226,9 +226,9 @@ class MachineState:
     @cached_property
     def tables(self) -> Tables:
         """The books: who runs where, until when, and what is free."""
-        jobs, processors = len(self._submit), self.processors
+        jobs, processors = len(self.submit), self.processors
         tables = idle_tables(processors, jobs, min(jobs, processors) + processors)
-        tables.seconds[SUBMIT] = self._submit
+        tables.seconds[SUBMIT] = self.submit
         return tables
 
     @property
@@ -365,6 +365,8 @@ class MachineState:
         arrived = range(count(NEW), count(ARRIVED))
         if arrived:
             self.arrived += [job for job in arrived if job not in dependent]
+        if dependent:
+            self.arrived.sort()  # ties stand in the order of the trace
         if number := count(EXPIRED_NOW):
             expired = [self.running[job] for job in tables.running[EXPIRED_ONE, :number].tolist()]
         return self._ended(count(ENDED_NOW)), expired

@@ -205,3 +205,13 @@ def test_feedback_lets_a_job_arrive_its_think_time_after_its_predecessor() -> No
     records = simulate(Setup(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4)))
     assert records.submit_time.tolist() == [0, 17, 4]
     assert records.start_time.tolist() == [0, 17, 4]
+
+
+@pytest.mark.parametrize("follower", [1, 2])
+def test_jobs_with_feedback_queue_in_the_order_of_the_trace_at_one_instant(follower) -> None:
+    """Who arrives as its predecessor ends is there when the scheduler looks."""
+    trace = trace_of([(0, 1, 17), (17, 1, 5), (17, 1, 5)], feedback=True)
+    trace.jobs.loc[follower, ["preceding_job", "think_time"]] = [1, 0]
+    records = simulate(Setup(trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(1)))
+    assert records.start_time.tolist() == [0, 17, 22]
+    assert records.counters["looks"] == 4

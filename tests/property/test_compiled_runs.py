@@ -18,7 +18,7 @@ from scripts.composing import composed
 from sim.engine import run
 from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
-from sim.engine.run import compiled_run, simulate
+from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.fair_share import FairShare
@@ -207,9 +207,9 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
     truth = ToyTruth(lambda job, n: 8.0 / n, np.array([1, 2]), np.array([4, 4]))
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], Request(), rule)
     engine = Engine(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(4)))
-    assert (compiled_run(engine) is not None) == is_compiled
+    assert (compiled_passes(engine) is not None) == is_compiled
     engine.kills = True
-    assert compiled_run(engine) is None
+    assert compiled_passes(engine) is None
 
 
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])

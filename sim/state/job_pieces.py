@@ -1,17 +1,12 @@
 """Jobs enter the tables of a run piece by piece, and what became of them leaves with the next."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct
-from sim.engine.instants import breakpoints
-from sim.engine.logbook import Explanations
-from sim.policies.backfill.passes import Plan
-from sim.policies.reallocation.equal_passes import has_room
 from sim.state.processors import NodeSets
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
@@ -38,7 +33,6 @@ from sim.state.run_tables import (
     STARTED,
     SUBMIT,
     WAITING,
-    WAKES,
     Tables,
     idle_tables,
 )
@@ -49,8 +43,6 @@ PIECE = 65_536
 
 STATES = "completed", "killed"
 """How a job may end, by whether it was killed."""
-
-_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
 
 
 class JobPieces:
@@ -187,26 +179,25 @@ class JobPieces:
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
         return WholeRuns(self.in_turn, columns, nodes)
 
-    def consultations(self, explanations: Explanations, undecided: Collection[int]) -> AskedOnce:
+    def consultations(self, grounds: Mapping[str, Any], undecided: Collection[int]) -> AskedOnce:
         """Return what all runs that are written down were believed to take.
 
         Parameters
         ----------
-        explanations : Explanations
+        grounds : mapping of str to column
+            What the beliefs rest on, an entry a run.
         undecided : collection of int
             Jobs whose request stood for another reason than their curve.
         """
         job, every = self.in_turn, np.broadcast_to(np.True_, len(self.in_turn))
         decided = ~np.isin(job, list(undecided)) if undecided else every
         columns = {"time": self.start, "nprocs": self.allocated, "predicted": self.believed}
-        more = explanations.columns(len(job)) | {"decided": decided, "final": every}
-        return AskedOnce(job, columns, more)
+        return AskedOnce(job, columns, {**grounds, "decided": decided, "final": every})
 
     def records(
         self,
         stretches: Stretches | WholeRuns,
         asked: AskedOnce,
-        counters: dict[str, float],
         processors: int,
     ) -> Records:
         """Return what happened, all jobs written down."""
@@ -221,24 +212,9 @@ class JobPieces:
             restarts=np.broadcast_to(np.int64(0), len(self.in_turn)),
             stretches=stretches,
             consultations=asked,
-            counters=counters,
+            counters={"starts": float(len(self.in_turn))},
             processors=processors,
         )
-
-
-def with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
-    """Return the same with room for all that may happen at an instant."""
-    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-    if tables.wakes.size == tables.counters[WAKES]:
-        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-    if not _has_room(plan.sharing):
-        plan = plan._replace(sharing=plan.sharing.doubled())
-    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
-    if plan.times.size < more:
-        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-        plan = plan._replace(times=times, free=free)
-    return tables, plan
 
 
 def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: int) -> IntArray:
