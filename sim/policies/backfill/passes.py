@@ -127,13 +127,11 @@ def _lay_running(tables: Tables, plan: Plan) -> None:
 
 @njit(cache=True)
 def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
-    """Give an arriving job the count of smallest believed turnaround (SA), if it has several.
+    """Give an arriving job the count of smallest believed turnaround (SA).
 
     Under EASY and strict rules its start is believed to be that of a reservation behind all
     that wait; a conservative rule asks its live profile.
     """
-    if plan.offers[SIZE, job] == 0:
-        return
     if rule != CONSERVATIVE and plan.offers[SIZE, job] > 1:
         _lay_running(tables, plan)
         holes, first = (plan.times, plan.free, plan.span), tables.counters[HEAD]
@@ -186,7 +184,8 @@ def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
 @njit(cache=True)
 def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """Choose the count of a job that has just arrived, and let it wait."""
-    _choose(tables, plan, job, rule)
+    if plan.offers[SIZE, job] > 0:
+        _choose(tables, plan, job, rule)
     tables.numbers[WAITING, job] = tables.numbers[PROCESSORS, job]
 
 
