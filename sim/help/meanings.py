@@ -153,7 +153,7 @@ FIGURES = (
     _kind(
         "queued_work_slope saturated",
         "growth of the queued work over the last half of the arrivals; whether it grows steadily, "
-        "so that means say nothing",
+        "so that means hang on the length of the run",
         "ours",
     ),
     _kind(
