@@ -12,6 +12,7 @@ from predictors.adept.search import Problem, search
 from predictors.adept.selection import distance_weights
 from predictors.least_squares import PRIOR_ERROR, fit_nonnegative, fit_range
 from predictors.under_load.judgement import simplest_good
+from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -43,12 +44,13 @@ class Listening(ToyEstimate):
         return False
 
 
-def test_a_killed_run_teaches_nothing():
+@pytest.mark.parametrize("watchers", [(), (Checker(),)], ids=["compiled passes", "in Python"])
+def test_a_killed_run_teaches_nothing(watchers):
     rows = [(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
     predictor = Listening()
     trace = trace_of(rows)
     told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
-    records = simulate(Setup(*told, overrun="kill"))
+    records = simulate(Setup(*told, overrun="kill", watchers=watchers))
     assert records.status == ["completed", "killed", "completed"]
     assert [run.job for run in predictor.observed] == [0, 2]
 
