@@ -309,10 +309,13 @@ class Phase:
     def _searched(self, weights: FloatArray, targets: FloatArray) -> Instances:
         weights = weights * self.kept_weight
         weights = weights / weights.sum(axis=1, keepdims=True)
-        reach = REACH * np.maximum(targets, self.curve.nprocs[-1])
+        nprocs, runtime = self.curve.nprocs, rounded(self.curve.runtime / self.unit)
+        reach = REACH * np.maximum(targets, nprocs[-1])
+        if self.options.scale == "unit":  # A/n and N/n are bounds of t(n), however far off they lie
+            reach = np.maximum(reach, (nprocs * runtime).max())
         problem = Problem(
-            self.curve.nprocs,
-            rounded(self.curve.runtime / self.unit),
+            nprocs,
+            runtime,
             weights,
             reach,
             self.options.scale,

@@ -74,6 +74,13 @@ def test_errors_on_the_curves_of_figure_4(method):
         assert 100 * found == pytest.approx(errors, rel=0.1, abs=0.006)
 
 
+def test_the_exact_search_is_perfect_on_figure_4_with_the_unit_known():
+    """The flat end of the last curve begins at 25,988 processors, twelve times beyond them all."""
+    exact = adept_figure_4.METHODS["ADEPT, exact search, unit of time known"]
+    for name in adept_figure_4.SETS:
+        assert adept_figure_4.largest_errors(name, exact)[0].max() < 1e-5
+
+
 def test_who_fails_on_figure_4_is_not_who_fails_in_print():
     """Local descent on the first set, the even exhaustive search on both."""
     first, second = row("Levenberg-Marquardt from A = 50, sigma = 0.5")
