@@ -35,7 +35,7 @@ from sim.policies.backfill.passes import (
 )
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import QueueKeeper
-from sim.policies.molding.open_passes import CLOSED
+from sim.policies.molding.open_passes import CLOSED, Offered, carried
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.reallocation.equal_passes import has_room
 from sim.policies.reallocation.rule import ReallocatingScheduler
@@ -160,7 +160,7 @@ class CompiledPasses:
             view.jobs.requested_processors,
             view.jobs.requested_time,
             engine.kills,
-            len(submit) if rule in (OPEN, SHARING) else PIECE,
+            len(submit) if rule == SHARING else PIECE,
         )
         self._state.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
@@ -189,11 +189,10 @@ class CompiledPasses:
     def _take_beliefs(self) -> None:
         """Ask what is believed of the jobs that entered last, and what each may choose from."""
         tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
-        jobs = self._pieces.jobs
-        self._news = no_news(view.jobs.application[jobs if self._learns else jobs[:0]], tables)
+        every, jobs = self._pieces.jobs, self._pieces.jobs[first:]
+        self._news = no_news(view.jobs.application[every if self._learns else every[:0]], tables)
         if self._asks:
             return
-        jobs = jobs[first:]
         if self._rule == SHARING:
             self._state.tables, sharing = self._shares.begin(tables)
             self.plan = self.plan._replace(sharing=sharing)
@@ -205,9 +204,10 @@ class CompiledPasses:
             self._offer(range(first, first + jobs.size))
 
     def _offer(self, columns: Sequence[int]) -> None:
-        """Put down what the jobs of some columns may choose from; nobody else is to choose now."""
+        """Put down what jobs of some columns may choose from; others may where counts stay open."""
         view, work, rows = self._engine.view, self._engine.work, self.plan.offers
-        offered, end, jobs = [], 0, self._pieces.jobs[columns]
+        first = end = self.plan.counts.size if self._rule == OPEN else 0
+        offered, jobs = [], self._pieces.jobs[columns]
         for place, job in zip(columns, jobs.tolist(), strict=True):
             if self._rule != OPEN:
                 counts, believed, at_once, _ = offers_of(self._allocation, job, view)
@@ -219,13 +219,11 @@ class CompiledPasses:
             rows[:3, place] = end, counts.size, at_once
             end += counts.size
             offered.append((counts, believed))
-        if self.plan.counts.size < end:
-            counts, choices = np.zeros(2 * end, np.int64), np.zeros((2, 2 * end))
-            self.plan = self.plan._replace(counts=counts, choices=choices)
-        every, choices = self.plan.counts[:end], self.plan.choices[:, :end]
-        np.concatenate([counts for counts, _ in offered], out=every)
-        np.concatenate([believed for _, believed in offered], out=choices[0])
-        choices[1] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every)
+        every = np.concatenate([self.plan.counts[:first], *(counts for counts, _ in offered)])
+        choices = np.concatenate([self.plan.choices[:, :first], np.zeros((2, end - first))], axis=1)
+        np.concatenate([believed for _, believed in offered], out=choices[0, first:])
+        choices[1, first:] = work.runtimes_at(np.repeat(jobs, rows[SIZE, columns]), every[first:])
+        self.plan = self.plan._replace(counts=every, choices=choices)
 
     def _offer_one(self, column: int) -> None:
         """Put down what the job of a column may choose from where one is asked after the other."""
@@ -354,11 +352,16 @@ class CompiledPasses:
         if self._learns:
             self._tell()  # nobody waits of whom it could believe otherwise now
         self._state.tables = self._pieces.enter(self._state.tables)
-        jobs, plan = self._pieces.jobs.size, self.plan
+        plan, jobs, kept = self.plan, self._pieces.jobs, self._pieces.kept
+        before, choose = Offered(plan.offers, plan.counts, plan.choices), self._rule == OPEN
+        offered, stays_open = carried(before, plan.open, kept if choose else kept[:0], jobs)
         self.plan = plan._replace(
-            summaries=summaries_of(jobs if self._rule == EASY else 0),
-            soonest=np.full(jobs // BLOCK + 1, -np.inf),
-            offers=np.zeros((len(plan.offers), jobs), np.int64),
+            summaries=summaries_of(jobs.size if self._rule == EASY else 0),
+            soonest=np.full(jobs.size // BLOCK + 1, -np.inf),
+            offers=offered.spans,
+            counts=offered.counts,
+            choices=offered.choices,
+            open=stays_open,
         )
         self._explained = self._state.tables.counters.item(STARTED)
         self._take_beliefs()

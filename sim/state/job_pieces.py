@@ -68,6 +68,8 @@ class JobPieces:
         The job of each column of the tables, ascending.
     fresh : int
         Columns from this one on entered last.
+    kept : numpy.ndarray of int, shape (fresh,)
+        What columns the others had before that.
     start, end, believed : numpy.ndarray of float, shape (n,), seconds
         Of started jobs.
     allocated : numpy.ndarray of int, shape (n,)
@@ -112,7 +114,8 @@ class JobPieces:
         counters, numbers = tables.counters, tables.numbers
         stays = numbers[WAITING] > 0
         stays[tables.running[JOB, : counters[RUNNING]]] = True
-        kept, place = np.flatnonzero(stays), np.cumsum(stays) - 1
+        self.kept, place = np.flatnonzero(stays), np.cumsum(stays) - 1
+        kept = self.kept
         first, last = self._entered, self._last()
         self.jobs = np.concatenate([self.jobs[kept], np.arange(first, last)])
         self.fresh = counters[ARRIVED] = counters[NEW] = kept.size

@@ -146,11 +146,12 @@ OPEN_RULES = {
 
 @pytest.mark.parametrize("rule", OPEN_RULES)
 @settings(max_examples=60)
-@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]))
-def test_open_counts_leave_the_same_records(rule, rows, factor):
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6]), piece=pieces)
+def test_open_counts_leave_the_same_records(rule, rows, factor, piece):
     backfill, allocation = OPEN_RULES[rule]
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], allocation)
-    compiled, python = both_molded(rows, policy, factor)
+    with of_pieces(piece):
+        compiled, python = both_molded(rows, policy, factor)
     assert compiled == python
 
 

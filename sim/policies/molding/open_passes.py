@@ -15,6 +15,7 @@ from sim.policies.molding.candidates import (
     ITERATION,
     LOW,
     SHARES,
+    SIZE,
     Candidates,
     Narrowing,
     allow_all,
@@ -46,7 +47,9 @@ class OpenPlan(NamedTuple):
     strict : bool
         As of `sim.policies.molding.scheduler.OpenScheduler`.
     serial, promise : numpy.ndarray of float, shape (n,), seconds
-        As of `sim.policies.molding.candidates.OpenQueue`, by job.
+        As of `sim.policies.molding.candidates.OpenQueue`, by place in the tables.
+    job : numpy.ndarray of int, shape (n,)
+        At each place.
     """
 
     narrowing: Narrowing
@@ -54,10 +57,11 @@ class OpenPlan(NamedTuple):
     strict: bool
     serial: FloatArray
     promise: FloatArray
+    job: IntArray
 
 
 NO_NARROWING = Narrowing(EVERYTHING, 0, False, 0.0, np.zeros((0, 2)))
-CLOSED = OpenPlan(NO_NARROWING, 0, False, np.zeros(0), np.zeros(0))
+CLOSED = OpenPlan(NO_NARROWING, 0, False, np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 """Of a run in which no count is open."""
 
 
@@ -75,6 +79,31 @@ class Offered(NamedTuple):
     spans: IntArray
     counts: IntArray
     choices: FloatArray
+
+
+def carried(
+    offered: Offered, plan: OpenPlan, kept: IntArray, jobs: IntArray
+) -> tuple[Offered, OpenPlan]:
+    """Return what is known of those who stay, with room for all jobs of the tables.
+
+    Parameters
+    ----------
+    offered : Offered
+    plan : OpenPlan
+    kept : numpy.ndarray of int, shape (r,)
+        Places of those who stay; their next ones are 0, 1, …
+    jobs : numpy.ndarray of int, shape (n,)
+    """
+    last, spans = kept.size, np.zeros((len(offered.spans), jobs.size), np.int64)
+    spans[:, :last] = offered.spans[:, kept]
+    sizes = spans[SIZE, :last]
+    first = np.cumsum(sizes) - sizes
+    at = np.arange(sizes.sum()) + np.repeat(spans[BEGIN, :last] - first, sizes)
+    spans[BEGIN, :last] = first
+    serial, promise = np.zeros(jobs.size), np.full(jobs.size, np.inf)
+    serial[:last], promise[:last] = plan.serial[kept], plan.promise[kept]
+    offered = Offered(spans, offered.counts[at], np.take(offered.choices, at, axis=1))
+    return offered, plan._replace(serial=serial, promise=promise, job=jobs)
 
 
 @njit(cache=True)
@@ -108,7 +137,7 @@ def _narrow(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> i
     if narrowing.kind == SHARES:
         cut_at_shares(
             offered.counts, spans[:, first:last], tables.numbers[WAITING, first:last],
-            np.arange(first, last), narrowing.shares, spans[BEGIN, :0], narrowing.scale, False,
+            plan.job[first:last], narrowing.shares, spans[BEGIN, :0], narrowing.scale, False,
         )  # fmt: skip
         return int(last)
     allow_all(spans, first, last)

@@ -135,8 +135,8 @@ class OpenScheduler(OpenKeeper):
     def plan(self, jobs: int) -> OpenPlan:
         """Return what compiled passes keep of a run of so many jobs."""
         narrowing = self.candidates.narrowing or NO_NARROWING
-        serial, promise = np.zeros(jobs), np.full(jobs, np.inf)
-        return OpenPlan(narrowing, self.reservations, self.strict, serial, promise)
+        serial, promise, job = np.zeros(jobs), np.full(jobs, np.inf), np.arange(jobs)
+        return OpenPlan(narrowing, self.reservations, self.strict, serial, promise, job)
 
     def decide(self) -> list[Decision]:
         """Let the rule narrow the candidates, then start whoever can and should."""
