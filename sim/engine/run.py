@@ -160,7 +160,7 @@ class CompiledPasses:
             view.jobs.requested_processors,
             view.jobs.requested_time,
             engine.kills,
-            len(submit) if rule == SHARING else PIECE,
+            PIECE,
         )
         self._state.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
@@ -194,7 +194,7 @@ class CompiledPasses:
         if self._asks:
             return
         if self._rule == SHARING:
-            self._state.tables, sharing = self._shares.begin(tables)
+            sharing = self._shares.enter(tables, self.plan.sharing, self._pieces)
             self.plan = self.plan._replace(sharing=sharing)
         elif isinstance(self._allocation, Request):
             wanted = tables.numbers[PROCESSORS, first:]
@@ -351,12 +351,14 @@ class CompiledPasses:
         """Let the next jobs enter, and those leave that have ended."""
         if self._learns:
             self._tell()  # nobody waits of whom it could believe otherwise now
+        if self._rule == SHARING:
+            self._shares.write_down(self.plan.sharing, self._state.tables, self._pieces)
         self._state.tables = self._pieces.enter(self._state.tables)
         plan, jobs, kept = self.plan, self._pieces.jobs, self._pieces.kept
         before, choose = Offered(plan.offers, plan.counts, plan.choices), self._rule == OPEN
         offered, stays_open = carried(before, plan.open, kept if choose else kept[:0], jobs)
         self.plan = plan._replace(
-            summaries=summaries_of(jobs.size if self._rule == EASY else 0),
+            summaries=summaries_of(jobs.size if self._rule in (EASY, SHARING) else 0),
             soonest=np.full(jobs.size // BLOCK + 1, -np.inf),
             offers=offered.spans,
             counts=offered.counts,
@@ -371,9 +373,7 @@ class CompiledPasses:
         found, engine, tables = self._pieces, self._engine, self._state.tables
         found.note(tables)
         if self._rule == SHARING:
-            stretches = self._shares.stretches(self.plan.sharing, tables)
-            found.allocated = found.allocated.copy()
-            found.allocated[stretches.job[::-1]] = stretches.processors[::-1]
+            stretches = self._shares.stretches(self.plan.sharing, tables, found)
         else:
             stretches = found.stretches()
         if not self._explanations:

@@ -153,7 +153,9 @@ class JobPieces:
         self.in_turn[self._noted : self._noted + jobs.size] = jobs
         self._noted += jobs.size
         self._running += jobs.size
-        self.start[jobs], self.end[jobs] = seconds[START, started], seconds[END, started]
+        self.start[jobs] = seconds[START, started]
+        every = numbers[IN_TURN, : counters[STARTED]]
+        self.end[self.jobs[every]] = seconds[END, every]  # where shares change, ends do
         self._keep("allocated", jobs, numbers[PROCESSORS, started])
         self._keep("believed", jobs, seconds[BELIEF, started])
         self.killed[jobs] = numbers[KILLED, started] != 0
@@ -171,14 +173,18 @@ class JobPieces:
         if kept is not asked:
             kept[jobs] = values
 
-    def stretches(self) -> WholeRuns:
-        """Return all runs that are written down; what is noted of their processors goes along."""
-        sizes, edges = np.concatenate(self._sizes), np.concatenate(self._nodes, axis=1)
-        self._sizes.clear()
+    def nodes(self, sizes: IntArray) -> NodeSets:
+        """Return the noted processors as sets of so many ranges; they are noted no longer."""
+        edges = np.concatenate(self._nodes, axis=1)
         self._nodes.clear()
         first = np.zeros(sizes.size + 1, np.min_scalar_type(-edges.shape[1] - 1))
         np.cumsum(sizes, out=first[1:])
-        nodes = NodeSets(edges[LOW], edges[HIGH], first)
+        return NodeSets(edges[LOW], edges[HIGH], first)
+
+    def stretches(self) -> WholeRuns:
+        """Return all runs that are written down; what is noted of their processors goes along."""
+        nodes = self.nodes(np.concatenate(self._sizes))
+        self._sizes.clear()
         columns = {"start_time": self.start, "end_time": self.end, "processors": self.allocated}
         return WholeRuns(self.in_turn, columns, nodes)
 

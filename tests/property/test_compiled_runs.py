@@ -174,18 +174,20 @@ EQUI = Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), Equipartitio
 
 
 @settings(max_examples=100)
-@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
-def test_equal_shares_leave_the_same_records(rows, factor):
+@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]), piece=pieces)
+def test_equal_shares_leave_the_same_records(rows, factor, piece):
     """With jobs of one count among them, at many instants at once, with a curve and without."""
-    compiled, python = both_molded(rows, EQUI, factor)
+    with of_pieces(piece):
+        compiled, python = both_molded(rows, EQUI, factor)
     assert compiled == python
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.4, None])
-def test_equal_shares_of_many_jobs_leave_the_same_records(factor):
+@pytest.mark.parametrize(("factor", "piece"), [(1.0, run.PIECE), (0.4, 30), (None, 100)])
+def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
     """Of 400 jobs whose runtimes lie in several blocks on 700 processors."""
     rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
-    compiled, python = both_molded(rows, EQUI, factor, processors=700)
+    with of_pieces(piece):
+        compiled, python = both_molded(rows, EQUI, factor, processors=700)
     assert compiled == python
     assert len(compiled["stretches"]["job"]) > 800
 

@@ -14,6 +14,7 @@ from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.reallocation.sharing import BLOCK, MOST_PAGES
 from sim.policies.ties import TIE, first_least
+from sim.state.job_pieces import PIECE
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Equipartition(Reallocation):
             or inner.strict
             or inner.anew is not None
             or type(scheduler.allocation) is not Request
-            or len(view.malleable) * (view.processors // BLOCK + 1) > MOST_PAGES
+            or min(len(view.malleable), PIECE) * (view.processors // BLOCK + 1) > MOST_PAGES
             or any(view.special(job) is not None for job in jobs)
         ):
             return None

@@ -1,13 +1,24 @@
 """What equal shares keep of a run, and the answers to what their compiled passes ask."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
-from sim.state.processors import NodeSets
+from sim.state.job_pieces import JobPieces
 from sim.state.records import Stretches
-from sim.state.run_tables import BELIEF, END, PROCESSORS, RANGES, ROOM, RUNTIME, Tables
+from sim.state.run_tables import (
+    BELIEF,
+    END,
+    IN_TURN,
+    PROCESSORS,
+    RANGES,
+    ROOM,
+    RUNTIME,
+    STARTED,
+    Tables,
+)
 from sim.state.view import View
 
 LEAST, MOST, STRETCH, CURVED, READ, REQUEST = range(6)
@@ -24,7 +35,7 @@ MEMBERS, STRETCHES, ASKED, UNUSED, QUERIES, PENDING = range(6)
 BLOCK = 256
 """Counts whose runtimes are asked for at once."""
 MOST_PAGES = 1 << 25
-"""So many times `BLOCK` counts of all jobs are kept in tables, and no more."""
+"""So many times `BLOCK` counts of the jobs of a piece are kept in tables, and no more."""
 AHEAD = 64
 """Jobs behind one that is asked for whose runtimes are asked for with it."""
 
@@ -112,28 +123,43 @@ class EqualShares:
 
     def __init__(self, view: View, predictor: RuntimePredictor, truth: TrueRuntimes) -> None:
         self._view, self._predictor, self._truth = view, predictor, truth
+        self._jobs = self._carried = self._places = np.zeros(0, np.int64)
+        self._number = 0
+        self._written: list[tuple[NDArray[Any], ...]] = []
+        self._later: list[tuple[IntArray, FloatArray]] = []
 
-    def begin(self, tables: Tables) -> tuple[Tables, Sharing]:
-        """Return tables with more room, and what is kept; jobs wait for the least they can use."""
-        view, numbers = self._view, tables.numbers
-        jobs = numbers.shape[1]
-        limits = np.array([view.extremes(job) for job in range(jobs)]).T
-        limits[:, ~np.array(view.malleable)] = 0
-        running, most = tables.running.shape[1], int(limits[1].max(initial=1))
-        sharing = sharing_of(jobs, running, (most - 1) // BLOCK + 1)
-        sharing.jobs[[LEAST, MOST]] = limits
-        sharing.jobs[REQUEST] = view.jobs.requested_processors
-        sharing.work[REQUESTED] = view.jobs.requested_time
-        numbers[PROCESSORS] = np.where(limits[0] > 0, limits[0], numbers[PROCESSORS])
-        wanted = enumerate(numbers[PROCESSORS].tolist())
-        tables.seconds[BELIEF] = [view.belief(job, count) for job, count in wanted]
-        everybody = np.arange(jobs)
-        tables.seconds[RUNTIME] = self._truth.runtimes_at(everybody, numbers[PROCESSORS])
+    def enter(self, tables: Tables, before: Sharing, pieces: JobPieces) -> Sharing:
+        """Return what is kept of the jobs in the tables, the last ones of which have just entered.
+
+        Those wait for the least that they can use.
+        """
+        view, numbers, first, kept = self._view, tables.numbers, pieces.fresh, pieces.kept
+        self._jobs, entered = pieces.jobs, pieces.jobs[pieces.fresh :]
+        limits = np.array([view.extremes(job) for job in entered.tolist()]).T
+        limits[:, ~np.array(view.malleable)[entered]] = 0
+        pages = max((int(limits[1].max(initial=1)) - 1) // BLOCK + 1, len(before.pages))
+        sharing = sharing_of(self._jobs.size, tables.running.shape[1], pages)
+        sharing.jobs[:, :first], sharing.work[:, :first] = (
+            before.jobs[:, kept],
+            before.work[:, kept],
+        )
+        sharing.pages[: len(before.pages), :first] = before.pages[:, kept]
+        last, running = before.tallies.item(MEMBERS), numbers[IN_TURN, : tables.counters[STARTED]]
+        sharing.members[:last] = np.searchsorted(kept, before.members[:last])
+        sharing.tallies[:] = before.tallies
+        self._carried = self._places[sharing.jobs[STRETCH, running]]
+        sharing.jobs[STRETCH, running] = np.arange(running.size)
+        sharing.tallies[STRETCHES] = running.size
+        sharing.jobs[[LEAST, MOST], first:] = limits
+        sharing.jobs[REQUEST, first:] = view.jobs.requested_processors[entered]
+        sharing.work[REQUESTED, first:] = view.jobs.requested_time[entered]
         tables.counters[ROOM] = view.processors
-        free = np.zeros((2, view.processors // 2 + 2), np.int64)
-        free[:, 0] = tables.free[:, 0]
-        ranges = np.zeros((2, jobs + view.processors), np.int64)
-        return tables._replace(free=free, ranges=ranges), sharing
+        wanted = numbers[PROCESSORS, first:]
+        wanted[limits[0] > 0] = limits[0, limits[0] > 0]
+        pairs = zip(entered.tolist(), wanted.tolist(), strict=True)
+        tables.seconds[BELIEF, first:] = [view.belief(job, count) for job, count in pairs]
+        tables.seconds[RUNTIME, first:] = self._truth.runtimes_at(entered, wanted)
+        return sharing._replace(blocks=before.blocks, unused=before.unused)
 
     def answer(self, sharing: Sharing) -> Sharing:
         """Return what is kept, with the runtimes that a pass waits for.
@@ -160,25 +186,46 @@ class EqualShares:
         """Ask for a job's runtimes on the counts above one, and put them into a block."""
         jobs, blocks = sharing.jobs, sharing.blocks
         counts = np.arange(low + 1, min(low + BLOCK, jobs.item(MOST, job)) + 1)
-        believed = self._predictor.curve(job, counts)
+        one = self._jobs.item(job)
+        believed = self._predictor.curve(one, counts)
         jobs[CURVED, job] = believed is not None
         if believed is not None:
             blocks[BELIEVED, block, : counts.size] = believed
         skipped = max(jobs.item(LEAST, job) - 1 - low, 0)
         if skipped < counts.size:
-            true = self._truth.runtimes(job, counts[skipped:])
+            true = self._truth.runtimes(one, counts[skipped:])
             blocks[TRUE, block, skipped : counts.size] = true
 
-    def stretches(self, sharing: Sharing, tables: Tables) -> Stretches:
-        """Return the stretches of all runs, in the order of their begins, when all have ended."""
+    def write_down(self, sharing: Sharing, tables: Tables, pieces: JobPieces) -> None:
+        """Write down the stretches that are not yet, before others enter the tables.
+
+        Some go on, and their ends are written once more.
+        """
+        numbers, counters, known = tables.numbers, tables.counters, self._carried.size
+        new, over = slice(known, sharing.tallies.item(STRETCHES)), sharing.times[OVER]
+        started = numbers[IN_TURN, : counters[STARTED]]
+        over[sharing.jobs[STRETCH, started]] = tables.seconds[END, started]
+        self._later.append((self._carried, over[:known].copy()))
+        of, count, first = sharing.stretches[:, new]
+        sizes, times = np.diff(first, append=counters[RANGES]), sharing.times[:, new].copy()
+        self._written.append((pieces.jobs[of], count.copy(), sizes, times[BEGUN], times[OVER]))
+        self._places = np.append(self._carried, self._number + np.arange(of.size))
+        self._number += of.size
+
+    def stretches(self, sharing: Sharing, tables: Tables, pieces: JobPieces) -> Stretches:
+        """Return the stretches of all runs, in the order of their begins, when all have ended.
+
+        What was allocated at starts is written down, too.
+        """
+        self.write_down(sharing, tables, pieces)
         self._view.queries += sharing.tallies.item(QUERIES)
-        number = sharing.tallies.item(STRETCHES)
-        job, processors, first = sharing.stretches[:, :number].copy()
-        begun, over = sharing.times[:, :number].copy()
-        over[sharing.jobs[STRETCH]] = tables.seconds[END]
-        held = tables.ranges[:, : tables.counters[RANGES]].copy()
-        nodes = NodeSets(held[0], held[1], np.append(first, held.shape[1]))
-        return Stretches(job, np.zeros_like(job), begun, over, processors, nodes)
+        columns = zip(*self._written, strict=True)
+        job, processors, sizes, begun, over = (np.concatenate(column) for column in columns)
+        for places, ends in self._later:
+            over[places] = ends
+        pieces.allocated = pieces.allocated.copy()
+        pieces.allocated[job[::-1]] = processors[::-1]
+        return Stretches(job, np.zeros_like(job), begun, over, processors, pieces.nodes(sizes))
 
 
 def _with_blocks(sharing: Sharing, more: int) -> Sharing:
