@@ -19,7 +19,7 @@ COLUMNS = {
         "requested_processors": "reference count: what the user asked for",
         "requested_time": "the user's estimate",
         "reference_runtime": "true runtime at the reference count",
-        "allocated_processors": "processors at the start",
+        "allocated_processors": "processors at the start, of the last run after a restart",
         "runtime": "of the last run",
         "held_area": "processors x seconds over all runs",
         "efficiency": "T(1) / held area, from the true curve; null unless completed",
