@@ -289,7 +289,8 @@ class Engine:
             self._tell_progress()
         else:
             ended, expired = self.state.take_in(now)
-            self._take_in_ends(ended)
+            if ended:
+                self._take_in_ends(ended)
             for run in expired:
                 self._expire(run, now)
             if self.state.tables.counters.item(TAKEN):
@@ -299,7 +300,7 @@ class Engine:
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
         tables = self.state.tables
-        if not self.watchers or tables.counters.item(PASSES) % INSTANTS:
+        if tables.counters.item(PASSES) % INSTANTS:
             return
         ended = (self.compiled or self.log).ended
         now, running = tables.instant.item(NOW), tables.counters.item(RUNNING)
@@ -310,7 +311,7 @@ class Engine:
     def _pass(self, now: float) -> None:
         counters = self.state.tables.counters
         counters[TAKEN] = 0
-        counters[PASSES] += 1
+        counters[PASSES] = counters.item(PASSES) + 1
         self.state.now = now
         if self.load is not None:
             self.load.now = now
@@ -331,7 +332,8 @@ class Engine:
         self.state.settle()
         if self._under_load is not None:
             self._under_load.settle()
-        self._tell_progress()
+        if self.watchers:
+            self._tell_progress()
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")

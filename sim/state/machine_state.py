@@ -363,10 +363,11 @@ class MachineState:
         if count(WAKES) < waking:
             self.disturbed = True
         arrived = range(count(NEW), count(ARRIVED))
-        if arrived:
-            self.arrived += [job for job in arrived if job not in dependent]
         if dependent:
+            self.arrived += [job for job in arrived if job not in dependent]
             self.arrived.sort()  # ties stand in the order of the trace
+        else:
+            self.arrived += arrived
         if number := count(EXPIRED_NOW):
             expired = [self.running[job] for job in tables.running[EXPIRED_ONE, :number].tolist()]
         return self._ended(count(ENDED_NOW)), expired

@@ -185,7 +185,7 @@ class EasyScheduler(QueueKeeper):
         else:
             self.heads, first = 0, queue.last - len(view.arrived)
             number = 0 if self.strict else self._find_fillers(first, view.free, whole=False)
-        return [self.start(place) for place in queue.found[:number].tolist()]
+        return [self.start(place) for place in queue.found[:number].tolist()] if number else []
 
     def _find(self) -> int:
         """Find who starts, and reserve for the next; return how many places were found."""
