@@ -26,11 +26,11 @@ from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batch import Batches
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill, Skip
 from sim.policies.base import Policy
+from sim.policies.molding.batch import Batches
 from sim.policies.order import FirstComeFirstServed
 from workloads.base import Trace
 from workloads.models.lublin import Lublin

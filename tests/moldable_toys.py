@@ -18,9 +18,9 @@ from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batch import Batches
 from sim.policies.base import Policy
 from sim.policies.busyness import Load
+from sim.policies.molding.batch import Batches
 from sim.policies.order import FirstComeFirstServed
 from sim.state.records import Records
 

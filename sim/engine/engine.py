@@ -3,21 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from predictors.base import IntArray, Observation, RuntimePredictor
+from predictors.base import IntArray, Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
-from sim.engine.instants import INSTANTS
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
 from sim.engine.runs_under_load import RunsUnderLoad, watch_load
 from sim.engine.setup import Setup
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
+from sim.policies.passes.compiled_passes import CompiledPasses
+from sim.policies.passes.instants import INSTANTS
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
@@ -28,35 +29,16 @@ from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
 
 
-class CompiledSteps(Protocol):
-    """Steps of a run whose passes are compiled.
-
-    Attributes
-    ----------
-    ended : int
-        Jobs.
-    """
-
-    @property
-    def ended(self) -> int: ...  # noqa: D102
-
-    def advance(self, instant: float) -> None:
-        """Go through instants from this one on, each with its pass, as long as may be."""
-
-    def records(self, predictor: RuntimePredictor) -> Records:
-        """Return what happened, with how many runs began among the counters."""
-
-
 class Engine:
     """One run; see `Setup` for what it is made of.
 
     Attributes
     ----------
-    compiled : CompiledSteps or None
+    compiled : CompiledPasses or None
         None where passes are made in Python, or something happens that only Python knows.
     """
 
-    compiled: CompiledSteps | None = None
+    compiled: CompiledPasses | None = None
 
     def __init__(self, setup: Setup) -> None:
         trace, truth, machine = setup.trace, setup.truth, setup.machine

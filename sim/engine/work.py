@@ -1,6 +1,5 @@
 """How far each running job has come; with the engine, all that knows true runtimes."""
 
-from collections.abc import Callable
 from functools import cached_property
 from math import isnan
 
@@ -11,9 +10,6 @@ from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
 from workloads.base import GroundTruth, Splitting, TellsOneRuntime, TellsOneShare, Trace
-
-_AHEAD, _AT_ONCE = 256, 65_536
-"""Jobs, and runtimes, that are worked out at once."""
 
 
 class Work:
@@ -164,46 +160,6 @@ class Work:
         """Forget a job that will not run again."""
         for known in (self._since, self._done, self._whole, self._segments):
             known.pop(job, None)
-
-
-class RuntimesAhead:
-    """True runtimes at the counts that jobs are likely to choose from, many jobs at a time.
-
-    Parameters
-    ----------
-    work : Work
-    menu : callable
-        Job index to these counts, ascending.
-    jobs : int
-        How many there are; they are asked for in the order of their index.
-
-    """
-
-    def __init__(self, work: Work, menu: Callable[[int], IntArray], jobs: int) -> None:
-        self._work, self._menu, self._jobs = work, menu, jobs
-        self._first, self._ends = 0, [0]
-
-    def of(self, job: int) -> tuple[IntArray, FloatArray]:
-        """Return these counts of a job, and its runtimes there."""
-        place = job - self._first
-        if not 0 <= place < len(self._ends) - 1:
-            self._look(job)
-            place = 0
-        begin, end = self._ends[place], self._ends[place + 1]
-        return self._counts[begin:end], self._runtimes[begin:end]
-
-    def _look(self, job: int) -> None:
-        """Work out the runtimes of this job and the next ones, and forget the former."""
-        menus, ends = [], [0]
-        for one in range(job, min(job + _AHEAD, self._jobs)):
-            menus.append(self._menu(one))
-            ends.append(ends[-1] + menus[-1].size)
-            if ends[-1] > _AT_ONCE:
-                break
-        self._first, self._ends = job, ends
-        self._counts = np.concatenate(menus)
-        jobs = np.repeat(np.arange(job, job + len(menus)), np.diff(ends))
-        self._runtimes = self._work.runtimes_at(jobs, self._counts)
 
 
 def followers(trace: Trace) -> dict[int, list[tuple[int, float]]]:

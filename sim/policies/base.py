@@ -18,6 +18,8 @@ from sim.state.waiting_queue import WaitingQueue
 if TYPE_CHECKING:
     from sim.policies.molding.base import Candidates
 
+STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
+"""Rules whose passes are compiled, too; see `sim.policies.passes`."""
 Outlook = Callable[[IntArray, FloatArray], FloatArray]
 """Counts and runtimes to the predicted start of a job that asked for them now."""
 
@@ -270,7 +272,7 @@ class QueueKeeper:
 
     @property
     def compiled(self) -> int | None:
-        """The rule of `sim.policies.backfill.passes` by which it decides; None if it is none."""
+        """The rule of compiled passes by which it decides; None if it is none."""
         return None
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:

@@ -117,11 +117,11 @@ def test_packages_hide_no_import():
             assert IMPORTS[folder] == set(), folder
 
 
-MOST_SINGLE = 28
+MOST_SINGLE = 29
 """Modules that one other alone imports; presets that name a class, and plugins, are users.
 
-25 of the plan, the one behind ``sim.run``, the account that ``sim.explain`` prints, and the
-pieces in which jobs enter a run.
+25 of the plan, the one behind ``sim.run``, the account that ``sim.explain`` prints, what jobs of
+compiled passes may choose from, and the outlook of EASY.
 """
 
 

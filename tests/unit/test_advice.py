@@ -15,8 +15,8 @@ from sim.policies.advice import Advice, Reading, raised, round_down, tried
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.batch import Batches, BatchScheduler
 from sim.policies.busyness import Load
+from sim.policies.molding.batch import Batches, BatchScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.state.feasible_counts import FeasibleCounts
 
@@ -114,7 +114,7 @@ def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
     def look_at(curves, *rest):
         planned.extend(curves)
 
-    monkeypatch.setattr("sim.policies.backfill.batch.two_shelves", look_at)
+    monkeypatch.setattr("sim.policies.molding.batch.two_shelves", look_at)
     view, _ = view_of(superlinear, learns=False, seen=())
     rule = Batches("mounie_rapine_trystram")
     scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)

@@ -43,9 +43,17 @@ def test_modules_that_import_more_than_the_compiler_are_followed():
 
 
 def test_compiled_steps_hang_on_the_rules_and_tables_that_they_call():
-    names = {str(path.relative_to(ROOT)) for path in compiled_from(ROOT / "sim/engine/instants.py")}
-    rooms = ("policies/backfill/passes", "policies/ties", "state/availability", "state/run_tables")
-    assert {f"sim/{one}.py" for one in ("engine/instants", *rooms)} <= names
+    names = {
+        str(path.relative_to(ROOT))
+        for path in compiled_from(ROOT / "sim/policies/passes/instants.py")
+    }
+    rooms = (
+        "policies/passes/queue_passes",
+        "policies/ties",
+        "state/availability",
+        "state/run_tables",
+    )
+    assert {f"sim/{one}.py" for one in ("policies/passes/instants", *rooms)} <= names
     assert "sim/app.py" not in names
 
 

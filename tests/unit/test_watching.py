@@ -3,7 +3,7 @@
 import pytest
 from toys import replay, rigid
 
-from sim.engine.instants import INSTANTS
+from sim.policies.passes.instants import INSTANTS
 from sim.simulation.progress import ProgressWatcher
 
 pytestmark = pytest.mark.fast

@@ -6,7 +6,6 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import Direct
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.passes import CONSERVATIVE
 from sim.policies.backfill.queue_search import BLOCK, forget
 from sim.policies.backfill.reservations import (
     NEXT,
@@ -20,7 +19,7 @@ from sim.policies.backfill.reservations import (
     replan_soonest,
     reserve_rest,
 )
-from sim.policies.base import Allocation, OpenAllocation, QueueKeeper, Scheduler
+from sim.policies.base import CONSERVATIVE, Allocation, OpenAllocation, QueueKeeper, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.molding.choice import best_candidate, compress_candidates
 from sim.policies.molding.scheduler import ALL, OpenKeeper, OpenScheduler

@@ -8,9 +8,16 @@ from predictors.compiling import Direct
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
-from sim.policies.backfill.passes import EASY, STRICT
 from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
-from sim.policies.base import Allocation, OpenAllocation, Outlook, QueueKeeper, Scheduler
+from sim.policies.base import (
+    EASY,
+    STRICT,
+    Allocation,
+    OpenAllocation,
+    Outlook,
+    QueueKeeper,
+    Scheduler,
+)
 from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, Candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler

@@ -14,7 +14,6 @@ from sim.policies.backfill.queue_search import (
 from sim.policies.backfill.reservations import replan
 from sim.policies.base import QueueKeeper
 from sim.state.availability import BelievedEnds, Profile
-from sim.state.run_tables import BELIEF, EXPIRED_NOW, EXPIRED_ONE, NOW, START, Tables
 from sim.state.waiting_queue import Waiting
 
 
@@ -129,17 +128,6 @@ class DryRun:
         foreseen = queue.table._replace(starts=queue.start.copy())
         replan(profile.holes, view.now, foreseen, queue.first, queue.last)
         return profile.earliest_of(view.now, counts, runtimes)
-
-
-@njit(cache=True)
-def is_refuted(tables: Tables, factor: float) -> bool:
-    """Say whether a job outlived its belief now and has taken so many times what it was."""
-    seconds, now = tables.seconds, tables.instant[NOW]
-    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
-        believed = seconds[BELIEF, job]
-        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
-            return True
-    return False
 
 
 class ChoiceAnew:

@@ -3,13 +3,12 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.policies.backfill.passes import OPEN
-from sim.policies.base import OpenAllocation, Outlook, QueueKeeper
+from sim.policies.base import OPEN, OpenAllocation, Outlook, QueueKeeper
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, OpenQueue
 from sim.policies.molding.choice import Blocking, mold_first, settle_first
-from sim.policies.molding.open_passes import NO_NARROWING, OpenPlan
 from sim.policies.order import Order
+from sim.policies.passes.open_passes import NO_NARROWING, OpenPlan
 from sim.state.availability import Profile
 from sim.state.decisions import Decision, Start
 from sim.state.view import View

@@ -8,11 +8,11 @@ import numpy as np
 from predictors.base import IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.backfill.passes import SHARING
+from sim.policies.base import SHARING
+from sim.policies.passes.sharing import BLOCK, MOST_PAGES
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
-from sim.policies.reallocation.sharing import BLOCK, MOST_PAGES
 from sim.policies.ties import TIE, first_least
 from sim.state.job_pieces import PIECE
 

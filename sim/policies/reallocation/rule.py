@@ -105,7 +105,7 @@ class Reallocation:
         return None
 
     def compiled(self, scheduler: "ReallocatingScheduler") -> int | None:
-        """Return the rule of `sim.policies.backfill.passes` by which it decides, if by one."""
+        """Return the rule of compiled passes by which it decides, if by one."""
         return None
 
     @property

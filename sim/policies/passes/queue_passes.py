@@ -7,7 +7,6 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import njit
 from sim.policies.allocation.sa import least_turnaround
-from sim.policies.backfill.outlook import is_refuted
 from sim.policies.backfill.queue_search import (
     Opening,
     Summaries,
@@ -26,8 +25,9 @@ from sim.policies.backfill.reservations import (
     replan,
     reserve_at,
 )
-from sim.policies.molding.open_passes import Offered, OpenPlan, may_start, open_pass
-from sim.policies.reallocation.sharing import Sharing
+from sim.policies.base import CONSERVATIVE, STRICT
+from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
+from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
 from sim.state.run_steps import ask_to_wake, ends_in, start, waiting_in
 from sim.state.run_tables import (
@@ -48,12 +48,11 @@ from sim.state.run_tables import (
     RUNTIME,
     SHADOW,
     SPARE,
+    START,
     WAITING,
     Tables,
 )
 
-STRICT, EASY, CONSERVATIVE, OPEN, SHARING = range(5)
-"""Rules whose passes these are."""
 BEGIN, SIZE, AT_ONCE = range(3)
 """Rows of `Plan.offers`."""
 
@@ -151,6 +150,17 @@ def _settle(tables: Tables, plan: Plan, job: int) -> None:
         best += least_turnaround(waits, beliefs, at_once, plan.margin)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
     tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
+
+
+@njit(cache=True)
+def is_refuted(tables: Tables, factor: float) -> bool:
+    """Say whether a job outlived its belief now and has taken so many times what it was."""
+    seconds, now = tables.seconds, tables.instant[NOW]
+    for job in tables.running[EXPIRED_ONE, : tables.counters[EXPIRED_NOW]]:
+        believed = seconds[BELIEF, job]
+        if now - seconds[START, job] >= factor * believed * (1.0 - 1e-9):
+            return True
+    return False
 
 
 @njit(cache=True)

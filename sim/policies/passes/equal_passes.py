@@ -11,9 +11,7 @@ from sim.policies.backfill.queue_search import (
     find_heads,
     forget,
 )
-from sim.policies.reallocation.beliefs import TABLED
-from sim.policies.reallocation.shares import apportion
-from sim.policies.reallocation.sharing import (
+from sim.policies.passes.sharing import (
     ASKED,
     BEGUN,
     BELIEVED,
@@ -39,6 +37,8 @@ from sim.policies.reallocation.sharing import (
     UNUSED,
     Sharing,
 )
+from sim.policies.reallocation.beliefs import TABLED
+from sim.policies.reallocation.shares import apportion
 from sim.state.availability import BelievedEnds
 from sim.state.run_steps import start, waiting_in
 from sim.state.run_tables import (

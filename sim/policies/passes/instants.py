@@ -4,20 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import IntArray
 from predictors.compiling import njit
-from sim.policies.backfill.outlook import is_refuted
-from sim.policies.backfill.passes import (
-    AT_ONCE,
-    BEGIN,
-    SIZE,
+from sim.policies.passes.equal_passes import has_room, share_pass
+from sim.policies.passes.queue_passes import (
     Plan,
     Revision,
+    is_refuted,
     make_open_pass,
     make_pass,
 )
-from sim.policies.reallocation.equal_passes import has_room, share_pass
-from sim.policies.reallocation.sharing import ASKED
+from sim.policies.passes.sharing import ASKED
 from sim.state.run_steps import next_instant, take_in
 from sim.state.run_tables import (
     ARRIVED,
@@ -72,46 +69,6 @@ def no_news(application: IntArray, tables: Tables) -> News:
     """Return that the predictor knows of all ends so far, with room for those of some jobs."""
     told = tables.counters[ENDED : ENDED + 1].copy()
     return News(np.zeros((2, application.size), np.int64), application, told)
-
-
-@njit(cache=True)
-def put_offer(
-    into: tuple[IntArray, IntArray, FloatArray],
-    job: int,
-    offered: tuple[IntArray, FloatArray, bool],
-    ahead: tuple[IntArray, FloatArray],
-) -> bool:
-    """Put down what one job may choose from; nothing else is to be chosen now.
-
-    Parameters
-    ----------
-    into : tuple
-        `Plan.offers`, `Plan.counts` and `Plan.choices`.
-    job : int
-        Its column.
-    offered : tuple
-        Counts, ascending, what is believed of them, and whether only a start at once counts.
-    ahead : tuple
-        Counts, ascending, and the true runtimes there.
-
-    Returns
-    -------
-    bool
-        False where a count is not among these: its true runtime is missing then.
-    """
-    counts, believed, at_once = offered
-    spans, among, choices = into
-    spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
-    known, k = True, 0
-    for i in range(counts.size):
-        while k < ahead[0].size and ahead[0][k] < counts[i]:
-            k += 1
-        among[i], choices[0, i] = counts[i], believed[i]
-        if k < ahead[0].size and ahead[0][k] == counts[i]:
-            choices[1, i] = ahead[1][k]
-        else:
-            known = False
-    return known
 
 
 @njit(cache=True)
@@ -191,7 +148,7 @@ def advance(
     tables : Tables
     plan : Plan
     rule : int
-        One of `sim.policies.backfill.passes`.
+        One of `sim.policies.base`.
     revision : Revision
         For the pass that waited, if one did.
     asks : bool

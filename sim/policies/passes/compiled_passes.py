@@ -1,0 +1,326 @@
+"""Compiled passes of a run: what they need of Python is asked, told and made room for here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from predictors.base import RuntimePredictor
+from predictors.compiling import Direct
+from sim.policies.allocation.rigid import Request
+from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround
+from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.queue_search import BLOCK, summaries_of
+from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
+from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.passes.equal_passes import has_room
+from sim.policies.passes.instants import (
+    advance,
+    advance_open,
+    advance_shares,
+    breakpoints,
+    no_news,
+)
+from sim.policies.passes.offers import OfferedCounts
+from sim.policies.passes.open_passes import CLOSED, Offered, carried
+from sim.policies.passes.queue_passes import Plan, Revision, is_refuted
+from sim.policies.passes.sharing import NOBODY, EqualShares, TrueRuntimes
+from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.columns import Explanations
+from sim.state.job_pieces import PIECE, JobPieces
+from sim.state.machine_state import MachineState
+from sim.state.records import Records
+from sim.state.run_tables import (
+    ARRIVED,
+    BELIEF,
+    END,
+    ENDED,
+    EXPIRED_NOW,
+    HEAD,
+    IN_TURN,
+    KILLED,
+    LATER,
+    NEW,
+    PROCESSORS,
+    RANGES,
+    ROOM,
+    RUNTIME,
+    START,
+    STARTED,
+    TAKEN,
+    WAITING,
+    WAKES,
+    Tables,
+)
+from sim.state.view import View
+
+
+class Replay(Protocol):
+    """What is asked of the engine.
+
+    Attributes
+    ----------
+    state : MachineState
+    view : View
+    predictor : RuntimePredictor
+    kills : bool
+        Whether runs end at the limits of their jobs.
+    work : TrueRuntimes
+    """
+
+    state: MachineState
+    view: View
+    predictor: RuntimePredictor
+    kills: bool
+
+    @property
+    def work(self) -> TrueRuntimes: ...  # noqa: D102
+
+    def learn(
+        self,
+        job: int,
+        processors: int,
+        runtime: float,
+        now: float,
+        more: Mapping[str, Any],
+        measured: Mapping[str, float],
+    ) -> None:
+        """Tell the predictor of a run."""
+
+
+_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
+NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
+
+
+class CompiledPasses:
+    """The passes of an engine's run in which every decision and event is compiled.
+
+    A predictor that learns is told of each run as it ends, and asked as jobs choose; one that
+    does not is asked for all beliefs at once, if no job chooses twice.
+
+    Parameters
+    ----------
+    engine : Replay
+        About to begin; its jobs are taken.
+    scheduler : QueueKeeper or ReallocatingScheduler
+        The engine's, of compiled passes.
+    """
+
+    def __init__(self, engine: Replay, scheduler: QueueKeeper | ReallocatingScheduler) -> None:
+        rule = scheduler.compiled
+        assert rule is not None
+        self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
+        self._state = engine.state
+        self._learns, self._explained = engine.predictor.learns, 0
+        self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
+        self._explanations = Explanations()
+        anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
+        view, processors = engine.view, engine.view.processors
+        rigid = isinstance(self._allocation, Request)
+        chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
+        self._asks = self._learns or (anew is not None and chooses)
+        self._pieces = JobPieces(
+            engine.state.submit,
+            view.jobs.requested_processors,
+            view.jobs.requested_time,
+            engine.kills,
+            PIECE,
+        )
+        self._state.tables = self._pieces.begin(processors)
+        jobs = self._pieces.jobs.size
+        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
+        fitted = chooses and view.fitted
+        self.plan = Plan(
+            summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
+            soonest=np.full(jobs // BLOCK + 1, -np.inf),
+            times=np.zeros(holes),
+            free=np.full(holes, processors),
+            span=np.array([0, 1]),
+            offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
+            counts=np.zeros(0, np.int64),
+            choices=np.zeros((2, 0)),
+            margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
+            anew=float(anew.factor) if anew is not None and chooses else np.inf,
+            open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
+            sharing=NOBODY,
+        )
+        self._offered = OfferedCounts(scheduler, view, engine.work, engine.state.submit.size)
+        self._shares = EqualShares(view, engine.predictor, engine.work)
+        self._take_beliefs()
+
+    def _take_beliefs(self) -> None:
+        """Ask what is believed of the jobs that entered last, and what each may choose from."""
+        tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
+        every, jobs = self._pieces.jobs, self._pieces.jobs[first:]
+        self._news = no_news(view.jobs.application[every if self._learns else every[:0]], tables)
+        if self._asks:
+            return
+        if self._rule == SHARING:
+            sharing = self._shares.enter(tables, self.plan.sharing, self._pieces)
+            self.plan = self.plan._replace(sharing=sharing)
+        elif isinstance(self._allocation, Request):
+            wanted = tables.numbers[PROCESSORS, first:]
+            tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
+            tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
+        else:
+            self.plan = self._offered.put(self.plan, range(first, first + jobs.size), jobs)
+
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended."""
+        return self._state.tables.counters.item(ENDED)
+
+    def advance(self, instant: float) -> None:
+        """Go through instants from this one on, each with its pass, up to a chance for Python."""
+        self._make_room(instant)
+        counters = self._state.tables.counters
+        following = self._go_on(NOTHING)
+        while counters[TAKEN]:
+            self._state.now = following
+            revision = self._tell() if self._learns else NOTHING
+            choosing = self._choosing()
+            if self._rule == SHARING:
+                self.plan = self.plan._replace(sharing=self._shares.answer(self.plan.sharing))
+            elif len(choosing) == 1 and self._rule != OPEN:
+                job = self._pieces.jobs.item(choosing[0])
+                self.plan = self._offered.put_one(self.plan, choosing[0], job)
+            elif choosing:
+                jobs = self._pieces.jobs[choosing]
+                self.plan = self._offered.put(self.plan, choosing, jobs)
+            following = self._go_on(revision)
+            self._keep_beliefs(choosing)
+        if following == np.inf and self._learns:
+            self._tell()
+
+    def _go_on(self, revision: Revision) -> float:
+        """Go on to the next instant that needs Python; return when it is."""
+        step, rule, news = self._step, self._rule, self._news
+        if rule in (OPEN, SHARING):
+            return float(step(self._state.tables, self.plan))
+        return float(step(self._state.tables, self.plan, rule, revision, self._asks, news))
+
+    def _tell(self) -> Revision:
+        """Tell the predictor who ended; return what it believes differently of who waits.
+
+        Ask it what the beliefs rest on of those who started, before it is told of later ends.
+        """
+        tables, engine, news = self._state.tables, self._engine, self._news
+        new = int(tables.counters[ENDED] - news.told[0])
+        for one, before in news.ended[:, :new].T.tolist():
+            self._explain_started(before)
+            job, processors = self._pieces.jobs.item(one), tables.numbers.item(PROCESSORS, one)
+            start, end = tables.seconds.item(START, one), tables.seconds.item(END, one)
+            if end > start and not tables.numbers.item(KILLED, one):
+                engine.learn(job, processors, end - start, end, {}, {})
+            engine.view.forget([job])
+        news.told[0] += new
+        self._explain_started(tables.counters.item(STARTED))
+        return self._revised()
+
+    def _revised(self) -> Revision:
+        """Return who of those waiting is believed to run for another time than before."""
+        tables, view, revised = self._state.tables, self._engine.view, self._state.revised
+        columns, beliefs, counters = [], [], tables.counters
+        if not revised or counters[HEAD] == counters[NEW]:
+            revised.clear()
+            return NOTHING
+        for one in self._waiting():
+            job = self._pieces.jobs.item(one)
+            if view.application[job] in revised:
+                view.forget([job])
+                belief = view.belief(job, tables.numbers.item(PROCESSORS, one))
+                if belief != tables.seconds.item(BELIEF, one):
+                    columns.append(one)
+                    beliefs.append(belief)
+        revised.clear()
+        return Revision(np.array(columns, np.int64), np.array(beliefs)) if columns else NOTHING
+
+    def _waiting(self) -> list[int]:
+        """Return the columns of those who waited before this instant, in queue order."""
+        counters = self._state.tables.counters
+        head = counters.item(HEAD)
+        places = self._state.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        waiting: list[int] = (places + head).tolist()
+        return waiting
+
+    def _choosing(self) -> list[int]:
+        """Return the columns of who chooses now: newcomers, and where a belief is refuted, all."""
+        tables, counters = self._state.tables, self._state.tables.counters
+        newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
+        if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
+            return self._waiting() + newcomers
+        return newcomers
+
+    def _keep_beliefs(self, columns: Sequence[int]) -> None:
+        """Let the view keep what those who chose believe of their choice."""
+        tables, believe, jobs = self._state.tables, self._engine.view.believe, self._pieces.jobs
+        for one in columns:
+            processors = tables.numbers.item(PROCESSORS, one)
+            believe(jobs.item(one), processors, tables.seconds.item(BELIEF, one))
+
+    def _explain_started(self, until: int) -> None:
+        """Ask what the beliefs rest on of those who started, up to this one of them."""
+        done = self._explained
+        if done < until:
+            numbers, explain = self._state.tables.numbers, self._engine.view.explain
+            for one in numbers[IN_TURN, done:until].tolist():
+                job = self._pieces.jobs.item(one)
+                self._explanations.add(explain(job, numbers.item(PROCESSORS, one)))
+            self._explained = until
+
+    def _make_room(self, instant: float) -> None:
+        """Let tables grow in which the next instant might not find room."""
+        if instant == self._state.tables.instant[LATER]:
+            self._take_in_more()
+        self._state.tables, self.plan = _with_room(self._state.tables, self.plan, instant)
+
+    def _take_in_more(self) -> None:
+        """Let the next jobs enter, and those leave that have ended."""
+        if self._learns:
+            self._tell()  # nobody waits of whom it could believe otherwise now
+        if self._rule == SHARING:
+            self._shares.write_down(self.plan.sharing, self._state.tables, self._pieces)
+        self._state.tables = self._pieces.enter(self._state.tables)
+        plan, jobs, kept = self.plan, self._pieces.jobs, self._pieces.kept
+        before, choose = Offered(plan.offers, plan.counts, plan.choices), self._rule == OPEN
+        offered, stays_open = carried(before, plan.open, kept if choose else kept[:0], jobs)
+        self.plan = plan._replace(
+            summaries=summaries_of(jobs.size if self._rule in (EASY, SHARING) else 0),
+            soonest=np.full(jobs.size // BLOCK + 1, -np.inf),
+            offers=offered.spans,
+            counts=offered.counts,
+            choices=offered.choices,
+            open=stays_open,
+        )
+        self._explained = self._state.tables.counters.item(STARTED)
+        self._take_beliefs()
+
+    def records(self, predictor: RuntimePredictor) -> Records:
+        """Return what happened; runs and their stretches in the order of the starts."""
+        found, engine, tables = self._pieces, self._engine, self._state.tables
+        found.note(tables)
+        if self._rule == SHARING:
+            stretches = self._shares.stretches(self.plan.sharing, tables, found)
+        else:
+            stretches = found.stretches()
+        if not self._explanations:
+            first = found.in_turn.item(0)
+            self._explanations.add(predictor.explain(first, found.allocated.item(first)))
+        grounds = self._explanations.columns(len(found.in_turn))
+        asked = found.consultations(grounds, engine.view.preferences.undecided)
+        return found.records(stretches, asked, engine.view.processors)
+
+
+def _with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
+    """Return the same with room for all that may happen at an instant."""
+    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+    if tables.wakes.size == tables.counters[WAKES]:
+        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+    if not _has_room(plan.sharing):
+        plan = plan._replace(sharing=plan.sharing.doubled())
+    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
+    if plan.times.size < more:
+        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+        plan = plan._replace(times=times, free=free)
+    return tables, plan

@@ -1,0 +1,165 @@
+"""What jobs may choose from, put down where compiled passes look it up."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from predictors.base import FloatArray, IntArray
+from predictors.compiling import Direct, njit
+from sim.policies.allocation.sa import offers_of
+from sim.policies.base import QueueKeeper
+from sim.policies.molding.scheduler import OpenScheduler
+from sim.policies.passes.queue_passes import AT_ONCE, BEGIN, SIZE, Plan
+from sim.policies.passes.sharing import TrueRuntimes
+from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.view import View
+
+_AHEAD, _AT_ONCE = 256, 65_536
+"""Jobs, and runtimes, that are worked out at once."""
+
+
+class RuntimesAhead:
+    """True runtimes at the counts that jobs are likely to choose from, many jobs at a time.
+
+    Parameters
+    ----------
+    work : TrueRuntimes
+    menu : callable
+        Job index to these counts, ascending.
+    jobs : int
+        How many there are; they are asked for in the order of their index.
+    """
+
+    def __init__(self, work: TrueRuntimes, menu: Callable[[int], IntArray], jobs: int) -> None:
+        self._work, self._menu, self._jobs = work, menu, jobs
+        self._first, self._ends = 0, [0]
+
+    def of(self, job: int) -> tuple[IntArray, FloatArray]:
+        """Return these counts of a job, and its runtimes there."""
+        place = job - self._first
+        if not 0 <= place < len(self._ends) - 1:
+            self._look(job)
+            place = 0
+        begin, end = self._ends[place], self._ends[place + 1]
+        return self._counts[begin:end], self._runtimes[begin:end]
+
+    def _look(self, job: int) -> None:
+        """Work out the runtimes of this job and the next ones, and forget the former."""
+        menus, ends = [], [0]
+        for one in range(job, min(job + _AHEAD, self._jobs)):
+            menus.append(self._menu(one))
+            ends.append(ends[-1] + menus[-1].size)
+            if ends[-1] > _AT_ONCE:
+                break
+        self._first, self._ends = job, ends
+        self._counts = np.concatenate(menus)
+        jobs = np.repeat(np.arange(job, job + len(menus)), np.diff(ends))
+        self._runtimes = self._work.runtimes_at(jobs, self._counts)
+
+
+@njit(cache=True)
+def put_offer(
+    into: tuple[IntArray, IntArray, FloatArray],
+    job: int,
+    offered: tuple[IntArray, FloatArray, bool],
+    ahead: tuple[IntArray, FloatArray],
+) -> bool:
+    """Put down what one job may choose from; nothing else is to be chosen now.
+
+    Parameters
+    ----------
+    into : tuple
+        `Plan.offers`, `Plan.counts` and `Plan.choices`.
+    job : int
+        Its column.
+    offered : tuple
+        Counts, ascending, what is believed of them, and whether only a start at once counts.
+    ahead : tuple
+        Counts, ascending, and the true runtimes there.
+
+    Returns
+    -------
+    bool
+        False where a count is not among these: its true runtime is missing then.
+    """
+    counts, believed, at_once = offered
+    spans, among, choices = into
+    spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
+    known, k = True, 0
+    for i in range(counts.size):
+        while k < ahead[0].size and ahead[0][k] < counts[i]:
+            k += 1
+        among[i], choices[0, i] = counts[i], believed[i]
+        if k < ahead[0].size and ahead[0][k] == counts[i]:
+            choices[1, i] = ahead[1][k]
+        else:
+            known = False
+    return known
+
+
+_put_offer = Direct(put_offer)
+
+
+class OfferedCounts:
+    """Reads off the rule what jobs may choose from, and puts it down in a plan.
+
+    Parameters
+    ----------
+    scheduler : QueueKeeper or ReallocatingScheduler
+    view : View
+    truth : TrueRuntimes
+    jobs : int
+        How many there are.
+    """
+
+    def __init__(
+        self,
+        scheduler: QueueKeeper | ReallocatingScheduler,
+        view: View,
+        truth: TrueRuntimes,
+        jobs: int,
+    ) -> None:
+        self._view, self._truth, self._allocation = view, truth, scheduler.allocation
+        self._open = scheduler.candidates.of if isinstance(scheduler, OpenScheduler) else None
+        tries_all = getattr(self._allocation, "counts", None) == "all"
+        self._ahead = RuntimesAhead(truth, view.counts if tries_all else view.powers_of_two, jobs)
+
+    def put(self, plan: Plan, columns: Sequence[int], jobs: IntArray) -> Plan:
+        """Return a plan with what jobs of some columns choose from; open counts of others stay."""
+        rows, open_counts = plan.offers, self._open
+        first = end = 0 if open_counts is None else plan.counts.size
+        offered = []
+        for place, job in zip(columns, jobs.tolist(), strict=True):
+            if open_counts is None:
+                counts, believed, at_once = self._settled(job)
+            else:
+                counts, believed, plan.open.serial[place] = open_counts(job)
+                at_once = False
+            rows[:3, place] = end, counts.size, at_once
+            end += counts.size
+            offered.append((counts, believed))
+        every = np.concatenate([plan.counts[:first], *(counts for counts, _ in offered)])
+        choices = np.concatenate([plan.choices[:, :first], np.zeros((2, end - first))], axis=1)
+        np.concatenate([believed for _, believed in offered], out=choices[0, first:])
+        each = np.repeat(jobs, rows[SIZE, columns])
+        choices[1, first:] = self._truth.runtimes_at(each, every[first:])
+        return plan._replace(counts=every, choices=choices)
+
+    def put_one(self, plan: Plan, column: int, job: int) -> Plan:
+        """Return a plan with what a job chooses from, where one chooses after the other."""
+        offered = self._settled(job)
+        counts, ahead = offered[0], self._ahead.of(job)
+        if plan.counts.size < counts.size:
+            room = np.zeros(2 * counts.size, np.int64), np.zeros((2, 2 * counts.size))
+            plan = plan._replace(counts=room[0], choices=room[1])
+        if not _put_offer((plan.offers, plan.counts, plan.choices), column, offered, ahead):
+            each = np.full(counts.size, job)
+            plan.choices[1, : counts.size] = self._truth.runtimes_at(each, counts)
+        return plan
+
+    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool]:
+        """Return counts of a rule that settles them at submit, and what is believed of them."""
+        counts, believed, at_once, _ = offers_of(self._allocation, job, self._view)
+        if believed is None:
+            believed = np.array([self._view.belief(job, counts.item(0))])
+        return counts, believed, at_once

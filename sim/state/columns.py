@@ -1,0 +1,70 @@
+"""Tables that grow by rows, as a run goes on."""
+
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from predictors.base import Explanation
+from sim.state.records import FewWords
+
+
+class Columns:
+    """A table that grows by rows and keeps numbers alone.
+
+    Parameters
+    ----------
+    kinds : str
+        The type code of each column, as `array.array` has them.
+    """
+
+    def __init__(self, kinds: str) -> None:
+        self._kinds, self._values = kinds, array("d")
+
+    def add(self, *row: float) -> None:
+        """Add a row; whole numbers are less than 2^53."""
+        self._values.extend(row)
+
+    def __len__(self) -> int:
+        return len(self._values) // len(self._kinds)
+
+    def item(self, row: int, column: int) -> float:
+        """Return a number."""
+        return self._values[row * len(self._kinds) + column]
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the columns."""
+        table = np.array(self._values).reshape(-1, len(self._kinds))
+        return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
+
+
+class Explanations:
+    """What beliefs rest on, a row a run in the order of the starts, or one for all runs."""
+
+    def __init__(self) -> None:
+        self._methods: list[str] = []
+        self._grades: list[str] = []
+        self._numbers = Columns("qqd")
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def add(self, found: Explanation) -> None:
+        """Add what the next run's belief rests on."""
+        self._methods.append(found.method)
+        self._grades.append(found.reliability)
+        self._numbers.add(found.observations, found.runs_at_count, found.mean_at_count)
+
+    def columns(self, runs: int) -> dict[str, Any]:
+        """Return them as columns of consultations with an entry a run."""
+        words = {"method": self._methods, "reliability": self._grades}
+        names = "observations", "runs_at_count", "mean_at_count"
+        numbers = dict(zip(names, self._numbers.arrays(), strict=True))
+        if len(self) == runs:
+            return {**words, **numbers}
+        same = np.zeros(runs, np.int8)
+        return {
+            **{name: FewWords(one, same) for name, one in words.items()},
+            **{name: np.broadcast_to(one, runs) for name, one in numbers.items()},
+        }
