@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -155,8 +156,8 @@ def _load_array_functions() -> None:
         setattr(linalg, "ensure_blas", asked)  # noqa: B010
 
 
-class Direct:
-    """A compiled function whose arguments always have the types that they had first.
+def direct(function: Any) -> Callable[..., Any]:
+    """Return a compiled function whose arguments always have the types that they had first.
 
     At each call Numba looks up the types of all arrays in all arguments, which takes longer
     than a short step over many tables does. Here it is done once. Arrays must keep their
@@ -170,24 +171,22 @@ class Direct:
     Examples
     --------
     >>> import numpy as np
-    >>> total = Direct(njit(lambda values: values.sum()))
+    >>> total = direct(njit(lambda values: values.sum()))
     >>> total(np.arange(3.0)), total(np.arange(4.0))
     (3.0, 6.0)
     """
+    entry: Any = None
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._entry: Any = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call it."""
-        entry = self._entry
+    def call(*arguments: Any) -> Any:
+        nonlocal entry
         if entry is not None:
             return entry(*arguments)
-        found = self._function(*arguments)
-        if hasattr(self._function, "get_overload"):  # not where nothing is compiled
-            self._entry = self._function.get_overload(tuple(map(typeof, arguments)))
+        found = function(*arguments)
+        if hasattr(function, "get_overload"):  # not where nothing is compiled
+            entry = function.get_overload(tuple(map(typeof, arguments)))
         return found
+
+    return call
 
 
 _load_overload: Any = Cache.load_overload

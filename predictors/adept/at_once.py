@@ -23,7 +23,7 @@ from predictors.adept.layout import reading_of
 from predictors.adept.patterns import may_be_special, special_family
 from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import direct, njit
 from predictors.observations import RISE, SAME, ObservedCurve, is_measured, merge_runs, reach_of
 from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
 
@@ -169,7 +169,7 @@ def fit_kept(
     return True, nprocs, merged, reading, fits, said
 
 
-_graded_answer, _fit_kept = Direct(graded_answer), Direct(fit_kept)
+_graded_answer, _fit_kept = direct(graded_answer), direct(fit_kept)
 
 
 class FitAtOnce:

@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, IntArray, Remark, run_table
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.consensus.member_kernels import (
     CODES,
     WIDE,
@@ -44,8 +44,8 @@ from predictors.remarks import (
 METHODS = "amdahl", "usl", LINE, CURVED
 """What is fitted to runs of one problem: one of the laws, and the lines."""
 NO_ERRORS = np.zeros((1, len(METHODS), 4))
-_fit_and_ask, _seconds_of = Direct(fit_and_ask), Direct(seconds_of)
-_judge, _record_run = Direct(judge), Direct(record_run)
+_fit_and_ask, _seconds_of = direct(fit_and_ask), direct(seconds_of)
+_judge, _record_run = direct(judge), direct(record_run)
 TAILS = 2.0
 """Degrees of freedom of the t distribution that carries ranges to other levels."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.consensus.member_kernels import (
     ENOUGH,
     RUNS,
@@ -37,7 +37,7 @@ from predictors.regression.training_runs import TrainingRuns, counts_of, runs_fr
 from predictors.remarks import SEVERITY, data_remarks, few_remark, worst_grade
 
 _ROOM = 8
-_record_errors = Direct(record_errors)
+_record_errors = direct(record_errors)
 
 
 class ErrorMemory:

@@ -7,12 +7,12 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import Classes, exchange_seconds, message_seconds
 from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
-_message_seconds, _exchange_seconds = Direct(message_seconds), Direct(exchange_seconds)
+_message_seconds, _exchange_seconds = direct(message_seconds), direct(exchange_seconds)
 
 
 def alike(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark, numbers, run_table
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import curves_of, seconds_per_cell
 from predictors.cycles.messages import Exchange, alike
 from predictors.errors import NotFittedError, PredictorError
@@ -123,7 +123,7 @@ def knot_values(x: FloatArray, y: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 Form = Literal["logarithmic", "linear"]
-_seconds_per_cell = Direct(seconds_per_cell)
+_seconds_per_cell = direct(seconds_per_cell)
 
 
 def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:

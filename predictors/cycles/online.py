@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import rates
 from predictors.cycles.messages import alike
 from predictors.cycles.offline import OfflineCyclePredictor
@@ -16,7 +16,7 @@ from predictors.errors import NotFittedError, PredictorError
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
-_rates = Direct(rates)
+_rates = direct(rates)
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""

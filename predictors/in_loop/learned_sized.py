@@ -6,7 +6,7 @@ from math import log2, nan
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.sized_kernels import (
@@ -51,7 +51,7 @@ WAYS = tuple(SPLITS)[:1]
 
 Regression = LogLogRegression | FocusedRegression
 
-_believe, _believe_in_focus, _account = Direct(believe), Direct(believe_in_focus), Direct(account)
+_believe, _believe_in_focus, _account = direct(believe), direct(believe_in_focus), direct(account)
 
 
 def latest_runs(room: int = _ROOM) -> LatestRuns:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import direct, njit
 
 KEPT_RUNS = 16
 """Of each count the latest so many runs are kept."""
@@ -267,8 +267,8 @@ def count_table(kept: int, room: int = _ROOM) -> CountTable:
     return CountTable(np.zeros(room, np.int64), figures, runs, np.zeros(3))
 
 
-_take_in, _kept_at = Direct(take_in), Direct(kept_at)
-_compare, _believed = Direct(compare), Direct(believed)
+_take_in, _kept_at = direct(take_in), direct(kept_at)
+_compare, _believed = direct(compare), direct(believed)
 
 
 class MeasuredCounts:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import direct, njit
 from predictors.under_load.observed_load import LoadForm
 
 ROUNDS = 3
@@ -76,7 +76,7 @@ def _seconds_of_parts(
     return found[:3]
 
 
-seconds_of_parts: Any = Direct(_seconds_of_parts)
+seconds_of_parts: Any = direct(_seconds_of_parts)
 
 
 class ExpectedLoad(Protocol):

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import direct, njit
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View
@@ -104,7 +104,7 @@ def useful(runtimes: FloatArray, begin: int) -> FloatArray:
     return lowest[begin : begin + first_least(lowest[begin:]) + 1]
 
 
-_inside, _useful = Direct(inside), Direct(useful)
+_inside, _useful = direct(inside), direct(useful)
 
 
 def round_down(counts: IntArray, wanted: float) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from sim.errors import PolicyError
 from sim.state import run_steps, run_tables
 from sim.state.availability import BelievedEnds
@@ -113,15 +113,15 @@ class Run:
 
 
 _begin, _hand_out, _exchange = map(
-    Direct, (run_steps.begin, run_steps.hand_out, run_tables.exchange)
+    direct, (run_steps.begin, run_steps.hand_out, run_tables.exchange)
 )
 _plan_end, _move_end, _take_off = map(
-    Direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
+    direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
 )
-_take_in_ends, _take_in = map(Direct, (run_steps.take_in_ends, run_steps.take_in))
-_next_instant, _ask_to_wake = map(Direct, (run_steps.next_instant, run_steps.ask_to_wake))
-_give, _take_named = Direct(run_tables.give), Direct(run_tables.take_named)
-_hold, _let_go = Direct(run_tables.hold), Direct(run_tables.let_go)
+_take_in_ends, _take_in = map(direct, (run_steps.take_in_ends, run_steps.take_in))
+_next_instant, _ask_to_wake = map(direct, (run_steps.next_instant, run_steps.ask_to_wake))
+_give, _take_named = direct(run_tables.give), direct(run_tables.take_named)
+_hold, _let_go = direct(run_tables.hold), direct(run_tables.let_go)
 
 
 class MachineState:

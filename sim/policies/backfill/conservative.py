@@ -3,7 +3,7 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import BLOCK, forget
@@ -29,8 +29,8 @@ from sim.state.decisions import Decision, Start, WakeAt
 from sim.state.view import View
 
 _NO_CHANGES: FloatArray = np.zeros((0, 3))
-_compress, _due, _follow = Direct(compress), Direct(due), Direct(follow)
-_replan_soonest = Direct(replan_soonest)
+_compress, _due, _follow = direct(compress), direct(due), direct(follow)
+_replan_soonest = direct(replan_soonest)
 
 
 class Conservative:

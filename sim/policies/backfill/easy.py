@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
@@ -26,7 +26,7 @@ from sim.state.availability import Profile
 from sim.state.decisions import Decision
 from sim.state.view import View
 
-_find_heads, _fill, _backfill = Direct(find_heads), Direct(fill), Direct(backfill)
+_find_heads, _fill, _backfill = direct(find_heads), direct(fill), direct(backfill)
 
 
 class Easy:

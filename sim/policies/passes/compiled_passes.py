@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from predictors.base import RuntimePredictor
-from predictors.compiling import Direct
+from predictors.compiling import direct
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
@@ -88,7 +88,7 @@ class Replay(Protocol):
         """Tell the predictor of a run."""
 
 
-_breakpoints, _has_room = Direct(breakpoints), Direct(has_room)
+_breakpoints, _has_room = direct(breakpoints), direct(has_room)
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -112,7 +112,7 @@ class CompiledPasses:
         self._engine, self._rule, self._allocation = engine, rule, scheduler.allocation
         self._state = engine.state
         self._learns, self._explained = engine.predictor.learns, 0
-        self._step = Direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
+        self._step = direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations = Explanations()
         anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
         view, processors = engine.view, engine.view.processors

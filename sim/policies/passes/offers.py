@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import Direct, njit
+from predictors.compiling import direct, njit
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
@@ -97,7 +97,7 @@ def put_offer(
     return known
 
 
-_put_offer = Direct(put_offer)
+_put_offer = direct(put_offer)
 
 
 class OfferedCounts:
