@@ -40,6 +40,19 @@ def curves_of(axes: dict[float, FloatArray], values: dict[float, FloatArray]) ->
     return Curves(np.array([*axes]), starts, *both)
 
 
+POSITIVE = float(np.nextafter(0.0, 1.0))
+"""The least number above 0."""
+
+
+@njit(cache=True)
+def lie_within(values: FloatArray, least: float) -> bool:
+    """Say whether all values, of shape (n,), are finite and at least so much."""
+    good = 0
+    for value in values:
+        good += least <= value < np.inf
+    return good == values.size
+
+
 @njit(cache=True)
 def interpolated(at: float, x: FloatArray, y: FloatArray) -> float:
     """Return what `numpy.interp` does for one place, which is finite."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark, numbers, run_table
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import curves_of, seconds_per_cell
+from predictors.cycles.cycle_kernels import POSITIVE, curves_of, lie_within, seconds_per_cell
 from predictors.cycles.messages import Exchange, alike
 from predictors.errors import NotFittedError, PredictorError
 from predictors.remarks import check_level
@@ -123,7 +123,7 @@ def knot_values(x: FloatArray, y: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 Form = Literal["logarithmic", "linear"]
-_seconds_per_cell = direct(seconds_per_cell)
+_seconds_per_cell, _lie_within = direct(seconds_per_cell), direct(lie_within)
 
 
 def _benchmark(observations: pd.DataFrame) -> pd.DataFrame:
@@ -315,7 +315,7 @@ class OfflineCyclePredictor(Estimator):
         if not hasattr(self, "knots_"):
             raise NotFittedError("OfflineCyclePredictor was asked before fit")
         count, shared = alike(cells, processes_per_node)
-        if count.size and not (count.min() > 0 and count.max() < np.inf):
+        if not _lie_within(count.ravel(), POSITIVE):
             wrong = count[~(np.isfinite(count) & (count > 0))]
             raise PredictorError(f"cells must be positive and finite, got {wrong.item(0)}")
         found = _seconds_per_cell(self._curves, self._axis(count).ravel(), shared.ravel())
@@ -339,7 +339,7 @@ class OfflineCyclePredictor(Estimator):
             If a value is not positive.
         """
         count, size = alike(nprocs, cells)
-        if count.size and not (count.min() >= 1 and count.max() < np.inf):
+        if not _lie_within(count.ravel(), 1.0):
             wrong = count[~((count >= 1) & np.isfinite(count))]
             raise PredictorError(f"nprocs must be at least 1 and finite, got {wrong.item(0)}")
         shared = np.minimum(count, self.processors_per_node)

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark
 from predictors.compiling import direct
-from predictors.cycles.cycle_kernels import rates
+from predictors.cycles.cycle_kernels import POSITIVE, lie_within, rates
 from predictors.cycles.messages import alike
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]
-_rates = direct(rates)
+_rates, _lie_within = direct(rates), direct(lie_within)
 
 KEPT_ERRORS = 64
 """How many of the latest errors the range of a prediction is taken from."""
@@ -31,7 +31,7 @@ def _rows(cells: ArrayLike, seconds: ArrayLike) -> tuple[FloatArray, FloatArray]
         )
     size, time = alike(np.atleast_1d(given), taken)
     for name, values in (("cells", size), ("seconds", time)):
-        if values.size and not (values.min() > 0 and values.max() < np.inf):
+        if not _lie_within(values.ravel(), POSITIVE):
             bad = ~(np.isfinite(values) & (values > 0))
             raise PredictorError(f"{name} must be positive and finite, got {values[bad][0]}")
     return size.ravel(), time.ravel()

@@ -200,14 +200,14 @@ class CyclePlan:
 
     def finished(self, elapsed: float) -> int:
         """Return how many cycles are done after so much wall time."""
-        done = int(np.searchsorted(self.wall_ends, elapsed, side="right"))
+        done = int(self.wall_ends.searchsorted(elapsed, side="right"))
         return min(done, self.stopped_after)
 
     def saved(self, elapsed: float) -> int:
         """Return how many cycles survive a failure after so much wall time."""
         kept = 0
         if self.places.size:
-            complete = int(np.searchsorted(self.saved_ends, elapsed, side="right"))
+            complete = int(self.saved_ends.searchsorted(elapsed, side="right"))
             places = self.places[:complete]
             kept = int(places[places <= self.stopped_after].max(initial=0))
         stopped = self.outcome == "stopped" and elapsed >= self.planned_wall

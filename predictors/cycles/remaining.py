@@ -6,11 +6,14 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from predictors.compiling import direct
+from predictors.cycles.cycle_kernels import POSITIVE, lie_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.online import OnlineCyclePredictor
 from predictors.errors import NotFittedError, PredictorError
 
 FloatArray = NDArray[np.float64]
+_lie_within = direct(lie_within)
 
 QUADRATURE = 32
 """Places along the remaining cycles at which the cells are followed."""
@@ -76,9 +79,10 @@ class CellTrend:
             If a number is not positive and finite.
         """
         row = np.atleast_1d(np.asarray(cells, dtype=float)).ravel()
-        if row.size and not (row.min() > 0 and row.max() < np.inf):
+        if not _lie_within(row, POSITIVE):
             raise PredictorError(f"cells must be positive and finite, got {row.tolist()}")
-        changes = np.diff(row if self.count == 0 else np.concatenate(([self.last], row)))
+        known = row if self.count == 0 else np.concatenate(([self.last], row))
+        changes = known[1:] - known[:-1]
         if self.window is not None:
             self._changes = np.concatenate((self._changes, changes))[-self.window + 1 :]
             changes, self._sums = self._changes, np.zeros(3)

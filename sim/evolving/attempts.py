@@ -174,9 +174,9 @@ class Attempt:
         """
         walls = self.plan.wall_ends[: self.plan.stopped_after]
         window = np.array([after, until]) - self.restart
-        low, high = np.searchsorted(walls, window, side="right")
-        done = self.plan.ends
-        lengths = np.diff(done[low - 1 : high]) if low else np.diff(done[:high], prepend=0.0)
+        low, high = walls.searchsorted(window, side="right").tolist()
+        lengths, done = self.plan.ends[low:high].copy(), self.plan.ends
+        lengths[int(low == 0) :] -= done[max(low - 1, 0) : max(high - 1, 0)]
         ends = self.restart + walls[low:high]
         return self.cells[low:high], ends - lengths, ends
 
