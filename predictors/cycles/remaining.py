@@ -208,14 +208,14 @@ class RemainingTime:
         if left <= 0:
             return Remaining(0.0, 0.0, 0.0, 0.0, np.nan if self.offline is None else 0.0)
         cells = self.trend.ahead(_PLACES * left / QUADRATURE + 0.5)
-        speed = self.online.seconds_per_cell()
-        online = speed * float(cells.mean()) * left
+        speed, mean = self.online.seconds_per_cell(), float(cells.mean())
+        online = speed * mean * left
         shaped, offline = online, np.nan
         if self.offline is not None:
             seconds = self.offline.predict(self.nprocs, cells=cells)
             offline = float(seconds.mean()) * left
             shaped = offline * speed / self._shape
-        spread = self._spread(left, speed, float(cells.mean()), online, shaped)
+        spread = self._spread(left, speed, mean, online, shaped)
         factor = float(np.exp(scipy.special.ndtri(0.5 + level / 2.0) * spread / shaped))
         return Remaining(shaped, shaped / factor, shaped * factor, online, offline)
 
