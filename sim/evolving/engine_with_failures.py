@@ -215,7 +215,7 @@ class RecoveringEngine(Engine):
 
     def _report(self, run: Run, status: str, reason: str) -> None:
         """Give a job up, for a reason."""
-        self.happened()
+        self.ask_for_pass()
         self._over(run, status, reason)
 
     def _over(self, run: Run, status: str, reason: str) -> None:

@@ -136,6 +136,8 @@ class TestFailures:
         assert records.recoveries.reason[1] == ""
         assert records.restarts[0] == 20
         assert useful_area(records)[0] == pytest.approx(0.0, abs=1e-6)
+        records, _ = play([(0.0, 1, 5000.0)], Failing(1, mtbf=50.0, repair=1.0, max_restarts=0))
+        assert records.counters["events"] == 2  # the arrival and the failure
 
     @pytest.mark.parametrize(("requeue", "first"), [("head", 0), ("tail", 1)])
     def test_where_an_interrupted_job_waits(self, requeue, first):
