@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from predictors.compiling import direct
 from sim.background.kernels import (
     BoolArray,
     CpuChunk,
@@ -31,6 +32,7 @@ from sim.background.sources import LoadModel
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
+_advance_packed = direct(advance_packed)
 CPU_ROUNDS = RoundLoad(available=(0.065, 0.72), duration=(180.0, 480.0), at_once=(1, None))
 NETWORK_ROUNDS = RoundLoad(available=(0.02, 0.80), duration=(180.0, 480.0), at_once=(1, 8))
 
@@ -231,8 +233,7 @@ class BackgroundLoad:
                 f"got {computation} and {communication}"
             )
         own, _ = self._own(processors)
-        seconds = float(computation), float(communication)
-        return self.advance(own, float(start), float(until), float(work), *seconds)
+        return self.advance(own, start, until, work, computation, communication)
 
     def advance(
         self,
@@ -263,7 +264,9 @@ class BackgroundLoad:
         float
             The share that is left then.
         """
-        time = start
+        own, time = np.ascontiguousarray(own, np.int64), float(start)
+        work, until = float(work), float(until)
+        computation, communication = float(computation), float(communication)
         while work > 0 and time < until:
             chunk = self._recent
             if chunk is None or not chunk.start <= time < chunk.end:
@@ -271,7 +274,7 @@ class BackgroundLoad:
             numbers, borders = chunk.packed
             stop = until if until < chunk.end else chunk.end
             task = work, computation, communication
-            time, work = advance_packed(numbers, borders, own, self._size, (time, stop), task)
+            time, work = _advance_packed(numbers, borders, own, self._size, (time, stop), task)
         return time, work
 
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:

@@ -161,8 +161,8 @@ class Engine:
     def expect(self) -> None:
         """See to it that the clock stops when something happens next."""
         following, expected = self.state.following, self._next
-        known = expected is not None and not expected.processed and expected.time <= following
-        if following < np.inf and not known:
+        is_due = expected is not None and expected.callbacks and expected.time <= following
+        if following < np.inf and not is_due:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
 
     def _begin_instant(self, occurrence: Any) -> None:

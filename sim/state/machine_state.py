@@ -243,8 +243,9 @@ class MachineState:
 
     def hand_out(self, job: int, processors: int) -> Ranges:
         """Give a job the lowest-numbered free processors, of which there are enough."""
-        self._make_room(0)
-        _hand_out(self.tables, job, processors)
+        if not _hand_out(self.tables, job, processors):
+            self._make_room(0)
+            _hand_out(self.tables, job, processors)
         return self._held(job)
 
     def exchange(self, job: int, processors: int) -> Ranges:

@@ -23,6 +23,7 @@ from sim.state.run_tables import (
     EXPIRING,
     FIRST_RANGE,
     FREE,
+    FREE_RANGES,
     HELD,
     HIGH,
     HOLDERS,
@@ -38,6 +39,7 @@ from sim.state.run_tables import (
     NOW,
     PLANNED,
     PROCESSORS,
+    RANGES,
     RESERVED,
     RUNNING,
     RUNTIME,
@@ -240,10 +242,17 @@ def take_in(tables: Tables, now: float) -> None:
 
 
 @njit(cache=True)
-def hand_out(tables: Tables, job: int, processors: int) -> None:
-    """Give a job that is about to run the lowest-numbered free processors; there are enough."""
+def hand_out(tables: Tables, job: int, processors: int) -> bool:
+    """Give a job that is about to run the lowest-numbered free processors; there are enough.
+
+    Says whether there was room to write them down; where there is none, nothing happens.
+    """
+    counters = tables.counters
+    if counters[RANGES] + counters[FREE_RANGES] > tables.ranges.shape[1]:
+        return False
     tables.numbers[PROCESSORS, job] = processors
     take(tables, job)
+    return True
 
 
 @njit(cache=True)
