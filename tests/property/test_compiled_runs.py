@@ -15,7 +15,6 @@ from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
 
 from scripts.composing import composed
-from sim.engine import run
 from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
@@ -31,18 +30,19 @@ from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
+from sim.policies.passes import compiled_passes as passes
 from sim.policies.reallocation.costs import Constant, Phases
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
 from sim.simulation.scene import play, set_scene
 
 RULES = ["none", "easy", "conservative"]
-pieces = st.sampled_from([1, 3, run.PIECE])
+pieces = st.sampled_from([1, 3, passes.PIECE])
 """How many jobs enter the tables at once."""
 
 
 def of_pieces(jobs):
     """Let so many jobs at once enter the tables of runs."""
-    return patch.object(run, "PIECE", jobs)
+    return patch.object(passes, "PIECE", jobs)
 
 
 def plain(thing):
@@ -84,7 +84,7 @@ def crowd(seed, jobs, processors):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(3))
 def test_long_queues_leave_the_same_records(rule, seed):
-    with of_pieces([16, 100, run.PIECE][seed]):
+    with of_pieces([16, 100, passes.PIECE][seed]):
         compiled, python = both(crowd(seed, 700, 100), 100, rigid(rule))
     assert compiled == python
 
@@ -182,7 +182,7 @@ def test_equal_shares_leave_the_same_records(rows, factor, piece):
     assert compiled == python
 
 
-@pytest.mark.parametrize(("factor", "piece"), [(1.0, run.PIECE), (0.4, 30), (None, 100)])
+@pytest.mark.parametrize(("factor", "piece"), [(1.0, passes.PIECE), (0.4, 30), (None, 100)])
 def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
     """Of 400 jobs whose runtimes lie in several blocks on 700 processors."""
     rows = [(when, count, took, 2.0 * took) for when, count, took, _ in crowd(5, 400, 300)]
@@ -223,7 +223,7 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
     assert own(view, FirstComeFirstServed(), Request()).compiled is None
 
 
-@pytest.mark.parametrize("piece", [5, run.PIECE])
+@pytest.mark.parametrize("piece", [5, passes.PIECE])
 @pytest.mark.parametrize(
     ("policy", "predictor"),
     [
