@@ -43,6 +43,7 @@ SEED = 1
 BACKFILLS: dict[str, Backfill] = {
     "fcfs": NoBackfill(),
     "easy": Easy(),
+    "easy, 4 reservations": Easy(reservations=4),
     "conservative": Conservative(),
     "sa": Conservative(),
     "sjf": Easy(),
@@ -163,12 +164,14 @@ def main() -> None:
     cases = [
         ("SDSC-SP2", sdsc, 128, "fcfs", 4.0),
         ("SDSC-SP2", sdsc, 128, "easy", 4.0),
+        ("SDSC-SP2", sdsc, 128, "easy, 4 reservations", 4.0),
         ("SDSC-SP2", sdsc, 128, "conservative", 8.0),
         ("SDSC-SP2", sdsc, 128, "sa", 12.0),
         ("lublin_256, exact", lublin, 256, "fcfs", 4.0),
         ("lublin_256, exact", lublin, 256, "easy", 4.0),
         ("lublin_256, exact", lublin, 256, "conservative", 6.0),
         ("lublin_256, loose", loose(lublin), 256, "easy", 4.0),
+        ("lublin_256, loose", loose(lublin), 256, "easy, 4 reservations", 4.0),
         ("lublin_256, loose", loose(lublin), 256, "conservative", 15.0),
     ]
     rows = [measure(*case, arguments.rounds) for case in cases]

@@ -6,7 +6,8 @@ from benchmarks.bench_growth import table as growth_table
 from benchmarks.results.regions import data, lines, table
 
 RULES = {
-    "fcfs": "FCFS", "easy": "EASY", "sjf": "EASY, shortest first",
+    "fcfs": "FCFS", "easy": "EASY", "easy, 4 reservations": "EASY, 4 reservations",
+    "sjf": "EASY, shortest first",
     "sa": "SA on conservative, oracle",
     "replan": "conservative, `replan=true`", "iterative": "`iterative`",
     "fair_share": "fair share, oracle", "iterative, depth 32": "iterative, oracle",

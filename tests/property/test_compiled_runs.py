@@ -27,7 +27,7 @@ from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import Policy
+from sim.policies.base import EASY, Policy
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.passes import compiled_passes as passes
@@ -35,7 +35,7 @@ from sim.policies.reallocation.costs import Constant, Phases
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition
 from sim.simulation.scene import play, set_scene
 
-RULES = ["none", "easy", "conservative"]
+RULES = ["none", "easy", "easy2", "conservative"]
 pieces = st.sampled_from([1, 3, passes.PIECE])
 """How many jobs enter the tables at once."""
 
@@ -201,6 +201,7 @@ def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
         ("easy", Equipartition(cost=Phases(1.0, 0.0, 0.0)), False),
         ("easy", Equipartition(distance=1.0), False),
         ("easy", Equipartition(reclaim=False), False),
+        ("easy2", Equipartition(), False),
         ("conservative", Equipartition(), False),
         ("easy", DynamicEquipartition(), False),
     ],
@@ -223,12 +224,21 @@ def test_schedulers_of_ones_own_are_not_compiled(kind):
     assert own(view, FirstComeFirstServed(), Request()).compiled is None
 
 
+@pytest.mark.parametrize(("reservations", "rule"), [(0, None), (1, EASY), (3, EASY)])
+def test_first_fit_alone_is_not_compiled(reservations, rule):
+    view = SimpleNamespace(fitted=False, load=None, processors=4)
+    scheduler = EasyScheduler(view, FirstComeFirstServed(), Request(), reservations)
+    assert scheduler.compiled == rule
+
+
 @pytest.mark.parametrize("piece", [5, passes.PIECE])
 @pytest.mark.parametrize(
     ("policy", "predictor"),
     [
         ("fcfs", "adept"),
         ("easy", "amdahl"),
+        ("easy policy.backfill.reservations=4", "adept"),
+        ("sa_easy policy.backfill.reservations=2 policy.backfill.anew=null", "adept"),
         ("conservative", "adept"),
         ("sa", "adept"),
         ("sa_easy", "adept"),
@@ -241,7 +251,7 @@ def test_predictors_that_learn_leave_the_same_records(policy, predictor, piece):
     """They are told and asked in the same order, of crowded queues, with late jobs."""
 
     def made(*more):
-        asked = (f"policy={policy}", f"predictor={predictor}", "workload.load=1.1")
+        asked = (*f"policy={policy}".split(), f"predictor={predictor}", "workload.load=1.1")
         config = composed(*asked, "workload.jobs=150", "baseline=null", *more)
         with of_pieces(piece):
             return plain(play(config, config, set_scene(config, 0)).outcome.records)

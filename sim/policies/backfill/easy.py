@@ -18,7 +18,7 @@ from sim.policies.base import (
     QueueKeeper,
     Scheduler,
 )
-from sim.policies.molding.candidates import BEGIN, HELD, HIGH, LOW, Candidates
+from sim.policies.molding.candidates import Candidates, single_candidates
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
@@ -140,14 +140,14 @@ class EasyScheduler(QueueKeeper):
     @property
     def compiled(self) -> int | None:
         """`EASY` or `STRICT` where jobs choose by a table, if at all, and none is passed over."""
-        plain = self.is_plain and has_table(self.allocation, self.view)
+        plain = self.is_plain and self.reservations > 0 and has_table(self.allocation, self.view)
         return (STRICT if self.strict else EASY) if plain else None
 
     @property
     def is_plain(self) -> bool:
         """Whether jobs keep the order of arrival, and starts are foreseen by reservations."""
-        plain = type(self) is EasyScheduler and self.reservations == 1
-        return plain and self._keyless and isinstance(self.outlook, DryRun)
+        plain = type(self) is EasyScheduler and self._keyless
+        return plain and isinstance(self.outlook, DryRun)
 
     @property
     def put_off(self) -> float:
@@ -264,8 +264,7 @@ class EasyScheduler(QueueKeeper):
         profile.lay(view.now, view.believed_ends)
         room = queue.job.size
         if self._spans.shape[1] < room:
-            self._spans = np.zeros((HELD + 1, room), np.int64)
-            self._spans[[BEGIN, LOW]], self._spans[HIGH] = np.arange(room), np.arange(room) + 1
+            self._spans = single_candidates(room)
         number = mold_first(
             profile.holes,
             view.now,

@@ -69,6 +69,13 @@ class Candidates(NamedTuple):
     promise: FloatArray
 
 
+def single_candidates(places: int) -> IntArray:
+    """Return spans, shape (5, places), where the candidate of each place has its number."""
+    spans, own = np.zeros((HELD + 1, places), np.int64), np.arange(places)
+    spans[[BEGIN, LOW]], spans[HIGH], spans[SIZE] = own, own + 1, 1
+    return spans
+
+
 @njit(cache=True)
 def allow_all(spans: IntArray, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""

@@ -12,6 +12,7 @@ from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
+from sim.policies.molding.candidates import single_candidates
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.passes.equal_passes import has_room
 from sim.policies.passes.instants import (
@@ -114,7 +115,9 @@ class CompiledPasses:
         self._learns, self._explained = engine.predictor.learns, 0
         self._step = direct({OPEN: advance_open, SHARING: advance_shares}.get(rule, advance))
         self._explanations = Explanations()
-        anew = scheduler.anew if isinstance(scheduler, EasyScheduler) else None
+        easy = scheduler if isinstance(scheduler, EasyScheduler) else None
+        anew = None if easy is None else easy.anew
+        self._deep = easy is not None and easy.reservations > 1
         view, processors = engine.view, engine.view.processors
         rigid = isinstance(self._allocation, Request)
         chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
@@ -128,7 +131,7 @@ class CompiledPasses:
         )
         self._state.tables = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
-        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses else 1
+        holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
@@ -141,6 +144,8 @@ class CompiledPasses:
             choices=np.zeros((2, 0)),
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
+            reservations=1 if easy is None else easy.reservations,
+            single=single_candidates(jobs if self._deep else 0),
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=NOBODY,
         )
@@ -287,6 +292,7 @@ class CompiledPasses:
         self.plan = plan._replace(
             summaries=summaries_of(jobs.size if self._rule in (EASY, SHARING) else 0),
             soonest=np.full(jobs.size // BLOCK + 1, -np.inf),
+            single=single_candidates(jobs.size if self._deep else 0),
             offers=offered.spans,
             counts=offered.counts,
             choices=offered.choices,

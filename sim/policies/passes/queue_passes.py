@@ -26,6 +26,8 @@ from sim.policies.backfill.reservations import (
     reserve_at,
 )
 from sim.policies.base import CONSERVATIVE, STRICT
+from sim.policies.molding.candidates import Candidates
+from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
@@ -79,6 +81,10 @@ class Plan(NamedTuple):
         Of `sim.policies.allocation.sa.least_turnaround`.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
+    reservations : int
+        How many blocked jobs hold one under EASY.
+    single : numpy.ndarray of int, shape (5, n)
+        Where several do, `sim.policies.molding.candidates.single_candidates`.
     open : OpenPlan
         Of a rule for open counts; `offers` are its spans then, one row for each of theirs.
     sharing : Sharing
@@ -94,6 +100,8 @@ class Plan(NamedTuple):
     choices: FloatArray
     margin: float
     anew: float
+    reservations: int
+    single: IntArray
     open: OpenPlan
     sharing: Sharing
 
@@ -239,6 +247,25 @@ def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed:
         start(tables, found[k])
 
 
+@njit(cache=True)
+def _make_deep_pass(tables: Tables, plan: Plan) -> None:
+    """Make a pass of EASY with several reservations, as `EasyScheduler` does."""
+    counters, waiting = tables.counters, waiting_in(tables)
+    while counters[HEAD] < counters[ARRIVED] and waiting.counts[counters[HEAD]] == 0:
+        counters[HEAD] += 1
+    if counters[FREE] == 0 or counters[HEAD] == counters[ARRIVED]:
+        return
+    _lay_running(tables, plan)
+    number = mold_first(
+        (plan.times, plan.free, plan.span), tables.instant[NOW], waiting,
+        Candidates(plan.single, tables.numbers[PROCESSORS], waiting.runtimes, waiting.starts),
+        counters[HEAD], counters[ARRIVED], Blocking(plan.reservations, False, -1.0),
+        tables.running[FOUND],
+    )  # fmt: skip
+    for job in tables.running[FOUND, :number]:
+        start(tables, job)
+
+
 # Conservative
 
 
@@ -322,4 +349,7 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
         _choose_anew(tables, plan)
     for job in range(counters[NEW], counters[ARRIVED]):
         admit(tables, plan, job, rule)
-    _make_easy_pass(tables, plan.summaries, rule == STRICT, changed)
+    if plan.reservations > 1:
+        _make_deep_pass(tables, plan)
+    else:
+        _make_easy_pass(tables, plan.summaries, rule == STRICT, changed)
