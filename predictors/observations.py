@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray, numbers
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.errors import PredictorError
 
 _OUTLIER_DISTANCE = 3.0 * 1.4826
@@ -85,7 +85,7 @@ def observed_curve(nprocs: ArrayLike, runtime: ArrayLike) -> ObservedCurve:
     return _merged(counts, times, np.flatnonzero(distinct))
 
 
-@njit(cache=True)
+@compiled()
 def _median(ordered: FloatArray) -> float:
     return float(0.5 * (ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]))
 
@@ -119,7 +119,7 @@ class Merged(NamedTuple):
     limit: float
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def merge_repeats(runtimes: FloatArray) -> Merged:
     """Drop obvious outliers among a few runs at one count and average the rest.
 
@@ -166,7 +166,7 @@ def dropped_of(runtimes: FloatArray) -> list[float]:
     return dropped
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def merge_runs(
     counts: IntArray, runs: FloatArray, numbers: FloatArray
 ) -> tuple[FloatArray, FloatArray, tuple[float, int, float]]:
@@ -221,7 +221,7 @@ RISE = 0.03
 """A runtime that ends more than this above the shortest is rising, whatever the scatter."""
 
 
-@njit(cache=True)
+@compiled()
 def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
     """Return `scatter_reach` of a curve with this scatter."""
     if degrees_of_freedom == 0:
@@ -229,13 +229,13 @@ def reach_of(degrees_of_freedom: int, log_scatter: float) -> float:
     return 2.0 * max(log_scatter, LEAST_SCATTER)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def is_measured(nprocs: FloatArray, target: float) -> bool:
     """Say whether a count was measured."""
     return bool(np.any(np.abs(nprocs - target) <= SAME * target))
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def decline_place(runtime: FloatArray, reach: float) -> int:
     """Return the place of the fastest of some times by count if those beyond it decline, else -1.
 

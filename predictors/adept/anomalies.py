@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 Metric = Literal["doubling", "paper"]
 SENSITIVITY = 0.1
@@ -20,7 +20,7 @@ FALLING_WORK = 0.05
 """Work that falls by more than this from one count to the next is superlinear."""
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _jumps(
     nprocs: FloatArray, runtime: FloatArray, is_paper: bool, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -44,7 +44,7 @@ def _jumps(
     return rise, excess
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def unrest_without(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -72,7 +72,7 @@ def unrest_without(
     return unrest, falls
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def suspect(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -112,7 +112,7 @@ def suspect(
     return int(place), change, bool(falls[calmest])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def anomalies_of(
     nprocs: FloatArray, runtime: FloatArray, is_paper: bool
 ) -> tuple[IntArray, IntArray, FloatArray]:
@@ -233,7 +233,7 @@ def points_of(
     )
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def jumping(nprocs: FloatArray, runtime: FloatArray) -> IntArray:
     """Return the places of inner observations whose work lies below both neighbours' trend.
 

@@ -23,7 +23,7 @@ from predictors.adept.layout import reading_of
 from predictors.adept.patterns import may_be_special, special_family
 from predictors.adept.selection import LEAST
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct, njit
+from predictors.compiling import compiled, direct
 from predictors.observations import RISE, SAME, ObservedCurve, is_measured, merge_runs, reach_of
 from predictors.remarks import DECLINING, FAR_FACTOR, GRADES
 
@@ -52,7 +52,7 @@ Made = tuple[FloatArray, FloatArray, Reading, Fits]
 NOBODY, UNSAID = np.empty(0), np.empty((12, 0))
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def severities(
     nprocs: FloatArray, reading: Reading, fits: Fits, targets: FloatArray, answers: FloatArray
 ) -> tuple[IntArray, IntArray]:
@@ -87,7 +87,7 @@ def severities(
     return found, codes
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading) -> int:
     """Return how severe what `curve_remarks` says is, but of what was left out."""
     if reading.start < 0 and runtime[-1] > (1.0 + RISE) * runtime.min():
@@ -97,7 +97,7 @@ def severity_of_curve(nprocs: FloatArray, runtime: FloatArray, reading: Reading)
     return NOTE if noted or np.any(work[1:] < 0.95 * work[:-1]) else NOTHING
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def graded_answer(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -122,7 +122,7 @@ def graded_answer(
     return said
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def fit_kept(
     counts: IntArray,
     runs: FloatArray,

@@ -27,7 +27,7 @@ from predictors.adept.selection import (
     total,
 )
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.observations import decline_place
 
 LATTICE = 2.0 ** (np.arange(64 * STEPS) / STEPS)
@@ -81,7 +81,7 @@ class Fits(NamedTuple):
     figures: FloatArray
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: bool) -> Reading:
     """Look for a declining end, anomalous points and steps, in this order."""
     used, weight = np.ones(nprocs.size, np.bool_), np.ones(nprocs.size)
@@ -99,7 +99,7 @@ def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: 
     return Reading(used, weight, starts, points, deviations, start)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
     """Return both, ascending, each value once."""
     found, number, i, j = np.empty(lattice.size + counts.size), 0, 0, 0
@@ -114,7 +114,7 @@ def merged_with(lattice: FloatArray, counts: FloatArray) -> FloatArray:
     return found[:number]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, IntArray]:
     """Return the lattice as `search_free` takes it, ends of its families, and neighbours."""
     lattice = LATTICE[: int(np.log2(REACH * top) * STEPS) + 1]
@@ -148,7 +148,7 @@ def candidates(nprocs: FloatArray, top: float) -> tuple[FloatArray, IntArray, In
     return table, np.array([0, ends[1], ends[2], coarse]), neighbours
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def search_evenly(
     nprocs: FloatArray, runtime: FloatArray, kept_weight: FloatArray, farthest: float
 ) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -165,7 +165,7 @@ def search_evenly(
     return values, table[1] > 0.0, neighbours
 
 
-@njit(cache=True)
+@compiled()
 def residual_of(value: FloatArray, high: bool, count: float, seconds: float) -> float:
     """Return what an instance predicts at a count over what was measured there, minus 1."""
     B, c, r = value[0], value[1], value[2]
@@ -174,7 +174,7 @@ def residual_of(value: FloatArray, high: bool, count: float, seconds: float) -> 
     return float(c * (max(x, 1.0) + r * G) / seconds - 1.0)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def fit_part(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -198,7 +198,7 @@ def fit_part(
     return values, high, neighbours, figures
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def whole_of(instances: tuple[FloatArray, BoolArray, IntArray], figures: FloatArray) -> FloatArray:
     """Return B, c in seconds and r of the instance that stands for a phase, and its family."""
     values, high, neighbours = instances
@@ -212,7 +212,7 @@ def whole_of(instances: tuple[FloatArray, BoolArray, IntArray], figures: FloatAr
     return found
 
 
-@njit(cache=True)
+@compiled()
 def put_instances(
     row: tuple[FloatArray, BoolArray, IntArray], found: tuple[FloatArray, BoolArray, IntArray]
 ) -> None:
@@ -224,7 +224,7 @@ def put_instances(
         row[2][k, 0], row[2][k, 1] = found[2][k, 0], found[2][k, 1]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def fit_phases(
     nprocs: FloatArray,
     runtime: FloatArray,
@@ -266,7 +266,7 @@ def fit_phases(
     return Fits(values, high, neighbours, figures)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def counts_of_parts(reading: Reading) -> IntArray:
     """Return how many observations take part in the whole, and in each phase of several."""
     starts = reading.starts
@@ -279,7 +279,7 @@ def counts_of_parts(reading: Reading) -> IntArray:
     return found
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def widened(
     values: FloatArray, high: BoolArray, neighbours: IntArray, room: int
 ) -> tuple[FloatArray, BoolArray, IntArray]:
@@ -295,7 +295,7 @@ def widened(
     return wider, its_high, beside
 
 
-@njit(cache=True)
+@compiled()
 def scale_of(whole: FloatArray, nprocs: FloatArray, runtime: FloatArray) -> float:
     """Return the factor that brings the whole curve to a phase's observations."""
     total = squares = 0.0
@@ -306,7 +306,7 @@ def scale_of(whole: FloatArray, nprocs: FloatArray, runtime: FloatArray) -> floa
     return float(total / squares)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntArray:
     """Return the phase of the observation nearest to each target, ties to the larger count."""
     found = np.zeros(targets.size, np.int64)
@@ -320,7 +320,7 @@ def phases_of(nprocs: FloatArray, reading: Reading, targets: FloatArray) -> IntA
     return found
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def answer(
     nprocs: FloatArray, runtime: FloatArray, reading: Reading, fits: Fits, targets: FloatArray
 ) -> FloatArray:
@@ -359,7 +359,7 @@ def answer(
     return found
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def observations_of(
     nprocs: FloatArray, runtime: FloatArray, reading: Reading, part: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

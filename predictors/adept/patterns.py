@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from predictors.adept.anomalies import SENSITIVITY, jumping
 from predictors.adept.search import BoolArray
 from predictors.base import FloatArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.curves.laws import Amdahl
 from predictors.errors import PredictorError
 
@@ -24,7 +24,7 @@ NAMES = ("powers of 2", "perfect squares", "cubes", *(f"multiples of {n}" for n 
 _BASES = np.array([0, 0, 0, 16, 12, 8, 4])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def members(place: int, counts: FloatArray) -> BoolArray:
     """Say which counts belong to the family at a place of `NAMES`, shape (n,)."""
     found = np.zeros(counts.size, np.bool_)
@@ -39,7 +39,7 @@ def members(place: int, counts: FloatArray) -> BoolArray:
     return found
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def may_be_special(nprocs: FloatArray, runtime: FloatArray) -> int:
     """Return the places of `NAMES` that `special_family` has to try, as bits."""
     if nprocs.size < _SPECIAL_LEAST:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from predictors.adept.search import Instances
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.observations import ObservedCurve
 
 RUNNER_UP = 1.1
@@ -139,7 +139,7 @@ class Selection:
         return Selection(self.chosen[part], self.members[part], self.answers[part])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def total(values: FloatArray) -> float:
     """Return a sum as NumPy makes it, eight at a time: where curves tie, the last digit decides."""
     eights, found = values.size // 8 * 8, 0.0
@@ -154,7 +154,7 @@ def total(values: FloatArray) -> float:
     return found
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def noise_of(repeats: IntArray, scatter: float, degrees: int, residual: float, used: int) -> float:
     """Estimate the relative error below which instances cannot be told apart."""
     mean_runs = total(1.0 / repeats) / repeats.size

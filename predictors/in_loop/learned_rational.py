@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import (
@@ -180,7 +180,7 @@ class LoadedHistory:
         return np.asarray(runs.runtime / np.maximum(seconds, self._least))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(makes_arrays=True, error_model="numpy")
 def _correct(
     plain: FloatArray, least: float, counts: IntArray, known: IntArray, figures: FloatArray,
     squares: float,

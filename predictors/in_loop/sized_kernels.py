@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from predictors.compiling import compiled
 from predictors.in_loop.residuals import corrected
 from predictors.regression.focal_kernels import ROUNDING, focal_fit, prepared
 from predictors.regression.loglog_kernels import choose, grade_of_fit
-from predictors.regression.qr import DETERMINED, LARGEST_LOG, coefficients_of, compiled
+from predictors.regression.qr import DETERMINED, LARGEST_LOG, coefficients_of
 
 COUNT, RUNTIME, SIZE, COMPUTATION, COMMUNICATION, RATIO, LOG_SIZE = range(7)
 """Rows of `LatestRuns.table`; before `RATIO` as they were seen, from there on logarithms."""
@@ -94,7 +95,7 @@ class Foci(NamedTuple):
     table: FloatArray
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     """Fit to the latest runs and grade the fit.
 
@@ -122,7 +123,7 @@ def renewed(latest, form, split):  # type: ignore[no-untyped-def]
     return failed, Fit(known, runtime, log_time, splits, coefficients, limits), grade
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-untyped-def]
     """Return what a model says of one count and size, as `predictors.regression.qr.predicted`."""
     seconds, inputs = 0.0, 2 if has_size else 1
@@ -136,8 +137,8 @@ def seconds_by(coefficients, log_count, log_size, has_size):  # type: ignore[no-
     return seconds
 
 
-@compiled
-def inside_of(fit, size):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def inside_of(fit, size) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Return log2 of the size to ask for, and the factor that is left to proportion."""
     limits = fit.limits
     if np.isnan(size):
@@ -148,7 +149,7 @@ def inside_of(fit, size):  # type: ignore[no-untyped-def]
     return np.log2(inside), size / inside
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size at a count."""
     log_size, factor = inside_of(fit, size)
@@ -156,8 +157,8 @@ def complete_seconds(fit, count, size):  # type: ignore[no-untyped-def]
     return seconds_by(fit.coefficients, np.log2(count), log_size, has_size) * factor
 
 
-@compiled
-def level_of(latest, count):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def level_of(latest, count) -> int:  # type: ignore[no-untyped-def]
     """Return the place of a count among those measured, or where it would be."""
     low, high = 0, latest.span[LEVELS]
     while low < high:
@@ -169,13 +170,13 @@ def level_of(latest, count):  # type: ignore[no-untyped-def]
     return low
 
 
-@compiled
-def has_level(latest, place, count):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def has_level(latest, place, count) -> bool:  # type: ignore[no-untyped-def]
     """Say whether the measured count at a place is this one."""
-    return place < latest.span[LEVELS] and latest.levels[0, place] == count
+    return bool(place < latest.span[LEVELS] and latest.levels[0, place] == count)
 
 
-@compiled
+@compiled(error_model="numpy")
 def level_anew(latest):  # type: ignore[no-untyped-def]
     """Write down anew which counts the runs were measured at."""
     table, levels, span = latest.table, latest.levels, latest.span
@@ -194,7 +195,7 @@ def level_anew(latest):  # type: ignore[no-untyped-def]
     span[FIRST] = span[COMPARED] = span[BEGIN]
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def compare(latest, fit):  # type: ignore[no-untyped-def]
     """Compare the runs with the fit to all runs, those that were not before."""
     table, places, levels, span = latest
@@ -223,7 +224,7 @@ def compare(latest, fit):  # type: ignore[no-untyped-def]
     span[COMPARED] = span[END]
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def averages(latest, size):  # type: ignore[no-untyped-def]
     """Return the mean ratio at each measured count, runs of like size first, and their number.
 
@@ -258,17 +259,17 @@ def averages(latest, size):  # type: ignore[no-untyped-def]
     return means, runs, total
 
 
-@compiled
-def focus_row(foci, number, centre):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def focus_row(foci, number, centre) -> int:  # type: ignore[no-untyped-def]
     """Return the row of a focal time; `number` where it has none."""
     for row in range(number):
         if foci.centres[row] == centre:
             return row
-    return number
+    return int(number)
 
 
-@compiled
-def stands(foci, row, fit, seen):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def stands(foci, row, fit, seen) -> bool:  # type: ignore[no-untyped-def]
     """Say whether all runs since a focal fit ended outside its region."""
     known, width = foci.parts[row, 1], foci.table[row, 0]
     if known != seen:
@@ -279,7 +280,7 @@ def stands(foci, row, fit, seen):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-untyped-def]
     """Write down a fit at a focal time; without coefficients there is none."""
     own, inputs = foci.table[row], low.size
@@ -291,7 +292,7 @@ def put_focus(foci, row, coefficients, width, low, high):  # type: ignore[no-unt
         own[5 + 3 * p : 6 + 3 * p + inputs] = coefficients[p]
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-untyped-def]
     """See to it that the fits at focal times are those to the runs of the fit."""
     span = latest.span
@@ -310,7 +311,7 @@ def fit_foci(latest, fit, foci, wanted, seen, half_width):  # type: ignore[no-un
         foci.parts[row, 1] = seen
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return counts and then the measured ones in log2, and what the fit to all runs says there.
 
@@ -328,13 +329,13 @@ def asked_of(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     return log_counts, seconds, log_size, factor
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def foci_of(seconds):  # type: ignore[no-untyped-def]
     """Return the focal times, log2 in steps, at which runs of these times are looked at."""
     return np.rint(np.log2(seconds) * FOCUS_STEPS).astype(np.int64)
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     """Return what fits in focus say where they can; `asked` is what `asked_of` returned."""
     log_counts, seconds, log_size, _ = asked
@@ -350,7 +351,7 @@ def focused(latest, fit, foci, asked):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-untyped-def]
     """Return the runtimes `seconds` at counts, as the runs correct them.
 
@@ -366,14 +367,14 @@ def as_runs_correct(latest, counts, size, asked, seconds):  # type: ignore[no-un
     return corrected(own, counts, measured, known, means, runs, squares)
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def believe(latest, fit, counts, size):  # type: ignore[no-untyped-def]
     """Return what the fit to all runs says of a job of a size, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
     return as_runs_correct(latest, counts, size, asked, asked[1])
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type: ignore[no-untyped-def]
     """Return what fits at the job's own times say, as the runs correct it."""
     asked = asked_of(latest, fit, counts, size)
@@ -382,8 +383,8 @@ def believe_in_focus(latest, fit, foci, counts, size, seen, half_width):  # type
     return as_runs_correct(latest, counts, size, asked, seconds)
 
 
-@compiled
-def account(latest, fit, nprocs, size):  # type: ignore[no-untyped-def]
+@compiled(makes_arrays=True, error_model="numpy")
+def account(latest, fit, nprocs, size) -> tuple[int, float]:  # type: ignore[no-untyped-def]
     """Return how many runs are kept at a count, and their mean brought to a size; NaN without."""
     compare(latest, fit)
     table, places, _, span = latest

@@ -8,7 +8,7 @@ design's first columns (`predictors.least_squares.NestedFit`).
 
 import numpy as np
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 DETERMINED = -1
 """No column is collinear with those before it."""
@@ -16,10 +16,8 @@ COLLINEAR = 1e-9
 LARGEST_LOG = 900.0
 """Errors and times in log2 units are told apart up to here; their powers stay finite."""
 
-compiled = njit(cache=True, error_model="numpy")
 
-
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def qr_factor(table):  # type: ignore[no-untyped-def]
     """Return the triangular factor of the table's transpose; the table is overwritten.
 
@@ -46,7 +44,7 @@ def qr_factor(table):  # type: ignore[no-untyped-def]
     return upper
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyped-def]
     """Return the factor of a design (ones, the known rows, perhaps (log2 q)²) and its response.
 
@@ -71,8 +69,8 @@ def design_factor(known, response, weights, quadratic):  # type: ignore[no-untyp
     return qr_factor(table)
 
 
-@compiled
-def collinear_column(upper):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def collinear_column(upper) -> int:  # type: ignore[no-untyped-def]
     """Return the first column of the design that those before it make up, or `DETERMINED`."""
     for j in range(1, upper.shape[0] - 1):
         about_mean = 0.0
@@ -83,7 +81,7 @@ def collinear_column(upper):  # type: ignore[no-untyped-def]
     return DETERMINED
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
     """Return the coefficients of the design's first columns, and 0 for the others."""
     last = upper.shape[0] - 1
@@ -96,8 +94,8 @@ def solve_triangular(upper, columns):  # type: ignore[no-untyped-def]
     return coefficients
 
 
-@compiled
-def rmse_of(upper, columns, rows):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def rmse_of(upper, columns, rows) -> float:  # type: ignore[no-untyped-def]
     """Return the RMSE over rows minus coefficients; NaN where none is left."""
     last, squares = upper.shape[0] - 1, 0.0
     for i in range(columns, last + 1):
@@ -105,7 +103,7 @@ def rmse_of(upper, columns, rows):  # type: ignore[no-untyped-def]
     return (squares / (rows - columns)) ** 0.5 if rows > columns else np.nan
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
     """Return the coefficients of one or two parts, 0 for columns they do without."""
     coefficients = np.empty((parts, uppers.shape[1] - 1))
@@ -114,7 +112,7 @@ def coefficients_of(uppers, columns, parts):  # type: ignore[no-untyped-def]
     return coefficients
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     """Return the fitted log2 time of each run; a coefficient past the inputs' is the square's."""
     inputs = known.shape[0]
@@ -129,7 +127,7 @@ def log_times(coefficients, known):  # type: ignore[no-untyped-def]
     return values
 
 
-@compiled
+@compiled(makes_arrays=True, error_model="numpy")
 def predicted(coefficients, targets):  # type: ignore[no-untyped-def]
     """Return the seconds of all parts, added up, at the columns of `targets`.
 

@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from predictors.base import BoolArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 GAINS = (0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50, 0.75)
 ADAPTIVE = ((5, 21, 10, 1), (21, 51, 30, 5))
@@ -96,7 +96,7 @@ def without_values(series: int, rule: Rule) -> np.ndarray:
     return banks
 
 
-@njit(cache=True)
+@compiled()
 def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
     """Put values among so many of the newest, in order from a row on; those before these leave.
 
@@ -121,7 +121,7 @@ def _put(bank, first, steps, newest):  # type: ignore[no-untyped-def]
             above[k], at[k] = before, rank
 
 
-@njit(cache=True)
+@compiled()
 def _keep(bank):  # type: ignore[no-untyped-def]
     """Put values into ring and order; the oldest of 51 leaves both."""
     ranks, at, gone = bank.ranks, bank.at, bank.gone
@@ -160,7 +160,7 @@ _lowest: Any = intrinsic(_count_zeros)
 64, a row that there is: in lanes that nobody uses sets may be empty."""
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
     """Renew median and mean of the middle 40 % of so many values, in order from a row on."""
     ordered, standing, cut = bank.ordered, bank.standing, int(TRIM * size)
@@ -174,7 +174,7 @@ def _middle(bank, first, size, median, trimmed):  # type: ignore[no-untyped-def]
         standing[trimmed, k] = total / (size - 2 * cut)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _means(bank):  # type: ignore[no-untyped-def]
     """Renew the means of the newest 31 and 5; of fewer values the rest are zeros."""
     recent, standing, newest = bank.recent, bank.standing, (bank.count - 1) % VALUES + VALUES
@@ -191,7 +191,7 @@ def _means(bank):  # type: ignore[no-untyped-def]
         standing[12, k] = total / some
 
 
-@njit(cache=True)
+@compiled()
 def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
     """Renew a candidate of an adaptive median, whose window is so much longer than the present."""
     ranks, ordered, windows, half, set_ = (
@@ -219,7 +219,7 @@ def _windowed(bank, a, c, most, change):  # type: ignore[no-untyped-def]
         bank.candidates[a, c, k] = low if number & 1 else (low + high) / 2
 
 
-@njit(cache=True)
+@compiled()
 def _order_statistics(bank):  # type: ignore[no-untyped-def]
     """Renew medians and trimmed means; places 15 and 16 are written twice."""
     size, standing, candidates = min(bank.count, VALUES), bank.standing, bank.candidates
@@ -241,7 +241,7 @@ def _order_statistics(bank):  # type: ignore[no-untyped-def]
         standing[16, k], standing[17, k] = candidates[0, 0, k], candidates[1, 0, k]
 
 
-@njit(cache=True)
+@compiled()
 def _adapt(bank):  # type: ignore[no-untyped-def]
     """Move each adaptive window by one towards whichever neighbour erred less on the value."""
     for a in range(2):
@@ -259,7 +259,7 @@ def _adapt(bank):  # type: ignore[no-untyped-def]
                 windows[k] = min(most, windows[k] + 1)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _forecast(bank):  # type: ignore[no-untyped-def]
     """Renew what the primary forecasters say."""
     standing, value = bank.standing, bank.value
@@ -274,7 +274,7 @@ def _forecast(bank):  # type: ignore[no-untyped-def]
     _order_statistics(bank)
 
 
-@njit(cache=True)
+@compiled()
 def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
     """Choose the first of so many smallest sums; what differs by rounding alone is a tie."""
     sums, chosen = bank.scores, bank.chosen
@@ -289,7 +289,7 @@ def _smallest(bank, choice, number):  # type: ignore[no-untyped-def]
         chosen[choice, k] = smallest
 
 
-@njit(cache=True)
+@compiled()
 def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
     """Score the primaries' standing forecasts against the value, for every selector.
 
@@ -313,7 +313,7 @@ def _score(bank, spans, squared):  # type: ignore[no-untyped-def]
             scores[s, j] += error * error if square else error
 
 
-@njit(cache=True)
+@compiled()
 def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
     """Score the answer and, where there are several to choose from, the selectors."""
     standing, chosen, value, selectors = (
@@ -332,7 +332,7 @@ def _score_selectors(bank, by_squares):  # type: ignore[no-untyped-def]
                 bank.scores[selectors, s * WIDTH + k] += error * error if by_squares else error
 
 
-@njit(cache=True)
+@compiled()
 def take_values(bank, rule):  # type: ignore[no-untyped-def]
     """Take in `bank.value`, one of each series; score standing forecasts first, then renew all.
 
@@ -354,15 +354,16 @@ def take_values(bank, rule):  # type: ignore[no-untyped-def]
         _smallest(bank, selectors, selectors)
 
 
-@njit(cache=True)
-def answer_of(bank, k, rule):  # type: ignore[no-untyped-def]
+@compiled()
+def answer_of(bank, k, rule) -> float:  # type: ignore[no-untyped-def]
     """Return the forecast next value of the series in a lane of a bank."""
     if bank.count == 0:
-        return min(max(rule.empty, rule.low), rule.high)
-    return min(max(bank.standing[bank.chosen[bank.chosen[-1, k], k], k], rule.low), rule.high)
+        return float(min(max(rule.empty, rule.low), rule.high))
+    standing = bank.standing[bank.chosen[bank.chosen[-1, k], k], k]
+    return float(min(max(standing, rule.low), rule.high))
 
 
-@njit(cache=True)
+@compiled()
 def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def]
     """Take in block[time, series]; write what was forecast of each value.
 
@@ -388,7 +389,7 @@ def take_block(block, banks, each, rule, before):  # type: ignore[no-untyped-def
                 take_values(bank, rule)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def answers_of(banks, places, rule):  # type: ignore[no-untyped-def]
     """Return the forecast next values of the series in some places."""
     found = np.empty(len(places))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.least_squares import Method, Weights, solve_scaled
 from predictors.under_load.complexity import RationalForm
 from predictors.under_load.observed_load import LoadedRuns, Targets
@@ -45,7 +45,7 @@ def folds_by_size(values: FloatArray, blocks: int = BLOCKS) -> list[BoolArray]:
     return [own == block for block in range(blocks)]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(makes_arrays=True, error_model="numpy")
 def unit_rows(
     columns: FloatArray, seconds: FloatArray, folds: BoolArray, relative: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:

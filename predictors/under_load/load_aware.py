@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct, njit
+from predictors.compiling import compiled, direct
 from predictors.under_load.observed_load import LoadForm
 
 ROUNDS = 3
@@ -45,7 +45,7 @@ class Parts(NamedTuple):
         return Parts(self.fixed * factors, self.computation * factors, self.communication * factors)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(makes_arrays=True, error_model="numpy")
 def _seconds_of_parts(
     spread: tuple[FloatArray, FloatArray], scaled: FloatArray, coefficients: FloatArray,
     part: IntArray,

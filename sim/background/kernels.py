@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,14 +29,14 @@ class CpuChunk(NamedTuple):
     counts: IntArray
 
 
-@njit(cache=True, inline="always")
-def _shared(cpu):  # type: ignore[no-untyped-def]
+@compiled(inline="always")
+def _shared(cpu) -> bool:  # type: ignore[no-untyped-def]
     """Return whether all processors share their breakpoints."""
-    return len(cpu.times) == cpu.counts[0]
+    return bool(len(cpu.times) == cpu.counts[0])
 
 
-@njit(cache=True, inline="always")
-def _stride(cpu):  # type: ignore[no-untyped-def]
+@compiled(inline="always")
+def _stride(cpu) -> int:  # type: ignore[no-untyped-def]
     """Return how far apart the values of neighbouring segments of a processor lie."""
     return len(cpu.value_at) if _shared(cpu) else 1
 
@@ -57,8 +57,8 @@ class LinkChunk(NamedTuple):
     most: FloatArray
 
 
-@njit(cache=True)
-def _place(times, first, count, time):  # type: ignore[no-untyped-def]
+@compiled()
+def _place(times, first, count, time) -> int:  # type: ignore[no-untyped-def]
     """Return which segment of a run of breakpoints holds `time`."""
     low, high = 0, count
     while high - low > 1:
@@ -70,7 +70,7 @@ def _place(times, first, count, time):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True)
+@compiled()
 def _raise(tree, leaf, value):  # type: ignore[no-untyped-def]
     """Set a leaf of a tournament tree and the minima above it."""
     tree[leaf] = value
@@ -80,7 +80,7 @@ def _raise(tree, leaf, value):  # type: ignore[no-untyped-def]
         leaf //= 2
 
 
-@njit(cache=True)
+@compiled()
 def _seat(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untyped-def]
     """Fill both tournament trees with the state of the processors at `time`."""
     width = len(changes) // 2
@@ -96,8 +96,8 @@ def _seat(cpu, processors, time, changes, speeds, at):  # type: ignore[no-untype
         speeds[node] = min(speeds[2 * node], speeds[2 * node + 1])
 
 
-@njit(cache=True)
-def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
+@compiled()
+def _slowest(values, row, processors) -> float:  # type: ignore[no-untyped-def]
     """Return the least of the processors' values in the row that begins at `row`."""
     least = 1.0
     for i in range(len(processors)):
@@ -106,7 +106,7 @@ def _slowest(values, row, processors):  # type: ignore[no-untyped-def]
     return least
 
 
-@njit(cache=True)
+@compiled()
 def _turn(cpu, processors, time, trees):  # type: ignore[no-untyped-def]
     """Move every processor that changes by `time` to its segment at `time`."""
     changes, speeds, at = trees
@@ -125,7 +125,7 @@ def _turn(cpu, processors, time, trees):  # type: ignore[no-untyped-def]
         _raise(speeds, leaf, cpu.values[cpu.value_at[p] + at[i]])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
     """Return for each node whether one of the processors is on it."""
     inside = np.zeros(nodes, np.bool_)
@@ -134,7 +134,7 @@ def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
     return inside
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def advance(cpu, links, processors, nodes, span, task):  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
@@ -158,7 +158,7 @@ def advance(cpu, links, processors, nodes, span, task):  # type: ignore[no-untyp
     return _steps(cpu, links, processors, trees, inside, following, span, task)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _steps(cpu, links, processors, trees, inside, following, span, task):  # type: ignore[no-untyped-def]
     """Go from change to change of the job's own processors and links, as `advance` says."""
     # Fields of tuples are counted references, which cost more than a step: plain arrays here.
@@ -243,7 +243,7 @@ def pack(cpu: CpuChunk, links: LinkChunk) -> PackedChunk:
     )
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def unpack(numbers, borders):  # type: ignore[no-untyped-def]
     """Return CPU and links of a packed chunk, which they lie in."""
     b = borders
@@ -262,14 +262,14 @@ def unpack(numbers, borders):  # type: ignore[no-untyped-def]
     return cpu, links
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def advance_packed(numbers, borders, own, nodes, span, task):  # type: ignore[no-untyped-def]
     """Run a job within one packed chunk, as `advance` does."""
     cpu, links = unpack(numbers, borders)
     return advance(cpu, links, own, nodes, span, task)
 
 
-@njit(cache=True)
+@compiled()
 def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyped-def]
     """Add to `totals` the integral of each processor's CPU over [start, end) in this chunk."""
     stride = _stride(cpu)
@@ -286,7 +286,7 @@ def add_integrals(cpu, processors, start, end, totals):  # type: ignore[no-untyp
             k += 1
 
 
-@njit(cache=True)
+@compiled()
 def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
     """Write the CPU of each processor at each of the ascending times to out[time, processor]."""
     stride = _stride(cpu)
@@ -300,7 +300,7 @@ def read_cpu(cpu, processors, times, out):  # type: ignore[no-untyped-def]
             out[j, i] = cpu.values[cpu.value_at[p] + k * stride]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def own_links(links, inside, start, end, border):  # type: ignore[no-untyped-def]
     """Return the intervals of the job's own links that touch [start, end], clipped to the chunk.
 

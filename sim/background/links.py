@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from predictors.under_load.forecast import Selection, rule_of
 from predictors.under_load.forecasters import (
     ADAPTIVE,
@@ -60,8 +60,8 @@ class KnownLinks(NamedTuple):
     rows: IntArray
 
 
-@njit(cache=True)
-def _find(keys, known, key, first):  # type: ignore[no-untyped-def]
+@compiled()
+def _find(keys, known, key, first) -> int:  # type: ignore[no-untyped-def]
     """Return the place of a key, looked for from `first` on and round; `known` if it has none."""
     for place in range(first, known):
         if keys[place] == key:
@@ -69,10 +69,10 @@ def _find(keys, known, key, first):  # type: ignore[no-untyped-def]
     for place in range(min(first, known)):
         if keys[place] == key:
             return place
-    return known
+    return int(known)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
     """Forget links that were last loaded before a sample, several at a time."""
     state, keys, loaded_at, rows = links.state, links.keys, links.loaded_at, links.rows
@@ -94,7 +94,7 @@ def _drop_stale(links, oldest):  # type: ignore[no-untyped-def]
     state[0] = kept
 
 
-@njit(cache=True)
+@compiled()
 def _begin(bank, k, count):  # type: ignore[no-untyped-def]
     """Let the series in a lane of a bank be one of so many ones."""
     size = min(count, VALUES)
@@ -115,8 +115,8 @@ def _begin(bank, k, count):  # type: ignore[no-untyped-def]
     bank.total[k], bank.missed[k] = count, 0.0
 
 
-@njit(cache=True)
-def _place_links(counts, keys, links, places, forget):  # type: ignore[no-untyped-def]
+@compiled()
+def _place_links(counts, keys, links, places, forget) -> int:  # type: ignore[no-untyped-def]
     """Find the rows of loaded links in samples, new ones for those without; return how many.
 
     `places` become these rows, those of new ones less the number of rows. Of samples there
@@ -141,7 +141,7 @@ def _place_links(counts, keys, links, places, forget):  # type: ignore[no-untype
     return len(counts)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _take_links(counts, keys, available, links, banks, rule, forget):  # type: ignore[no-untyped-def]
     """Take in samples of the loaded links; return how many, fewer where there is no room."""
     used, places = np.zeros(len(banks), np.bool_), np.empty(len(keys), np.int64)

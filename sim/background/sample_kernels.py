@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 
-@njit(cache=True)
-def _disturbed(value, place, time, noise):  # type: ignore[no-untyped-def]
+@compiled(makes_arrays=True)
+def _disturbed(value, place, time, noise) -> float:  # type: ignore[no-untyped-def]
     """Return a reading with log-normal noise addressed by place and time, bit by bit."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF)
     key, spread, floor = noise
@@ -21,10 +21,10 @@ def _disturbed(value, place, time, noise):  # type: ignore[no-untyped-def]
         z ^= z >> np.uint64(31)
         draws[part] = (np.float64(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
     normal = np.sqrt(-2 * np.log(draws[0])) * np.cos(2 * np.pi * draws[1])
-    return min(1.0, max(floor, value * np.exp(spread * normal)))
+    return float(min(1.0, max(floor, value * np.exp(spread * normal))))
 
 
-@njit(cache=True)
+@compiled()
 def add_noise(values, places, times, noise):  # type: ignore[no-untyped-def]
     """Disturb values[time, place]; `noise` holds key, spread and the least reading."""
     for j in range(values.shape[0]):
@@ -32,7 +32,7 @@ def add_noise(values, places, times, noise):  # type: ignore[no-untyped-def]
             values[j, i] = _disturbed(values[j, i], places[i], times[j], noise)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
     """Return how many intervals, sorted by start, hold each time, and which, time after time."""
     counts = np.zeros(len(times), np.int64)
@@ -51,7 +51,7 @@ def loaded_at(starts, stops, longest, times):  # type: ignore[no-untyped-def]
     return counts, picked[:number]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def least_of(read, believed, kept, oldest, places):  # type: ignore[no-untyped-def]
     """Return the least of some places in each sample, and on average in `believed`.
 
@@ -68,7 +68,7 @@ def least_of(read, believed, kept, oldest, places):  # type: ignore[no-untyped-d
     return found, _sum(below) / kept
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def least_of_first(values, kept, ranked):  # type: ignore[no-untyped-def]
     """Return the least of the first place, the first two, ..., on average over so many samples."""
     found, least = np.empty(len(ranked)), np.full(kept, np.inf)
@@ -79,8 +79,8 @@ def least_of_first(values, kept, ranked):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True)
-def least_own(source, destination, available, inside):  # type: ignore[no-untyped-def]
+@compiled()
+def least_own(source, destination, available, inside) -> float:  # type: ignore[no-untyped-def]
     """Return the least bandwidth among links between nodes that are inside; 1 without any."""
     least = 1.0
     for k in range(len(available)):
@@ -89,7 +89,7 @@ def least_own(source, destination, available, inside):  # type: ignore[no-untype
     return least
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def lowest_own_link(counts, source, destination, available, inside):  # type: ignore[no-untyped-def]
     """Return the least bandwidth among own links at every sample."""
     least, k = np.ones(len(counts)), 0
@@ -101,7 +101,7 @@ def lowest_own_link(counts, source, destination, available, inside):  # type: ig
     return least
 
 
-@njit(cache=True)
+@compiled()
 def add_rows(sums, rows):  # type: ignore[no-untyped-def]
     """Add rows to sums, one after the other."""
     for row in range(rows.shape[0]):
@@ -109,7 +109,7 @@ def add_rows(sums, rows):  # type: ignore[no-untyped-def]
             sums[place] += rows[row, place]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def add_lost(counts, available, lost):  # type: ignore[no-untyped-def]
     """Add what the links of each sample lack to sums, from the link that lacks most on."""
     last = 0
@@ -120,8 +120,8 @@ def add_lost(counts, available, lost):  # type: ignore[no-untyped-def]
             lost[k] += lacking[count - 1 - k]
 
 
-@njit(cache=True)
-def _sum(values):  # type: ignore[no-untyped-def]
+@compiled()
+def _sum(values) -> float:  # type: ignore[no-untyped-def]
     """Return the sum of values, added up in pairs as NumPy does."""
     number, total = len(values), 0.0
     if number < 8:
@@ -152,10 +152,10 @@ def _sum(values):  # type: ignore[no-untyped-def]
     total = ((a + b) + (c + d)) + ((e + f) + (g + h))
     for k in range(done, number):
         total += values[k]
-    return total
+    return float(total)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def squares_of(series, mean):  # type: ignore[no-untyped-def]
     """Return the sums of squared deviations of all rows but one end, and of products of neighbours.
 
@@ -181,7 +181,7 @@ def squares_of(series, mean):  # type: ignore[no-untyped-def]
     return _sum(before) + _sum(after), _sum(both)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def]
     """Return what links lacked in samples, in all, and how many the sample before had too.
 
@@ -204,7 +204,7 @@ def tally_links(counts, keys, available, before):  # type: ignore[no-untyped-def
     return lost, kept
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def sample_links(rows, times, size, noise):  # type: ignore[no-untyped-def]
     """Return the least that samples find of some links, and what each was on average.
 
@@ -244,8 +244,8 @@ def sample_links(rows, times, size, noise):  # type: ignore[no-untyped-def]
     return least, average[:links]
 
 
-@njit(cache=True)
-def _total(values, in_pairs):  # type: ignore[no-untyped-def]
+@compiled()
+def _total(values, in_pairs) -> float:  # type: ignore[no-untyped-def]
     """Return the sum of values, as NumPy adds up a matrix of one column, or of several."""
     if in_pairs:
         return _sum(values)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct, njit
+from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
 from sim.state.view import View
@@ -63,7 +63,7 @@ def raised(reading: Reading) -> Reading:
     return Reading(counts, np.asarray(area / counts), serial)
 
 
-@njit(cache=True)
+@compiled()
 def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     """Return the last place from `begin` to before `end` with a count up to a ceiling.
 
@@ -84,7 +84,7 @@ def last_up_to(counts: IntArray, begin: int, end: int, ceiling: float) -> int:
     return low
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def inside(counts: IntArray, least: float, most: float, request: int) -> IntArray:
     """Return 1, then the counts from the least to the most, and the request, each once."""
     kept, number = np.ones(counts.size + 1, np.int64), 1
@@ -95,7 +95,7 @@ def inside(counts: IntArray, least: float, most: float, request: int) -> IntArra
     return kept[:number]
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def useful(runtimes: FloatArray, begin: int) -> FloatArray:
     """Return the running minimum of times from a place on, up to its first least one."""
     lowest = runtimes.copy()

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from predictors.base import IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.state.view import View
 
 
@@ -70,7 +70,7 @@ class Load:
         return ForecastMeter(view, self.window)
 
 
-@njit(cache=True)
+@compiled()
 def total_at(values: IntArray, places: IntArray) -> int:
     """Return the sum of the values at places."""
     total = 0

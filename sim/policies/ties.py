@@ -9,13 +9,13 @@ larger one. Among equals the smaller count is taken, then the earlier job.
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 TIE = 1e-9
 """Relative difference up to which two figures are equal."""
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def is_less(one: float, other: float) -> bool:
     """Say whether a figure is less than another by more than rounding.
 
@@ -31,7 +31,7 @@ def is_less(one: float, other: float) -> bool:
     return one < other and (other == np.inf or other - one > TIE * max(abs(one), abs(other)))
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def is_less_on(one: float, other: float, scale: float) -> bool:
     """Say whether a figure is less than another by more than rounding on a scale.
 
@@ -43,7 +43,7 @@ def is_less_on(one: float, other: float, scale: float) -> bool:
     return one < other and (other == np.inf or other - one > TIE * scale)
 
 
-@njit(cache=True)
+@compiled()
 def first_least(values: FloatArray) -> int:
     """Return the first place of the least of some figures, equal ones being equal.
 
@@ -56,14 +56,16 @@ def first_least(values: FloatArray) -> int:
     >>> first_least(np.array([3.0, 1.0 + 1e-12, 1.0, 2.0]))
     1
     """
-    least = values.min()
+    least = np.inf
+    for value in values:
+        least = min(least, value)
     for k in range(values.size):
         if not is_less(least, values[k]):
             return k
     return 0
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def ranks(values: FloatArray) -> IntArray:
     """Return the rank of each figure from 0, ascending; equal figures share a rank.
 

@@ -216,11 +216,11 @@ def preemptive_sums(
 
 def _compiled() -> Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]:
     """Return `_one_machine` compiled; the compiler takes long to import, and is so only here."""
-    from predictors.compiling import njit
+    from predictors.compiling import compiled
 
-    compiled: Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]
-    compiled = njit(cache=True)(_one_machine)
-    return compiled
+    done: Callable[[FloatArray, float, FloatArray, int, bool], tuple[float, float]]
+    done = compiled(makes_arrays=True)(_one_machine)
+    return done
 
 
 def makespan_bound(release: FloatArray, least: Least, processors: int) -> float:

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 FIRST, LAST = 0, 1
 Holes = tuple[FloatArray, IntArray, IntArray]
 """The arrays of a profile: times, free and span."""
 
 
-@njit(cache=True)
+@compiled()
 def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     """Return the entry that holds at an instant, which must not precede the profile."""
     low, high = span[FIRST], span[LAST]
@@ -34,7 +34,7 @@ def segment(times: FloatArray, span: IntArray, instant: float) -> int:
     return int(low)
 
 
-@njit(cache=True)
+@compiled()
 def earliest(
     times: FloatArray,
     free: IntArray,
@@ -69,7 +69,7 @@ def earliest(
             return start
 
 
-@njit(cache=True)
+@compiled()
 def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     """Move the profile to the begin of its arrays."""
     first, last = span[FIRST], span[LAST]
@@ -78,7 +78,7 @@ def _close_up(times: FloatArray, free: IntArray, span: IntArray) -> None:
     span[FIRST], span[LAST] = 0, last - first
 
 
-@njit(cache=True)
+@compiled()
 def _breakpoint(
     times: FloatArray, free: IntArray, span: IntArray, instant: float, after: int
 ) -> int:
@@ -103,7 +103,7 @@ def _breakpoint(
     return int(low + 1)
 
 
-@njit(cache=True)
+@compiled()
 def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
     """Drop an entry if nothing changes where it begins."""
     if i > span[FIRST] and free[i] == free[i - 1]:
@@ -112,7 +112,7 @@ def _merge(times: FloatArray, free: IntArray, span: IntArray, i: int) -> None:
         span[LAST] -= 1
 
 
-@njit(cache=True)
+@compiled()
 def occupy(
     times: FloatArray, free: IntArray, span: IntArray, start: float, end: float, processors: int
 ) -> None:
@@ -129,7 +129,7 @@ def occupy(
     _merge(times, free, span, i)
 
 
-@njit(cache=True)
+@compiled()
 def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
     """Move what stands from one place to another so many places on, or back."""
     if by > 0:
@@ -140,7 +140,7 @@ def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
             values[k + by] = values[k]
 
 
-@njit(cache=True)
+@compiled()
 def move_up(
     times: FloatArray, free: IntArray, span: IntArray,
     before: float, start: float, runtime: float, processors: int,
@@ -179,7 +179,7 @@ def move_up(
         times[first + k], free[first + k] = times[last + 4 + k], free[last + 4 + k]
 
 
-@njit(cache=True)
+@compiled()
 def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
     """Return the least number of free processors in [start, end)."""
     i = segment(times, span, start)
@@ -191,7 +191,7 @@ def least_free(times: FloatArray, free: IntArray, span: IntArray, start: float, 
     return int(least)
 
 
-@njit(cache=True)
+@compiled()
 def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, end: float) -> int:
     """Return the largest number of free processors in [start, end)."""
     i = segment(times, span, start)
@@ -203,7 +203,7 @@ def most_free(times: FloatArray, free: IntArray, span: IntArray, start: float, e
     return int(most)
 
 
-@njit(cache=True)
+@compiled()
 def advance(times: FloatArray, span: IntArray, now: float) -> None:
     """Forget what lies before now."""
     i = segment(times, span, now)
@@ -211,7 +211,7 @@ def advance(times: FloatArray, span: IntArray, now: float) -> None:
     times[i] = now
 
 
-@njit(cache=True)
+@compiled()
 def lay(
     times: FloatArray,
     free: IntArray,
@@ -236,7 +236,7 @@ def lay(
             span[LAST] += 1
 
 
-@njit(cache=True)
+@compiled()
 def place(
     times: FloatArray, free: IntArray, span: IntArray, now: float, processors: int, runtime: float
 ) -> float:
@@ -250,20 +250,20 @@ COUNTS, RUNTIMES, MANY = 33, 65, 64
 """Size of a table of what was found; and jobs from which on it is worth its room."""
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def nothing_found(jobs: int) -> FloatArray:
     """Return a table for `place_next`, before so many jobs are placed; empty for a few."""
     return np.full((COUNTS, RUNTIMES) if jobs > MANY else (0, 0), -np.inf)
 
 
-@njit(cache=True)
+@compiled()
 def _octave(number: float, offset: int, above: bool) -> int:
     """Return which power of two is the largest up to a number, or the least from it on."""
     fraction, exponent = frexp(number)
     return exponent + offset + (1 if above and fraction > 0.5 else 0)
 
 
-@njit(cache=True)
+@compiled()
 def place_next(
     times: FloatArray,
     free: IntArray,
@@ -299,7 +299,7 @@ def place_next(
     return start
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def earliest_of(
     times: FloatArray,
     free: IntArray,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
 from sim.state.run_tables import (
     ARRIVED,
@@ -66,14 +66,14 @@ from sim.state.waiting_queue import Waiting
 # What searches look at
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True, inline="always")
 def waiting_in(tables: Tables) -> Waiting:
     """Return who waits; a place is a job."""
     seconds = tables.seconds
     return Waiting(tables.numbers[WAITING], seconds[BELIEF], seconds[RESERVED])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True, inline="always")
 def ends_in(tables: Tables) -> BelievedEnds:
     """Return who holds processors, and until when by belief."""
     running, number = tables.running, tables.counters[HOLDERS]
@@ -84,7 +84,7 @@ def ends_in(tables: Tables) -> BelievedEnds:
 # Instants without another reason
 
 
-@njit(cache=True)
+@compiled()
 def ask_to_wake(tables: Tables, instant: float) -> None:
     """See to it that there is a pass then."""
     wakes, place = tables.wakes, tables.counters[WAKES]
@@ -95,7 +95,7 @@ def ask_to_wake(tables: Tables, instant: float) -> None:
     tables.counters[WAKES] += 1
 
 
-@njit(cache=True)
+@compiled()
 def _wake(tables: Tables, now: float) -> int:
     """Forget who asked for this instant, and count them."""
     wakes, number = tables.wakes, tables.counters[WAKES]
@@ -111,7 +111,7 @@ def _wake(tables: Tables, now: float) -> int:
 # Steps
 
 
-@njit(cache=True)
+@compiled()
 def _happened(tables: Tables, events: int) -> None:
     """Count what happened; there is a pass if anything did."""
     tables.counters[EVENTS] += events
@@ -119,7 +119,7 @@ def _happened(tables: Tables, events: int) -> None:
         tables.counters[TAKEN] = 1
 
 
-@njit(cache=True)
+@compiled()
 def start(tables: Tables, job: int) -> None:
     """Start a waiting job on the processors that it wants."""
     seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
@@ -135,7 +135,7 @@ def start(tables: Tables, job: int) -> None:
     counters[STARTED] += 1
 
 
-@njit(cache=True)
+@compiled()
 def begin(tables: Tables, job: int, end: float, believed: float) -> None:
     """Let a job run that has its processors, and foresee what happens to it."""
     running, seconds = tables.counters[RUNNING], tables.seconds
@@ -148,7 +148,7 @@ def begin(tables: Tables, job: int, end: float, believed: float) -> None:
     tables.counters[RUNNING] += 1
 
 
-@njit(cache=True)
+@compiled()
 def over(tables: Tables, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     numbers, counters = tables.numbers, tables.counters
@@ -163,14 +163,14 @@ def over(tables: Tables, job: int, place: int) -> None:
         settle(tables, place)
 
 
-@njit(cache=True)
+@compiled()
 def settle(tables: Tables, place: int) -> None:
     """Move an entry of the heap to where it belongs."""
     rise(tables, place)
     sink(tables, place, tables.counters[RUNNING])
 
 
-@njit(cache=True)
+@compiled()
 def take_in_ends(tables: Tables, now: float) -> int:
     """Take off who ends then, note who it was, and count them."""
     running, number = tables.running, 0
@@ -189,7 +189,7 @@ def take_in_ends(tables: Tables, now: float) -> int:
     return number
 
 
-@njit(cache=True)
+@compiled()
 def _expire(tables: Tables, job: int) -> None:
     """Double the believed total of the job at the top of the heap, which has outlived it."""
     start, believed = tables.seconds[START, job], tables.seconds[BELIEVED_END, job]
@@ -199,7 +199,7 @@ def _expire(tables: Tables, job: int) -> None:
     sink(tables, 0, tables.counters[RUNNING])
 
 
-@njit(cache=True)
+@compiled()
 def next_instant(tables: Tables) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     counters = tables.counters
@@ -215,7 +215,7 @@ def next_instant(tables: Tables) -> float:
     return float(following)
 
 
-@njit(cache=True)
+@compiled()
 def take_in(tables: Tables, now: float) -> None:
     """Take in ends, expiries, arrivals and wake-ups of an instant."""
     seconds, counters, expired = tables.seconds, tables.counters, 0
@@ -241,7 +241,7 @@ def take_in(tables: Tables, now: float) -> None:
 # One thing at a time, as rules in Python decide it
 
 
-@njit(cache=True)
+@compiled()
 def hand_out(tables: Tables, job: int, processors: int) -> bool:
     """Give a job that is about to run the lowest-numbered free processors; there are enough.
 
@@ -255,7 +255,7 @@ def hand_out(tables: Tables, job: int, processors: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _place(tables: Tables, job: int) -> int:
     """Return where a running job stands in the heap."""
     jobs, place = tables.running[JOB], 0
@@ -264,14 +264,14 @@ def _place(tables: Tables, job: int) -> int:
     return place
 
 
-@njit(cache=True)
+@compiled()
 def _foresee_anew(tables: Tables, job: int) -> None:
     place = _place(tables, job)
     foresee(tables, place, job)
     settle(tables, place)
 
 
-@njit(cache=True)
+@compiled()
 def plan_end(tables: Tables, job: int, end: float) -> None:
     """Let a running job end at another time."""
     tables.seconds[END, job] = end
@@ -279,14 +279,14 @@ def plan_end(tables: Tables, job: int, end: float) -> None:
     _foresee_anew(tables, job)
 
 
-@njit(cache=True)
+@compiled()
 def move_end(tables: Tables, job: int, end: float) -> None:
     """Believe that a running job ends at another time."""
     believe(tables, job, end)
     _foresee_anew(tables, job)
 
 
-@njit(cache=True)
+@compiled()
 def take_off(tables: Tables, job: int) -> None:
     """Take a job off the machine before its end."""
     over(tables, job, _place(tables, job))

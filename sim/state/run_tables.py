@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
 """Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
@@ -123,7 +123,7 @@ def idle_tables(processors: int, jobs: int, holders: int) -> Tables:
 # What happens next
 
 
-@njit(cache=True)
+@compiled()
 def _is_sooner(tables: Tables, one: int, other: int) -> bool:
     time, what = tables.running_times[COMING], tables.running
     if time[one] != time[other]:
@@ -133,7 +133,7 @@ def _is_sooner(tables: Tables, one: int, other: int) -> bool:
     return bool(what[TURN, one] < what[TURN, other])
 
 
-@njit(cache=True)
+@compiled()
 def swap(tables: Tables, one: int, other: int) -> None:
     """Let two entries of the heap change places."""
     time, what = tables.running_times[COMING], tables.running
@@ -142,7 +142,7 @@ def swap(tables: Tables, one: int, other: int) -> None:
         what[row, one], what[row, other] = what[row, other], what[row, one]
 
 
-@njit(cache=True)
+@compiled()
 def sink(tables: Tables, here: int, size: int) -> None:
     """Move an entry of the heap down to where it belongs."""
     while True:
@@ -156,7 +156,7 @@ def sink(tables: Tables, here: int, size: int) -> None:
         here = least
 
 
-@njit(cache=True)
+@compiled()
 def rise(tables: Tables, here: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     while here > 0 and _is_sooner(tables, here, (here - 1) // 2):
@@ -164,7 +164,7 @@ def rise(tables: Tables, here: int) -> None:
         here = (here - 1) // 2
 
 
-@njit(cache=True)
+@compiled()
 def foresee(tables: Tables, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 
@@ -184,7 +184,7 @@ def foresee(tables: Tables, place: int, job: int) -> None:
 # What is believed
 
 
-@njit(cache=True)
+@compiled()
 def believed_place(tables: Tables, end: float, job: int) -> int:
     """Return where a job with this believed end stands, or would stand."""
     low, high = 0, tables.counters[HOLDERS]
@@ -198,7 +198,7 @@ def believed_place(tables: Tables, end: float, job: int) -> int:
     return int(low)
 
 
-@njit(cache=True)
+@compiled()
 def hold(tables: Tables, end: float, job: int, processors: int) -> None:
     """Note that processors are believed to be held until then."""
     last = tables.counters[HOLDERS]
@@ -208,14 +208,14 @@ def hold(tables: Tables, end: float, job: int, processors: int) -> None:
     _write_belief(tables, place, end, job, processors)
 
 
-@njit(cache=True)
+@compiled()
 def let_go(tables: Tables, end: float, job: int) -> None:
     """Take a believed end out."""
     tables.counters[HOLDERS] -= 1
     _move_belief(tables, believed_place(tables, end, job), tables.counters[HOLDERS])
 
 
-@njit(cache=True)
+@compiled()
 def believe(tables: Tables, job: int, end: float) -> None:
     """Believe that a running job, with the processors it holds, ends then; the heap stays."""
     before = believed_place(tables, tables.seconds[BELIEVED_END, job], job)
@@ -226,7 +226,7 @@ def believe(tables: Tables, job: int, end: float) -> None:
     _write_belief(tables, after, end, job, tables.numbers[PROCESSORS, job])
 
 
-@njit(cache=True)
+@compiled()
 def _move_belief(tables: Tables, before: int, after: int) -> None:
     """Close the gap at one place of the table of believed ends, and open one at another."""
     time, job = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
@@ -240,7 +240,7 @@ def _move_belief(tables: Tables, before: int, after: int) -> None:
         held[k] = held[k + step]
 
 
-@njit(cache=True)
+@compiled()
 def _write_belief(tables: Tables, place: int, end: float, job: int, processors: int) -> None:
     tables.running_times[BELIEVED, place] = end
     tables.running[BELIEVED_JOB, place], tables.running[HELD, place] = job, processors
@@ -249,7 +249,7 @@ def _write_belief(tables: Tables, place: int, end: float, job: int, processors: 
 # Processors
 
 
-@njit(cache=True)
+@compiled()
 def take(tables: Tables, job: int) -> None:
     """Hand a job the lowest-numbered free processors; there are enough."""
     free, ranges, counters = tables.free, tables.ranges, tables.counters
@@ -273,7 +273,7 @@ def take(tables: Tables, job: int) -> None:
             free[LOW, k], free[HIGH, k] = free[LOW, k + whole], free[HIGH, k + whole]
 
 
-@njit(cache=True)
+@compiled()
 def give(tables: Tables, low: int, high: int) -> None:
     """Take back processors from low to high."""
     free, number = tables.free, tables.counters[FREE_RANGES]
@@ -296,7 +296,7 @@ def give(tables: Tables, low: int, high: int) -> None:
         tables.counters[FREE_RANGES] += 1
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def exchange(tables: Tables, job: int, count: int) -> None:
     """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered."""
     numbers, counters, ranges = tables.numbers, tables.counters, tables.ranges
@@ -336,7 +336,7 @@ def exchange(tables: Tables, job: int, count: int) -> None:
     counters[RANGES] = end
 
 
-@njit(cache=True)
+@compiled()
 def take_named(tables: Tables, low: int, high: int) -> bool:
     """Take processors from low to high; say whether all were free, else nothing is taken."""
     free, number = tables.free, tables.counters[FREE_RANGES]
@@ -354,7 +354,7 @@ def take_named(tables: Tables, low: int, high: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _place_of(tables: Tables, low: int) -> int:
     """Return how many free ranges begin before a processor."""
     where, after = 0, tables.counters[FREE_RANGES]

@@ -61,7 +61,7 @@ def test_a_constant_of_another_file_changes_the_stamp(tmp_path, monkeypatch, for
     monkeypatch.setattr(compiling, "ROOT", tmp_path)
     (tmp_path / "sim").mkdir()
     rule, far = tmp_path / "sim" / "rule.py", tmp_path / "sim" / "far.py"
-    header = "from predictors.compiling import njit\n"
+    header = "from predictors.compiling import compiled\n"
     rule.write_text(f"{header}from sim.near import slack\n", encoding="utf-8")
     (tmp_path / "sim" / "near.py").write_text(f"{header}from sim import far\n", encoding="utf-8")
     far.write_text("SLACK = 1\n", encoding="utf-8")
@@ -106,7 +106,7 @@ def test_the_project_s_functions_are_kept_by_it():
 def test_code_that_is_compiled_now_takes_in_what_was_kept():
     costs = np.array([2.0, 1.0, 1.0])
     first_least(costs)
-    kept = compiling.njit(cache=True)(first_least.py_func)
+    kept = compiling.compiled()(first_least.py_func)
     assert kept(costs) == 1
     assert sum(kept.stats.cache_hits.values()) == 1
     caller = compiling.njit(lambda values: 10 * kept(values))

@@ -285,10 +285,10 @@ def _deal(needed: FloatArray, offered: FloatArray, rng: np.random.Generator) -> 
         left = offered.tolist()
         _swap(left, upto.tolist(), draws.tolist())
         return np.array(left)
-    from predictors.compiling import njit  # late: the compiler takes long to import
+    from predictors.compiling import compiled  # late: the compiler takes long to import
 
     dealt = offered.copy()
-    njit(cache=True)(_swap)(dealt, upto, draws)
+    compiled()(_swap)(dealt, upto, draws)
     return dealt
 
 

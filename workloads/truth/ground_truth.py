@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.shapes.family import Shapes
 from workloads.truth.calibration import Calibration
@@ -13,16 +13,16 @@ from workloads.truth.options import TruthOptions
 from workloads.truth.scales import Recorded, Scales, grow_shapes
 
 
-@njit(cache=True)
-def _mixed(value):  # type: ignore[no-untyped-def]
+@compiled()
+def _mixed(value: np.uint64) -> np.uint64:
     """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
 
 
-@njit(cache=True)
-def disturbed(share, job, count, key, spread):  # type: ignore[no-untyped-def]
+@compiled()
+def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float) -> float:
     """Return what `disturb` makes of one share."""
     golden = np.uint64(0x9E3779B97F4A7C15)
     state = _mixed(key + golden * np.uint64(job + 1))
@@ -32,10 +32,10 @@ def disturbed(share, job, count, key, spread):  # type: ignore[no-untyped-def]
     radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
     communication = share * np.exp(spread * radius * np.cos(angle))
     computation = (1.0 - share) * np.exp(spread * radius * np.sin(angle))
-    return communication / (computation + communication)
+    return float(communication / (computation + communication))
 
 
-@njit(cache=True)
+@compiled()
 def disturb(share, jobs, counts, key, spread):  # type: ignore[no-untyped-def]
     """Give both parts of each time a log-normal factor; change `share` to what comes out.
 

@@ -9,20 +9,20 @@ from abc import abstractmethod
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less
 from sim.state.view import View
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def knee(counts: IntArray, runtimes: FloatArray) -> int:
     """Return the place of the least n that maximises S(n)²/n, where n·T² is least."""
     return first_least(counts * (runtimes * runtimes))
 
 
-@njit(cache=True)
+@compiled()
 def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
     """Return the place of the largest count up to A, the largest speedup, rounded.
 
@@ -32,7 +32,7 @@ def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
     return last_up_to(counts, 0, counts.size, wanted)
 
 
-@njit(cache=True)
+@compiled()
 def last_efficient(
     counts: IntArray, runtimes: FloatArray, begin: int, end: int, serial: float, efficiency: float
 ) -> int:

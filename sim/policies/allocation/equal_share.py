@@ -6,7 +6,7 @@ from math import floor
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import last_up_to, round_down
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
@@ -131,7 +131,7 @@ class Available(CappedCounts):
         return WhatIsFree(view, self)
 
 
-@njit(cache=True)
+@compiled()
 def take_free(
     counts: IntArray, spans: IntArray, processors: IntArray, first: int, last: int,
     free: int, share: float,

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SHARES, SIZE, Narrowing, OpenQueue
@@ -71,7 +71,7 @@ WEIGHT, LIMIT = range(2)
 """Columns of a table of jobs: what their shares are reckoned by, and these; NaN where not yet."""
 
 
-@njit(cache=True)
+@compiled()
 def cut_at_shares(
     counts: IntArray, spans: IntArray, processors: IntArray, job: IntArray,
     shares: FloatArray, running: IntArray, scale: float, keeps: bool,

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
 from sim.policies.molding.replan import fill_idle
@@ -22,7 +22,7 @@ COUNT, SECONDS, START = range(3)
 """Rows of a table of jobs: processors, believed runtime and planned start, seconds from now."""
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def add_job(
     plans: FloatArray, length: IntArray, row: int, to: int, processors: float, runtime: float
 ) -> float:
@@ -67,7 +67,7 @@ def add_job(
     return float(start)
 
 
-@njit(cache=True)
+@compiled()
 def loss_of_step(
     counts: IntArray, runtimes: FloatArray, serial: float, pick: int, high: int, by_time: bool
 ) -> float:
@@ -83,7 +83,7 @@ def loss_of_step(
     return float(now - serial / (counts[pick + 1] * runtimes[pick + 1]))
 
 
-@njit(cache=True)
+@compiled()
 def scale_of_step(
     counts: IntArray, runtimes: FloatArray, serial: float, pick: int, by_time: bool
 ) -> float:
@@ -91,7 +91,7 @@ def scale_of_step(
     return float(runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick]))
 
 
-@njit(cache=True)
+@compiled()
 def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: IntArray) -> int:
     """Return whose step loses least; of equals the one to the smaller count, then the first.
 
@@ -123,7 +123,7 @@ def next_step(losses: FloatArray, scales: FloatArray, counts: IntArray, pick: In
     return place
 
 
-@njit(cache=True)
+@compiled()
 def try_from(
     plans: FloatArray, length: IntArray, half: IntArray, first: int, jobs: FloatArray,
     total: float, best: float,
@@ -166,7 +166,7 @@ def try_from(
     return total if is_less(total, best) else np.inf
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def first_plan(
     times: FloatArray, free: IntArray, span: IntArray, jobs: int
 ) -> tuple[FloatArray, IntArray]:
@@ -187,7 +187,7 @@ def first_plan(
     return plans, length
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def iterate(
     times: FloatArray, free: IntArray, span: IntArray, counts: IntArray, runtimes: FloatArray,
     spans: IntArray, serial: FloatArray, by_time: bool,

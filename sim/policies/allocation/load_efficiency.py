@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.busyness import ForecastMeter, Load
@@ -15,7 +15,7 @@ from sim.policies.ties import is_less
 from sim.state.view import View
 
 
-@njit(cache=True)
+@compiled()
 def aim_at_efficiency(
     counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
     first: int, last: int, efficiency: float, tolerance: float,
@@ -30,7 +30,7 @@ def aim_at_efficiency(
         spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, float(counts[pick]), tolerance)
 
 
-@njit(cache=True)
+@compiled()
 def number_below(values: FloatArray, limit: float) -> int:
     """Return how many of the values, ascending, are below a limit."""
     low, high = 0, values.size
@@ -43,7 +43,7 @@ def number_below(values: FloatArray, limit: float) -> int:
     return low
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return sums of processors, and of processor-seconds, of the first runs to end.
 
@@ -66,7 +66,7 @@ def running_until(left: FloatArray, held: IntArray) -> tuple[FloatArray, FloatAr
     return counts, areas
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def forecast_counts(
     processors: IntArray, job: IntArray, known: FloatArray, ends: FloatArray, held: IntArray,
     now: float, machine: int, arriving: float,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.allocation.curve import average
 from sim.policies.busyness import Load
@@ -36,7 +36,7 @@ class LoadInterpolated(OpenCounts):
         return Interpolator(view, self)
 
 
-@njit(cache=True)
+@compiled()
 def interpolated(x: float, most: float, average: float, least: float) -> float:
     """Return A+'s count at a load, before it is rounded.
 
@@ -57,7 +57,7 @@ def interpolated(x: float, most: float, average: float, least: float) -> float:
     return average - (2 * x - 1) * (average - least)
 
 
-@njit(cache=True)
+@compiled()
 def settle_interpolated(
     counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
     points: FloatArray, x: float,

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
@@ -123,7 +123,7 @@ class LocalAllocation(CurveRule):
         return int(lean[-1]) if lean.size else 0
 
 
-@njit(cache=True)
+@compiled()
 def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     """Return the place with the least max(α, β) up to the fastest count, and that ratio."""
     last = first_least(runtimes)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
@@ -18,7 +18,7 @@ HELD, CLOCK, WHOLE = range(3)
 ascending, else its age; and ln(longest / age)."""
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: bool) -> bool:
     """Say whether a predicted wait is over after so many seconds.
 
@@ -42,7 +42,7 @@ def _is_over(runs: FloatArray, needed: int, longest: float, wait: float, alone: 
     return False
 
 
-@njit(cache=True)
+@compiled()
 def predicted_end(
     runs: FloatArray, needed: int, longest: float, alone: bool, too_short: float,
     runtime: float, least: float,
@@ -80,7 +80,7 @@ def predicted_end(
     return low, high
 
 
-@njit(cache=True)
+@compiled()
 def believed_best(
     counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, left: FloatArray
 ) -> int:
@@ -105,7 +105,7 @@ def believed_best(
     return best
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def predicted_best(
     counts: IntArray,
     runtimes: FloatArray,
@@ -150,7 +150,7 @@ def predicted_best(
 QUEUE_TIMES = ("believed", "median", "mean")
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def settle_heads(
     counts: IntArray, runtimes: FloatArray, spans: IntArray, processors: IntArray,
     free: int, runs: FloatArray, queue_time: int, longest: float,

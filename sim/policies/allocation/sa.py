@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import Advice, Counts, check_counts, tried
 from sim.policies.allocation.curve import (
     AverageParallelism,
@@ -42,7 +42,7 @@ class Offers(NamedTuple):
 NO_MARGIN = -1.0
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def least_turnaround(waits: FloatArray, runtimes: FloatArray, at_once: bool, margin: float) -> int:
     """Return the place of the least wait plus runtime, ties to the smaller count.
 

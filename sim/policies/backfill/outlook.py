@@ -3,7 +3,7 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.backfill.queue_search import (
     Opening,
     Summaries,
@@ -17,7 +17,7 @@ from sim.state.availability import BelievedEnds, Profile
 from sim.state.waiting_queue import Waiting
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def run_easy(
     now: float,
     free: int,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
 from sim.state.waiting_queue import Waiting, WaitingQueue
 
@@ -34,7 +34,7 @@ class Summaries(NamedTuple):
 
 def summaries_of(jobs: int) -> Summaries:
     """Return room for the summaries of a queue of so many jobs."""
-    rows = _row.py_func(jobs // BLOCK) + 1
+    rows = _row_of(jobs // BLOCK) + 1
     return Summaries(np.zeros((rows, SIZES)), np.zeros(rows, np.bool_))
 
 
@@ -54,7 +54,7 @@ class Opening(NamedTuple):
     shadow: float
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _merged(
     ends: FloatArray, held: IntArray, more_ends: FloatArray, more_held: IntArray
 ) -> tuple[FloatArray, IntArray]:
@@ -69,7 +69,7 @@ def _merged(
     return every, counts
 
 
-@njit(cache=True)
+@compiled()
 def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[float, int]:
     """Return the shadow time of the head of the queue, and what it will leave over.
 
@@ -97,13 +97,15 @@ def reserve(ends: FloatArray, held: IntArray, free: int, wanted: int) -> tuple[f
     return shadow, free - wanted
 
 
-@njit(cache=True)
-def _row(block: int) -> int:
+def _row_of(block: int) -> int:
     """Return the row of a block's summary."""
     return block + block // GROUP + 1
 
 
-@njit(cache=True)
+_row = compiled()(_row_of)
+
+
+@compiled()
 def forget(summaries: Summaries, first: int, last: int) -> None:
     """Forget the summaries of blocks to which jobs were added, from one place to another.
 
@@ -144,7 +146,7 @@ class Blocks:
         self._layout = -1
 
 
-@njit(cache=True)
+@compiled()
 def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest jobs."""
     size = 0
@@ -157,7 +159,7 @@ def _promising(shortest: FloatArray, free: int, spare: int, now: float, shadow: 
     return False
 
 
-@njit(cache=True)
+@compiled()
 def _summarise(
     processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
 ) -> None:
@@ -169,7 +171,7 @@ def _summarise(
             shortest[size] = min(shortest[size], runtime[k])
 
 
-@njit(cache=True)
+@compiled()
 def summarise(
     summaries: Summaries, processors: IntArray, runtime: FloatArray, first: int, last: int
 ) -> None:
@@ -183,7 +185,7 @@ def summarise(
             summarised[row] = True
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
     """Say whether no job of a block is shorter than what is given for its size."""
     row = _row(block)
@@ -193,20 +195,22 @@ def is_hopeless(summaries: Summaries, block: int, shortest: FloatArray) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: int) -> bool:
     """Say whether a group has its summary, or can have it now from those of its blocks."""
     if not summarised[group]:
         for row in range(group + 1, group + 1 + GROUP):
             if not summarised[row]:
                 return False
-        for size in range(SIZES):
-            shortest[group, size] = shortest[group + 1 : group + 1 + GROUP, size].min()
+        shortest[group] = np.inf
+        for row in range(group + 1, group + 1 + GROUP):
+            for size in range(SIZES):
+                shortest[group, size] = min(shortest[group, size], shortest[row, size])
         summarised[group] = True
     return True
 
 
-@njit(cache=True)
+@compiled()
 def fill(
     processors: IntArray,
     runtime: FloatArray,
@@ -265,7 +269,7 @@ def fill(
     return number, spare
 
 
-@njit(cache=True)
+@compiled()
 def find_heads(
     counts: IntArray, first: int, last: int, free: int, found: IntArray
 ) -> tuple[int, int, int]:
@@ -287,7 +291,7 @@ def find_heads(
     return number, first, free
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def backfill(
     ends: BelievedEnds,
     waiting: Waiting,

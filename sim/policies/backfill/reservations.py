@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.backfill.queue_search import BLOCK, SIZES, Summaries, is_hopeless, summarise
 from sim.state.availability import (
     Holes,
@@ -48,20 +48,20 @@ def nothing_kept() -> Kept:
     return Kept(np.array([np.inf, np.inf, np.inf, -np.inf]), np.full(1, -np.inf))
 
 
-@njit(cache=True)
+@compiled()
 def _note_freed(kept: Kept, begin: float, end: float) -> None:
     instants = kept.instants
     instants[SINCE], instants[UNTIL] = min(instants[SINCE], begin), max(instants[UNTIL], end)
 
 
-@njit(cache=True)
+@compiled()
 def _look_again(kept: Kept, now: float, first: int, last: int) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
     kept.soonest[first // BLOCK : last // BLOCK + 1] = -np.inf
     kept.instants[NEXT] = now
 
 
-@njit(cache=True)
+@compiled()
 def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[bool, bool]:
     """Bring the profile up to date with running jobs that ended or are believed to end otherwise.
 
@@ -97,7 +97,7 @@ def follow(holes: Holes, now: float, changes: FloatArray, kept: Kept) -> tuple[b
     return early, is_broken
 
 
-@njit(cache=True)
+@compiled()
 def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> None:
     """Put every waiting job, in queue order, back at its earliest hole, never later.
 
@@ -136,7 +136,7 @@ def compress(holes: Holes, now: float, waiting: Waiting, first: int, last: int, 
         freed[1] = max(freed[1], old + runtime)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
     """Reserve, in queue order, for every waiting job whose start is infinite."""
     counts, runtimes, starts = waiting
@@ -146,7 +146,7 @@ def reserve_rest(holes: Holes, now: float, waiting: Waiting, first: int, last: i
             starts[k] = place_next(*holes, now, counts[k], runtimes[k], found)
 
 
-@njit(cache=True)
+@compiled()
 def replan(holes: Holes, now: float, waiting: Waiting, first: int, last: int) -> None:
     """Reserve for every waiting job anew, in queue order."""
     waiting.starts[first:last] = np.inf
@@ -179,7 +179,7 @@ def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
     return Bounds(np.zeros(jobs), np.zeros(SIZES), np.zeros(jobs, np.int64), summaries)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _begins_before(
     holes: Holes, waiting: Waiting, bounds: Bounds, shortest: FloatArray, k: int, limit: float
 ) -> bool:
@@ -202,7 +202,7 @@ def _begins_before(
     return False
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _reserve_before(
     holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
 ) -> bool:
@@ -244,7 +244,7 @@ def _reserve_before(
     return False
 
 
-@njit(cache=True)
+@compiled()
 def replan_soonest(
     holes: Holes, now: float, waiting: Waiting, first: int, last: int, bounds: Bounds,
     found: IntArray,
@@ -265,7 +265,7 @@ def replan_soonest(
     starts[first:last] = np.inf
     summarise(summaries, counts, runtimes, first, last)
     bounds.starts[first:last], shortest[:] = now, np.inf
-    soonest, most = np.inf, holes[1].max()
+    soonest, most = np.inf, most_free(*holes, now, np.inf)
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if is_hopeless(summaries, block, shortest):
             continue
@@ -288,7 +288,7 @@ def replan_soonest(
     return number, soonest
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, kept: Kept) -> int:
     """Keep, in queue order, the reservations that fit; place the others anew after them.
 
@@ -313,7 +313,7 @@ def repair(holes: Holes, now: float, waiting: Waiting, first: int, last: int, ke
     return found
 
 
-@njit(cache=True)
+@compiled()
 def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
     """Note the reservation of a job."""
     waiting.starts[k] = start
@@ -321,7 +321,7 @@ def reserve_at(k: int, start: float, waiting: Waiting, kept: Kept) -> None:
     kept.instants[NEXT] = min(kept.instants[NEXT], start)
 
 
-@njit(cache=True)
+@compiled()
 def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     """Say whether a pass is to be asked for when the next reservation begins, and note it.
 
@@ -337,7 +337,7 @@ def _is_wake_wanted(ends: FloatArray, instants: FloatArray) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def due(
     ends: FloatArray, waiting: Waiting, first: int, last: int, now: float, kept: Kept,
     found: IntArray,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.advice import last_up_to
 from sim.policies.ties import TIE
 from sim.state.waiting_queue import WaitingQueue
@@ -39,7 +39,7 @@ class Narrowing(NamedTuple):
     shares: FloatArray = np.zeros((0, 2))
 
 
-@njit(cache=True)
+@compiled()
 def around(
     counts: IntArray, begin: int, end: int, target: float, tolerance: float
 ) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def single_candidates(places: int) -> IntArray:
     return spans
 
 
-@njit(cache=True)
+@compiled()
 def allow_all(spans: IntArray, first: int, last: int) -> None:
     """Allow everybody all candidates, and hold nobody."""
     for k in range(first, last):
@@ -84,7 +84,7 @@ def allow_all(spans: IntArray, first: int, last: int) -> None:
         spans[HELD, k] = 0
 
 
-@njit(cache=True)
+@compiled()
 def aim(
     counts: IntArray, spans: IntArray, first: int, last: int, target: FloatArray, tolerance: float
 ) -> None:
@@ -94,7 +94,7 @@ def aim(
         spans[LOW, k], spans[HIGH, k] = around(counts, begin, end, target[k - first], tolerance)
 
 
-@njit(cache=True)
+@compiled()
 def settle(
     counts: IntArray, spans: IntArray, job: IntArray, first: int, last: int,
     target: FloatArray, most: float,

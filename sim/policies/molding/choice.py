@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.molding.candidates import HELD, HIGH, LOW, Candidates
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, Holes, earliest, most_free, occupy
@@ -35,7 +35,7 @@ class Blocking(NamedTuple):
     slack: float
 
 
-@njit(cache=True)
+@compiled()
 def best_candidate(
     holes: Holes,
     now: float,
@@ -61,7 +61,7 @@ def best_candidate(
     return best, best_start
 
 
-@njit(cache=True)
+@compiled()
 def least_candidate(
     holes: Holes,
     now: float,
@@ -81,7 +81,7 @@ def least_candidate(
     return -1
 
 
-@njit(cache=True)
+@compiled()
 def mold_first(
     holes: Holes,
     now: float,
@@ -143,7 +143,7 @@ def mold_first(
     return number
 
 
-@njit(cache=True)
+@compiled()
 def settle_first(
     waiting: Waiting,
     candidates: Candidates,
@@ -185,7 +185,7 @@ def settle_first(
     return number
 
 
-@njit(cache=True)
+@compiled()
 def _earlier_candidate(
     holes: Holes, now: float, own: Own, freed: Freed, candidates: Candidates, k: int
 ) -> tuple[int, float, bool]:
@@ -219,7 +219,7 @@ def _earlier_candidate(
     return best, best_start, out
 
 
-@njit(cache=True)
+@compiled()
 def compress_candidates(
     holes: Holes,
     now: float,

@@ -3,13 +3,13 @@
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.molding.candidates import HIGH, LOW
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, LAST, place
 
 
-@njit(cache=True)
+@compiled()
 def _copy(
     times: FloatArray, free: IntArray, span: IntArray,
     to_times: FloatArray, to_free: IntArray, to_span: IntArray,
@@ -21,7 +21,7 @@ def _copy(
     to_span[FIRST], to_span[LAST] = 0, number
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def fill_idle(
     times: FloatArray, free: IntArray, span: IntArray, now: float,
     counts: IntArray, runtimes: FloatArray, spans: IntArray, serial: FloatArray,
@@ -80,7 +80,7 @@ def fill_idle(
             pick[last] += 1
 
 
-@njit(cache=True)
+@compiled()
 def lean_candidate(
     counts: IntArray, runtimes: FloatArray, low: int, high: int, deadline: float
 ) -> int:
@@ -97,7 +97,7 @@ def lean_candidate(
     return best
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def allot(
     processors: int,
     counts: IntArray,
@@ -150,7 +150,7 @@ def allot(
     return float(bound)
 
 
-@njit(cache=True)
+@compiled()
 def _area(
     counts: IntArray, runtimes: FloatArray, low: IntArray, high: IntArray,
     deadline: float, pick: IntArray,

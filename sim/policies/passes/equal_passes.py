@@ -3,7 +3,7 @@
 import numpy as np
 
 from predictors.base import IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.backfill.queue_search import (
     Opening,
     Summaries,
@@ -70,20 +70,20 @@ from sim.state.run_tables import (
 from sim.state.view import LEAST_BELIEF
 
 
-@njit(cache=True)
+@compiled()
 def has_room(sharing: Sharing) -> bool:
     """Say whether all that a pass may append finds room."""
     return bool(sharing.times.shape[1] - sharing.tallies[STRETCHES] >= sharing.members.size)
 
 
-@njit(cache=True)
+@compiled()
 def _runtime(sharing: Sharing, kind: int, job: int, count: int) -> float:
     """Return a runtime that was asked for, seconds."""
     block = sharing.pages[(count - 1) // BLOCK, job]
     return float(sharing.blocks[kind, block, (count - 1) % BLOCK])
 
 
-@njit(cache=True)
+@compiled()
 def _relative(sharing: Sharing, job: int, count: int) -> float:
     """Return the believed T(n)/T(1); without a curve speedup is perfect."""
     if sharing.jobs[CURVED, job] == 0:
@@ -91,7 +91,7 @@ def _relative(sharing: Sharing, job: int, count: int) -> float:
     return _runtime(sharing, BELIEVED, job, count) / _runtime(sharing, BELIEVED, job, 1)
 
 
-@njit(cache=True)
+@compiled()
 def _forget_ended(tables: Tables, sharing: Sharing) -> None:
     """Take those who ended now from the members, and what was known of them."""
     held, members, tallies = tables.numbers[PROCESSORS], sharing.members, sharing.tallies
@@ -113,7 +113,7 @@ def _forget_ended(tables: Tables, sharing: Sharing) -> None:
 # Who starts, while runs hold the least that they can
 
 
-@njit(cache=True)
+@compiled()
 def _lent_end(tables: Tables, sharing: Sharing, job: int) -> float:
     """Return when a run is believed to end that gave up now all that it can."""
     end, held = tables.seconds[BELIEVED_END, job], tables.numbers[PROCESSORS, job]
@@ -130,7 +130,7 @@ def _lent_end(tables: Tables, sharing: Sharing, job: int) -> float:
     return float(now + seconds / _relative(sharing, job, held))
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _lent_ends(tables: Tables, sharing: Sharing) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
     running = tables.counters[RUNNING]
@@ -144,7 +144,7 @@ def _lent_ends(tables: Tables, sharing: Sharing) -> BelievedEnds:
     return BelievedEnds(ends[order], jobs[order], held[order])
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _find_starts(tables: Tables, sharing: Sharing, summaries: Summaries) -> int:
     """Find who starts, in the order of the starts, as EASY decides where the rest is lent."""
     counters, waiting = tables.counters, waiting_in(tables)
@@ -168,7 +168,7 @@ def _find_starts(tables: Tables, sharing: Sharing, summaries: Summaries) -> int:
 # Who gets how many
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _shared(tables: Tables, sharing: Sharing, begun: IntArray) -> tuple[IntArray, IntArray]:
     """Return the malleable jobs that run, then those that start, and what each gets."""
     held, least, number = tables.numbers[PROCESSORS], sharing.jobs[LEAST], sharing.tallies[MEMBERS]
@@ -188,7 +188,7 @@ def _shared(tables: Tables, sharing: Sharing, begun: IntArray) -> tuple[IntArray
     return members, apportion(np.ones(number), total, lowest, highest)
 
 
-@njit(cache=True)
+@compiled()
 def _ask(sharing: Sharing, job: int, count: int) -> None:
     """See to it that a job's runtime on a count is known before the pass is made."""
     tallies, asked, page = sharing.tallies, sharing.asked, (count - 1) // BLOCK
@@ -202,7 +202,7 @@ def _ask(sharing: Sharing, job: int, count: int) -> None:
     tallies[ASKED] += 1
 
 
-@njit(cache=True)
+@compiled()
 def _ask_of(tables: Tables, sharing: Sharing, members: IntArray, shares: IntArray) -> bool:
     """Ask for what is not known of changes and starts; say whether anything was."""
     for k in range(members.size):
@@ -219,7 +219,7 @@ def _ask_of(tables: Tables, sharing: Sharing, members: IntArray, shares: IntArra
 # What happens
 
 
-@njit(cache=True)
+@compiled()
 def _move_ends(tables: Tables, job: int, end: float, believed: float) -> None:
     """Let a run end, and be believed to end, at other times; the heap is not in order then."""
     tables.seconds[END, job] = end
@@ -228,7 +228,7 @@ def _move_ends(tables: Tables, job: int, end: float, believed: float) -> None:
     believe(tables, job, believed)
 
 
-@njit(cache=True)
+@compiled()
 def _foresee_anew(tables: Tables) -> None:
     """Put the heap of what happens next in order."""
     running = tables.counters[RUNNING]
@@ -238,7 +238,7 @@ def _foresee_anew(tables: Tables) -> None:
         sink(tables, place, running)
 
 
-@njit(cache=True)
+@compiled()
 def _begin_stretch(tables: Tables, sharing: Sharing, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.tallies[STRETCHES]
@@ -250,7 +250,7 @@ def _begin_stretch(tables: Tables, sharing: Sharing, job: int) -> None:
     sharing.tallies[STRETCHES] += 1
 
 
-@njit(cache=True)
+@compiled()
 def _resize(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
     seconds, work, now = tables.seconds, sharing.work, tables.instant[NOW]
@@ -273,7 +273,7 @@ def _resize(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
     _move_ends(tables, job, end, end if abs(believed - end) <= slack else believed)
 
 
-@njit(cache=True)
+@compiled()
 def _begin(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     seconds = tables.seconds
@@ -291,7 +291,7 @@ def _begin(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
     _begin_stretch(tables, sharing, job)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def share_pass(tables: Tables, sharing: Sharing, summaries: Summaries) -> None:
     """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
 

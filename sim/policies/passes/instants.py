@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.passes.equal_passes import has_room, share_pass
 from sim.policies.passes.queue_passes import (
     Plan,
@@ -71,7 +71,7 @@ def no_news(application: IntArray, tables: Tables) -> News:
     return News(np.zeros((2, application.size), np.int64), application, told)
 
 
-@njit(cache=True)
+@compiled()
 def _is_news(tables: Tables, news: News) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
     counters, waiting = tables.counters, tables.numbers[WAITING]
@@ -86,7 +86,7 @@ def _is_news(tables: Tables, news: News) -> bool:
     return concerns
 
 
-@njit(cache=True)
+@compiled()
 def _arriving(tables: Tables, instant: float) -> int:
     """Count the jobs that arrive then."""
     last = tables.counters[ARRIVED]
@@ -95,7 +95,7 @@ def _arriving(tables: Tables, instant: float) -> int:
     return int(last - tables.counters[ARRIVED])
 
 
-@njit(cache=True)
+@compiled()
 def breakpoints(tables: Tables, instant: float) -> int:
     """Return the room that a profile needs for all who run, wait and arrive by an instant."""
     counters = tables.counters
@@ -103,7 +103,7 @@ def breakpoints(tables: Tables, instant: float) -> int:
     return int(4 * (waiting + counters[RUNNING] + 1) + 64)
 
 
-@njit(cache=True)
+@compiled()
 def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
     """Say whether who arrives at an instant is in the tables, and all that happens finds room."""
     counters = tables.counters
@@ -116,7 +116,7 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
     )
 
 
-@njit(cache=True)
+@compiled()
 def _goes_on(tables: Tables, plan: Plan) -> bool:
     """Take in the next instant, if there is one and room for it; say whether it was taken in."""
     following = next_instant(tables)
@@ -126,7 +126,7 @@ def _goes_on(tables: Tables, plan: Plan) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _is_break(tables: Tables) -> bool:
     """Note that the pass of an instant was made; say whether Python shall have its chance."""
     tables.counters[TAKEN] = 0
@@ -134,7 +134,7 @@ def _is_break(tables: Tables) -> bool:
     return bool(tables.counters[PASSES] % INSTANTS == 0)
 
 
-@njit(cache=True)
+@compiled()
 def advance(
     tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, news: News
 ) -> float:
@@ -180,7 +180,7 @@ def advance(
             return float(tables.instant[NOW])
 
 
-@njit(cache=True)
+@compiled()
 def advance_open(tables: Tables, plan: Plan) -> float:
     """Go through instants where counts stay open, as `advance` does with other rules.
 
@@ -195,7 +195,7 @@ def advance_open(tables: Tables, plan: Plan) -> float:
             return next_instant(tables)
 
 
-@njit(cache=True)
+@compiled()
 def advance_shares(tables: Tables, plan: Plan) -> float:
     """Go through instants under equal shares; it is Python's turn where a curve is asked for."""
     while True:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import direct, njit
+from predictors.compiling import compiled, direct
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import QueueKeeper
 from sim.policies.molding.scheduler import OpenScheduler
@@ -57,7 +57,7 @@ class RuntimesAhead:
         self._runtimes = self._work.runtimes_at(jobs, self._counts)
 
 
-@njit(cache=True)
+@compiled()
 def put_offer(
     into: tuple[IntArray, IntArray, FloatArray],
     job: int,

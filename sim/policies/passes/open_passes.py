@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.allocation.fair_share import cut_at_shares
 from sim.policies.allocation.iterative import iterate
 from sim.policies.molding.candidates import (
@@ -106,7 +106,7 @@ def carried(
     return offered, plan._replace(serial=serial, promise=promise, job=jobs)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _plan_first(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Fix the counts of the first jobs by iteration; return one past the last of them."""
     waiting, depth = tables.numbers[WAITING], plan.narrowing.depth
@@ -129,7 +129,7 @@ def _plan_first(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) 
     return int(job)
 
 
-@njit(cache=True)
+@compiled()
 def _narrow(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> int:
     """Say which candidates are allowed in this pass; return one past the last job considered."""
     spans, first, last = offered.spans, tables.counters[HEAD], tables.counters[ARRIVED]
@@ -144,7 +144,7 @@ def _narrow(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> i
     return _plan_first(tables, offered, plan, holes) if narrowing.kind == ITERATION else int(last)
 
 
-@njit(cache=True)
+@compiled()
 def may_start(tables: Tables) -> bool:
     """Let arrivals wait; say whether anybody waits while processors are free."""
     counters, waiting = tables.counters, tables.numbers[WAITING]
@@ -155,7 +155,7 @@ def may_start(tables: Tables) -> bool:
     return bool(counters[FREE] > 0 and counters[HEAD] < counters[ARRIVED])
 
 
-@njit(cache=True)
+@compiled()
 def open_pass(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> None:
     """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 from sim.policies.allocation.sa import least_turnaround
 from sim.policies.backfill.queue_search import (
     Opening,
@@ -124,7 +124,7 @@ class Revision(NamedTuple):
 # Counts that are chosen at submit
 
 
-@njit(cache=True)
+@compiled()
 def _lay_running(tables: Tables, plan: Plan) -> None:
     """Begin the profile anew from the believed ends of running jobs."""
     ends, holes = ends_in(tables), (plan.times, plan.free, plan.span)
@@ -132,7 +132,7 @@ def _lay_running(tables: Tables, plan: Plan) -> None:
     lay(*holes, tables.instant[NOW], processors, ends.end, ends.processors)
 
 
-@njit(cache=True)
+@compiled()
 def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """Give an arriving job the count of smallest believed turnaround (SA).
 
@@ -146,7 +146,7 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     _settle(tables, plan, job)
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _settle(tables: Tables, plan: Plan, job: int) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is."""
     best, now = plan.offers[BEGIN, job], tables.instant[NOW]
@@ -160,7 +160,7 @@ def _settle(tables: Tables, plan: Plan, job: int) -> None:
     tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
 
 
-@njit(cache=True)
+@compiled()
 def is_refuted(tables: Tables, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
     seconds, now = tables.seconds, tables.instant[NOW]
@@ -171,7 +171,7 @@ def is_refuted(tables: Tables, factor: float) -> bool:
     return False
 
 
-@njit(cache=True)
+@compiled()
 def _choose_anew(tables: Tables, plan: Plan) -> None:
     """Let each job that waited before this instant choose given those ahead; see `ChoiceAnew`."""
     counters, waiting = tables.counters, tables.numbers[WAITING]
@@ -186,7 +186,7 @@ def _choose_anew(tables: Tables, plan: Plan) -> None:
     plan.summaries.summarised[:] = False
 
 
-@njit(cache=True)
+@compiled()
 def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
     """Plan with revised beliefs; say whether any became shorter."""
     beliefs, is_shorter = tables.seconds[BELIEF], False
@@ -199,7 +199,7 @@ def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
     return is_shorter
 
 
-@njit(cache=True)
+@compiled()
 def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
     """Choose the count of a job that has just arrived, and let it wait."""
     if plan.offers[SIZE, job] > 0:
@@ -210,7 +210,7 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 # Strict, and EASY with one reservation
 
 
-@njit(cache=True)
+@compiled()
 def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed: bool) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
@@ -247,7 +247,7 @@ def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed:
         start(tables, found[k])
 
 
-@njit(cache=True)
+@compiled()
 def _make_deep_pass(tables: Tables, plan: Plan) -> None:
     """Make a pass of EASY with several reservations, as `EasyScheduler` does."""
     counters, waiting = tables.counters, waiting_in(tables)
@@ -269,7 +269,7 @@ def _make_deep_pass(tables: Tables, plan: Plan) -> None:
 # Conservative
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _changes(tables: Tables) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
     held, until = tables.numbers[PROCESSORS], tables.seconds[BELIEVED_END]
@@ -283,7 +283,7 @@ def _changes(tables: Tables) -> FloatArray:
     return changes
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     counters, now = tables.counters, tables.instant[NOW]
@@ -316,7 +316,7 @@ def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> N
         start(tables, job)
 
 
-@njit(cache=True)
+@compiled()
 def make_open_pass(tables: Tables, plan: Plan) -> None:
     """Make the scheduling pass of an instant where counts stay open."""
     if may_start(tables):
@@ -325,7 +325,7 @@ def make_open_pass(tables: Tables, plan: Plan) -> None:
         open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
 
 
-@njit(cache=True)
+@compiled()
 def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
     """Make the scheduling pass of an instant where counts are given or settled at submit.
 

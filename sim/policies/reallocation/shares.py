@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import njit
+from predictors.compiling import compiled
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def fill_level(
     weights: FloatArray, total: float, least: FloatArray, largest: FloatArray
 ) -> FloatArray:
@@ -48,7 +48,7 @@ def fill_level(
     return shares
 
 
-@njit(cache=True)
+@compiled(makes_arrays=True)
 def apportion(weights: FloatArray, total: int, least: IntArray, largest: IntArray) -> IntArray:
     """Return whole shares by weight within limits; the largest remainders are rounded up.
 
