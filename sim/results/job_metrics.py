@@ -78,7 +78,8 @@ def _spread(values: FloatArray, name: str) -> Figures:
 
 def mean(values: FloatArray) -> float | None:
     """Return the mean of the values that are defined, None without any."""
-    known = values[~np.isnan(values)]
+    missing = np.isnan(values)
+    known = values[~missing] if missing.any() else values
     return float(known.mean()) if len(known) else None
 
 

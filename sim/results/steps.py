@@ -144,9 +144,10 @@ class History:
     def __init__(self, records: Records, demand: Demand, piece: int = PIECE) -> None:
         self._records, self._demand = records, demand
         held = records.stretches
-        self._held = _Spans(held.start_time, held.end_time, held.processors)
         if isinstance(held, WholeRuns):  # the same in another order, without a copy
             self._held = _Spans(records.start_time, records.end_time, records.allocated)
+        else:
+            self._held = _Spans(held.start_time, held.end_time, held.processors)
         self._again = _waits_for_restart(records) if records.restarts.any() else None
         self._outages = _outages(records)
         submit = records.submit_time
