@@ -17,6 +17,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
 FIRST, LAST = 0, 1
+ONE = np.uint64(1)
 Holes = tuple[FloatArray, IntArray, IntArray]
 """The arrays of a profile: times, free and span."""
 
@@ -51,20 +52,19 @@ def earliest(
     what it holds from then on is its own, so only the part of the hole that
     lies before it must be free.
     """
-    i = segment(times, span, after)
+    i, last = np.uint64(segment(times, span, after)), np.uint64(span[LAST])
     start = after
     end = min(start + runtime, own)
-    last = span[LAST]
     while True:
         if free[i] < processors:
-            i += 1
+            i += ONE
             while i < last and free[i] < processors:
-                i += 1
+                i += ONE
             if i == last or times[i] >= limit:
                 return own
             start = times[i]
             end = min(start + runtime, own)
-        i += 1
+        i += ONE
         if i == last or times[i] >= end:
             return start
 
@@ -123,8 +123,9 @@ def occupy(
         _close_up(times, free, span)
     i = _breakpoint(times, free, span, start, span[FIRST])
     j = _breakpoint(times, free, span, end, i)
-    for k in range(i, j):
-        free[k] -= processors
+    held = free[i:j]
+    for k in range(j - i):
+        held[k] -= processors
     _merge(times, free, span, j)
     _merge(times, free, span, i)
 
@@ -132,12 +133,13 @@ def occupy(
 @compiled()
 def _shift(values: NDArray[Any], first: int, last: int, by: int) -> None:
     """Move what stands from one place to another so many places on, or back."""
+    before, after = values[first:last], values[first + by : last + by]  # whose places count from 0
     if by > 0:
-        for k in range(last - 1, first - 1, -1):
-            values[k + by] = values[k]
+        for k in range(last - first - 1, -1, -1):
+            after[k] = before[k]
     elif by < 0:
-        for k in range(first, last):
-            values[k + by] = values[k]
+        for k in range(last - first):
+            after[k] = before[k]
 
 
 @compiled()

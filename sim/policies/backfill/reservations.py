@@ -160,8 +160,9 @@ class Bounds(NamedTuple):
     ----------
     starts : numpy.ndarray of float, shape (n,), seconds
         No job starts earlier: it could not in a profile with fewer reservations.
-    shortest : numpy.ndarray of float, shape (32,), seconds
-        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time.
+    shortest, shortest_ahead : numpy.ndarray of float, shape (32,), seconds
+        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time:
+        for the pass, and for those ahead of one that may.
     matter : numpy.ndarray of int, shape (n,)
         Room for places.
     summaries : Summaries
@@ -170,13 +171,15 @@ class Bounds(NamedTuple):
 
     starts: FloatArray
     shortest: FloatArray
+    shortest_ahead: FloatArray
     matter: IntArray
     summaries: Summaries
 
 
 def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
     """Return room for what a pass finds out about so many jobs."""
-    return Bounds(np.zeros(jobs), np.zeros(SIZES), np.zeros(jobs, np.int64), summaries)
+    shortest = np.zeros((2, SIZES))
+    return Bounds(np.zeros(jobs), *shortest, np.zeros(jobs, np.int64), summaries)
 
 
 @compiled(inline="always")
@@ -202,7 +205,7 @@ def _begins_before(
     return False
 
 
-@compiled(makes_arrays=True)
+@compiled()
 def _reserve_before(
     holes: Holes, waiting: Waiting, bounds: Bounds, first: int, k: int, limit: float
 ) -> bool:
@@ -213,8 +216,7 @@ def _reserve_before(
     start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = waiting
-    least, matter = bounds.starts, bounds.matter
-    shortest = np.empty(SIZES)
+    least, matter, shortest = bounds.starts, bounds.matter, bounds.shortest_ahead
     while _begins_before(holes, waiting, bounds, bounds.shortest, k, limit):
         matter[0], number, until = k, 1, least[k] + runtimes[k]
         shortest[:] = np.inf
