@@ -197,8 +197,9 @@ class Truth:
     def _g(self, row: IntArray, counts: IntArray) -> FloatArray:
         if self._table is None:
             return self._curves.g(row, counts)
-        wanted = np.unique(row)
-        self._fill(wanted[~self._filled[wanted]])
+        missing = row[~self._filled[row]]
+        if missing.size:
+            self._fill(np.unique(missing))
         g: FloatArray = self._table[row, counts]
         return g
 

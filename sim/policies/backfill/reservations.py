@@ -179,7 +179,8 @@ class Bounds(NamedTuple):
 def no_bounds(jobs: int, summaries: Summaries) -> Bounds:
     """Return room for what a pass finds out about so many jobs."""
     shortest = np.zeros((2, SIZES))
-    return Bounds(np.zeros(jobs), *shortest, np.zeros(jobs, np.int64), summaries)
+    matter = np.zeros(jobs, np.int64)
+    return Bounds(np.zeros(jobs), shortest[0], shortest[1], matter, summaries)
 
 
 @compiled(inline="always")
