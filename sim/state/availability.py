@@ -17,7 +17,6 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
 FIRST, LAST = 0, 1
-ONE = np.uint64(1)
 Holes = tuple[FloatArray, IntArray, IntArray]
 """The arrays of a profile: times, free and span."""
 
@@ -52,19 +51,19 @@ def earliest(
     what it holds from then on is its own, so only the part of the hole that
     lies before it must be free.
     """
-    i, last = np.uint64(segment(times, span, after)), np.uint64(span[LAST])
+    i, last = np.uint64(segment(times, span, after)), np.uint64(span[LAST])  # faster than signed
     start = after
     end = min(start + runtime, own)
     while True:
         if free[i] < processors:
-            i += ONE
+            i += np.uint64(1)
             while i < last and free[i] < processors:
-                i += ONE
+                i += np.uint64(1)
             if i == last or times[i] >= limit:
                 return own
             start = times[i]
             end = min(start + runtime, own)
-        i += ONE
+        i += np.uint64(1)
         if i == last or times[i] >= end:
             return start
 
@@ -123,9 +122,8 @@ def occupy(
         _close_up(times, free, span)
     i = _breakpoint(times, free, span, start, span[FIRST])
     j = _breakpoint(times, free, span, end, i)
-    held = free[i:j]
-    for k in range(j - i):
-        held[k] -= processors
+    for k in range(i, j):
+        free[k] -= processors
     _merge(times, free, span, j)
     _merge(times, free, span, i)
 
