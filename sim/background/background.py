@@ -18,12 +18,14 @@ from sim.background.kernels import (
     IntArray,
     LinkChunk,
     PackedChunk,
+    Workspace,
     add_integrals,
     advance_packed,
     own_links,
     pack,
     read_cpu,
     unpack,
+    workspace,
 )
 from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
@@ -120,6 +122,7 @@ class BackgroundLoad:
         self._kept = KEPT_CHUNKS
         self._recent: LoadChunk | None = None
         self._size = (processors_per_node, self.nodes)
+        self._room = Workspace(np.zeros(0), np.zeros(0, np.int64))
         self._begin()
 
     def _begin(self) -> None:
@@ -160,6 +163,8 @@ class BackgroundLoad:
             end = self.origin + self.span * (self._next + 1)
             packed = pack(self._cpu.chunk(start, end), self._links.chunk(start, end))
             cpu, links = unpack(*packed)
+            room = workspace(self.processors, self.nodes, links)
+            self._room = max(self._room, room, key=lambda one: len(one.numbers))
             self._chunks[self._next] = LoadChunk(start, end, cpu, links, packed)
             self._next += 1
             while len(self._chunks) > max(self._kept, KEPT_NUMBERS // len(packed.numbers)):
@@ -264,17 +269,15 @@ class BackgroundLoad:
         float
             The share that is left then.
         """
-        own, time = np.ascontiguousarray(own, np.int64), float(start)
-        work, until = float(work), float(until)
-        computation, communication = float(computation), float(communication)
+        own, time = np.ascontiguousarray(own, np.int64), start
         while work > 0 and time < until:
             chunk = self._recent
             if chunk is None or not chunk.start <= time < chunk.end:
                 chunk = self._chunk(time)
             numbers, borders = chunk.packed
             stop = until if until < chunk.end else chunk.end
-            task = work, computation, communication
-            time, work = _advance_packed(numbers, borders, own, self._size, (time, stop), task)
+            span, task = (time, stop), (work, computation, communication)
+            time, work = _advance_packed(numbers, borders, own, self._size, span, task, self._room)
         return time, work
 
     def cpu_at(self, times: ArrayLike, processors: ArrayLike | None = None) -> FloatArray:

@@ -125,49 +125,70 @@ def _turn(cpu, processors, time, trees):  # type: ignore[no-untyped-def]
         _raise(speeds, leaf, cpu.values[cpu.value_at[p] + at[i]])
 
 
-@compiled(makes_arrays=True)
-def _on_nodes(processors, per_node, nodes):  # type: ignore[no-untyped-def]
-    """Return for each node whether one of the processors is on it."""
-    inside = np.zeros(nodes, np.bool_)
+class Workspace(NamedTuple):
+    """Room for what is noted of a job on its way through a chunk, made once.
+
+    ``numbers`` holds both tournament trees, ends and bandwidths of links; ``whole`` the
+    segment of each processor, and of each node whether the job is on it.
+    """
+
+    numbers: FloatArray
+    whole: IntArray
+
+
+def workspace(processors: int, nodes: int, links: LinkChunk) -> Workspace:
+    """Return room for jobs of up to so many processors under such a chunk's links."""
+    width = 1 << max(processors - 1, 0).bit_length()
+    loaded = 2 * int(links.most[0])  # those that have just ended are still in
+    return Workspace(np.zeros(4 * width + 2 * loaded), np.zeros(processors + nodes, np.int64))
+
+
+@compiled()
+def _mark_nodes(processors, per_node, inside):  # type: ignore[no-untyped-def]
+    """Mark each node that one of the processors is on, and no other."""
+    inside[:] = 0
     for p in processors:
-        inside[p // per_node] = True
-    return inside
+        inside[p // per_node] = 1
 
 
-@compiled(makes_arrays=True)
-def advance(cpu, links, processors, nodes, span, task):  # type: ignore[no-untyped-def]
+@compiled()
+def advance(cpu, links, processors, nodes, span, task, room) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Run a job within one chunk; return when it stops and the work then left.
 
     Work falls at the rate 1 / (computation / slowest CPU + communication /
     most loaded own link), over `span`, from a time until another, or until none is left.
     `nodes` holds how many processors a node has and how many nodes there are; `task`
-    work, computation and communication.
+    work, computation and communication; `room` is a `Workspace`.
     """
-    width = 1
-    while width < len(processors) and not _shared(cpu):
+    width, together = 1, _shared(cpu)
+    while width < len(processors) and not together:
         width *= 2
-    size = 0 if _shared(cpu) else 2 * width
-    at = np.zeros(0 if _shared(cpu) else len(processors), np.int64)
-    trees = np.full(size, np.inf), np.ones(size), at
-    if not _shared(cpu):
-        _seat(cpu, processors, span[0], *trees)
-    following, inside = len(links.start), np.zeros(0, np.bool_)
+    changes, speeds = room.numbers[: 2 * width], room.numbers[2 * width : 4 * width]
+    size = len(room.whole) - nodes[1]
+    at, inside = room.whole[:size], room.whole[size:]
+    if not together:
+        changes[:] = np.inf
+        speeds[:] = 1.0
+        _seat(cpu, processors, span[0], changes, speeds, at)
+    following = len(links.start)
     if task[2] > 0.0 and following > 0:
         following = np.searchsorted(links.start, span[0] - links.longest[0])
-        inside = _on_nodes(processors, nodes[0], nodes[1])
-    return _steps(cpu, links, processors, trees, inside, following, span, task)
+        _mark_nodes(processors, nodes[0], inside)
+    loaded = room.numbers[4 * width :]
+    return _steps(
+        cpu, links, processors, (changes, speeds, at), (inside, loaded), following, span, task
+    )
 
 
-@compiled(makes_arrays=True)
-def _steps(cpu, links, processors, trees, inside, following, span, task):  # type: ignore[no-untyped-def]
+@compiled()
+def _steps(cpu, links, processors, trees, of_links, following, span, task) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Go from change to change of the job's own processors and links, as `advance` says."""
-    # Fields of tuples are counted references, which cost more than a step: plain arrays here.
     times, values, together, row = cpu.times, cpu.values, _shared(cpu), len(cpu.value_at)
-    starts, stops, sources, destinations, available, _, most = links
+    starts, stops, sources, destinations, available, _, _ = links
     changes, speeds, _ = trees
     (time, until), (work, computation, communication) = span, task
-    room = 2 * int(most[0])  # those that have just ended are still in
-    ends, frees = np.empty(room), np.empty(room)
+    inside, loaded = of_links
+    ends, frees = loaded, loaded[len(loaded) // 2 :]
     segment, own = 0, 0
     if together:
         segment = _place(times, 0, len(times), time)
@@ -243,7 +264,7 @@ def pack(cpu: CpuChunk, links: LinkChunk) -> PackedChunk:
     )
 
 
-@compiled(makes_arrays=True)
+@compiled(makes_arrays=True, inline="always")
 def unpack(numbers, borders):  # type: ignore[no-untyped-def]
     """Return CPU and links of a packed chunk, which they lie in."""
     b = borders
@@ -262,11 +283,11 @@ def unpack(numbers, borders):  # type: ignore[no-untyped-def]
     return cpu, links
 
 
-@compiled(makes_arrays=True)
-def advance_packed(numbers, borders, own, nodes, span, task):  # type: ignore[no-untyped-def]
+@compiled()
+def advance_packed(numbers, borders, own, nodes, span, task, room) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     """Run a job within one packed chunk, as `advance` does."""
     cpu, links = unpack(numbers, borders)
-    return advance(cpu, links, own, nodes, span, task)
+    return advance(cpu, links, own, nodes, span, task, room)
 
 
 @compiled()

@@ -57,17 +57,15 @@ class Logbook:
         if self._last_run[job] < 0:
             self._first_start[job] = now
         self._status[job] = "running"
-        self._last_run[job] = len(self._runs)
-        self._runs.add(job, run.number, now, run.processors, belief, decided)
+        self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
         if explanation is not None:
             self._rests_on.add(explanation)
         self._stretch(run, now)
 
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
-        run.stretch = len(self._stretches)
         first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
-        self._stretches.add(self._last_run[run.job], now, run.processors, first)
+        run.stretch = self._stretches.add(self._last_run[run.job], now, run.processors, first)
         self._stretch_end.append(now)
 
     def believed_at_start(self, run: Run) -> float:

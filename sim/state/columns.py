@@ -22,12 +22,12 @@ class Columns:
     def __init__(self, kinds: str) -> None:
         self._kinds, self._values = kinds, array("d")
 
-    def add(self, *row: float) -> None:
-        """Add a row; whole numbers are less than 2^53."""
-        self._values.extend(row)
-
-    def __len__(self) -> int:
-        return len(self._values) // len(self._kinds)
+    def add(self, *row: float) -> int:
+        """Add a row and return its number; whole numbers are less than 2^53."""
+        values = self._values
+        number = len(values) // len(row)
+        values.extend(row)
+        return number
 
     def item(self, row: int, column: int) -> float:
         """Return a number."""

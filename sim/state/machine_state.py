@@ -14,13 +14,10 @@ from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
 from sim.state.run_tables import (
-    ARRIVED,
     BELIEVED,
     BELIEVED_END,
     BELIEVED_JOB,
-    ENDED_NOW,
     ENDED_ONE,
-    EXPIRED_NOW,
     EXPIRED_ONE,
     FIRST_RANGE,
     FREE,
@@ -30,7 +27,6 @@ from sim.state.run_tables import (
     HOLDERS,
     LAST_RANGE,
     LOW,
-    NEW,
     PROCESSORS,
     RANGES,
     SUBMIT,
@@ -357,21 +353,19 @@ class MachineState:
 
         A belief that expires is doubled, which policies see after `see_moved`.
         """
-        tables, dependent, expired = self.tables, self._dependent, []
-        count = tables.counters.item
-        waking = count(WAKES)
-        _take_in(tables, now)
-        if count(WAKES) < waking:
+        dependent, expired = self._dependent, []
+        ended, outlived, first, last, woken = _take_in(self.tables, now)
+        if woken:
             self.disturbed = True
-        arrived = range(count(NEW), count(ARRIVED))
         if dependent:
-            self.arrived += [job for job in arrived if job not in dependent]
+            self.arrived += [job for job in range(first, last) if job not in dependent]
             self.arrived.sort()  # ties stand in the order of the trace
-        else:
-            self.arrived += arrived
-        if number := count(EXPIRED_NOW):
-            expired = [self.running[job] for job in tables.running[EXPIRED_ONE, :number].tolist()]
-        return self._ended(count(ENDED_NOW)), expired
+        elif first < last:
+            self.arrived += range(first, last)
+        if outlived:
+            jobs = self.tables.running[EXPIRED_ONE, :outlived].tolist()
+            expired = [self.running[job] for job in jobs]
+        return self._ended(ended), expired
 
     def wake_at(self, time: float) -> None:
         """See to it that something happens then."""

@@ -216,8 +216,12 @@ def next_instant(tables: Tables) -> float:
 
 
 @compiled()
-def take_in(tables: Tables, now: float) -> None:
-    """Take in ends, expiries, arrivals and wake-ups of an instant."""
+def take_in(tables: Tables, now: float) -> tuple[int, int, int, int, int]:
+    """Take in ends, expiries, arrivals and wake-ups of an instant.
+
+    Returns how many ended, how many expired, the first who arrived, the first who did not,
+    and how many woke.
+    """
     seconds, counters, expired = tables.seconds, tables.counters, 0
     tables.instant[NOW] = now
     ended = take_in_ends(tables, now)
@@ -234,8 +238,10 @@ def take_in(tables: Tables, now: float) -> None:
     while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
         last += 1
     counters[ARRIVED] = last
-    _happened(tables, expired + (last > counters[NEW]) + _wake(tables, now))
+    woken = _wake(tables, now)
+    _happened(tables, expired + (last > counters[NEW]) + woken)
     counters[CHANGED] = ended + expired > 0
+    return ended, expired, counters[NEW], last, woken
 
 
 # One thing at a time, as rules in Python decide it
