@@ -200,7 +200,8 @@ class Checker(Watcher):
         places = queue.places()
         reserved = dict(zip(queue.job[places].tolist(), queue.start[places].tolist(), strict=True))
         excused = _has_grown(view) or self._was_paid or rule.shrinks_unasked
-        excused = excused or scheduler.lends_otherwise or _is_slowed(view, scheduler)
+        excused = excused or scheduler.lends_otherwise or bool(scheduler.lending.resized)
+        excused = excused or _is_slowed(view, scheduler)
         for job, start in reserved.items():
             before = self._reserved.get(job, np.inf)
             if not excused and start > before + _ROUNDING * (1 + abs(before)):

@@ -142,5 +142,7 @@ def test_no_jobs_and_impossible_limits():
     assert tsafrir_estimates(np.zeros(0), rng()).tolist() == []
     with pytest.raises(WorkloadError, match=r"workload.estimate_limit=600: tsafrir needs at least"):
         tsafrir_estimates(np.ones(500), rng(), 600)
+    with pytest.raises(WorkloadError, match=r"workload.estimate_limit=1e\+308: .* at most 1e\+12"):
+        tsafrir_estimates(np.ones(500), rng(), 1e308)
     with pytest.raises(WorkloadError, match="at least 200 jobs, got 10"):
         generate_histogram(10, HOUR, rng())

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workloads.base import FloatArray, IntArray
+from workloads.base import LONGEST_TIME, FloatArray, IntArray
 from workloads.errors import WorkloadError
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histo
     Raises
     ------
     WorkloadError
-        If `jobs` or `limit` is too small for the model.
+        If `jobs` or `limit` is too small for the model, or `limit` too large.
 
     Examples
     --------
@@ -153,8 +153,11 @@ def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histo
     """
     if jobs < FEWEST_JOBS:
         raise WorkloadError(f"the estimate model needs at least {FEWEST_JOBS} jobs, got {jobs}")
-    if limit < HOUR:
-        raise WorkloadError(f"workload.estimate_limit={limit}: tsafrir needs at least {HOUR} s")
+    if not HOUR <= limit <= LONGEST_TIME:
+        raise WorkloadError(
+            f"workload.estimate_limit={limit:g}: tsafrir needs at least {HOUR} s, and at most "
+            f"{LONGEST_TIME:g}"
+        )
     popular = head_times(limit)
     shares = _head_shares(len(popular))[head_ranks(rng, len(popular)) - 1]
     bins = bins_for(jobs)

@@ -33,6 +33,8 @@ class LendingView(View):
       later by t times T(kept)/T(n), since its work is done on what it keeps;
     - a run pays for a change, or starts on more than it keeps and would pay for
       giving that up: nobody foresees what the rule will want;
+    - a job starts that would keep less by now than it waits for, since the predictor
+      changed its mind while it waited;
     - a run holds more than it keeps and is believed to be slower there, as its work
       on what it keeps gets less by less than the time that passes;
     - the rule shrinks jobs unasked or lets nobody start for a while (PDPA).
