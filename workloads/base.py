@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -145,7 +145,9 @@ class GroundTruth(Protocol):
     -----
     An attribute ``shared_shape``, true where jobs of one application have curves
     that are multiples of each other, is optional: it spares lower bounds from
-    going through the curve of every job.
+    going through the curve of every job. So is a method ``tabled``, which returns `Tabled`,
+    or None: it spares equal shares from asking, and counts only where the class itself has it,
+    for what wraps or refines another truth may tell other runtimes.
     """
 
     application: IntArray
@@ -197,6 +199,27 @@ class TellsOneShare(TellsOneRuntime, Protocol):
     def communication_share_on(self, job: int, count: int) -> float:
         """Return the share of it that is communication, as `communication_shares` has it."""
         ...
+
+
+class Tabled(NamedTuple):
+    """All runtimes in one table: job j takes runtimes[j] g[row[j], n]/reference_g[j] on n.
+
+    Attributes
+    ----------
+    g : numpy.ndarray of float, shape (applications, counts)
+        By application and count; the first column is of no processors.
+    row : numpy.ndarray of int, shape (n,)
+        Which row of `g` a job has.
+    reference_g : numpy.ndarray of float, shape (n,)
+        That row at the job's reference count.
+    runtimes : numpy.ndarray of float, shape (n,), seconds
+        At that count.
+    """
+
+    g: FloatArray
+    row: IntArray
+    reference_g: FloatArray
+    runtimes: FloatArray
 
 
 @runtime_checkable

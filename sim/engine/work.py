@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray, VisibleJobs
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import Run
-from workloads.base import GroundTruth, Splitting, TellsOneRuntime, TellsOneShare, Trace
+from workloads.base import GroundTruth, Splitting, Tabled, TellsOneRuntime, TellsOneShare, Trace
 
 
 class Work:
@@ -63,6 +63,11 @@ class Work:
         """Return `runtime` of a job at each count, to the bit."""
         runtimes = self._truth.runtimes(job, processors)
         return np.where(processors == self._reference[job], self._reference_runtime[job], runtimes)
+
+    def tabled(self) -> Tabled | None:
+        """Return `runtime` of all jobs at all counts in one table; None where there is none."""
+        told = vars(type(self._truth)).get("tabled")
+        return None if told is None else told(self._truth)
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the true runtime of a job at a count, at full speed, in seconds."""

@@ -192,6 +192,34 @@ def test_equal_shares_of_many_jobs_leave_the_same_records(factor, piece):
     assert len(compiled["stretches"]["job"]) > 800
 
 
+@pytest.mark.parametrize("piece", [40, passes.PIECE])
+@pytest.mark.parametrize("processors", [64, 700])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "predictor=oracle",
+        "predictor=user_estimate",
+        "predictor=noisy_oracle",
+        "predictor=oracle moldability=stepwise moldability.share=0.7",
+        "predictor=oracle moldability.size_exponent=0.3",
+    ],
+)
+def test_equal_shares_leave_the_same_records_with_a_table_and_without(asked, processors, piece):
+    """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
+
+    def made(*more):
+        config = composed(
+            "policy=equi", *asked.split(), f"cluster.processors={processors}",
+            "workload.jobs=150", "workload.load=1.1", "baseline=null", *more,
+        )  # fmt: skip
+        with of_pieces(piece):
+            return plain(play(config, config, set_scene(config, 0)).outcome.records)
+
+    compiled = made()
+    assert compiled == made("sim.check=true")
+    assert len(compiled["stretches"]["job"]) > 300
+
+
 @pytest.mark.parametrize(
     ("backfill", "rule", "is_compiled"),
     [

@@ -124,6 +124,22 @@ def test_one_job_and_many_pairs_agree_to_the_bit(family, options):
         assert [truth.runtime_on(job, n) for n in counts.tolist()] == whole[job].tolist()
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_table_has_all_runtimes_to_the_bit(family):
+    truth = build(family, jobs=60)
+    g, row, reference_g, runtimes = truth.tabled()
+    assert g.shape[1] == P + 1
+    counts = np.arange(1, P + 1)
+    for job in range(60):
+        found = runtimes[job] * (g[row[job], counts] / reference_g[job])
+        assert np.array_equal(found, truth.runtimes(job, counts), equal_nan=True)
+
+
+def test_where_each_job_has_a_curve_of_its_own_there_is_no_table():
+    assert build(size_exponent=0.3).tabled() is None
+    assert build(NoMoldability()).tabled() is None
+
+
 def test_one_runtime_is_told_whether_or_not_the_curve_was_asked_for_before():
     asked, fresh = build(jobs=50), build(jobs=50)
     expected = everything(asked, 50).reshape(50, P)[:, 4].tolist()

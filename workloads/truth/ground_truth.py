@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from predictors.compiling import compiled
-from workloads.base import BoolArray, FloatArray, IntArray
+from workloads.base import BoolArray, FloatArray, IntArray, Tabled
 from workloads.shapes.family import Shapes
 from workloads.truth.calibration import Calibration
 from workloads.truth.options import TruthOptions
@@ -167,6 +167,12 @@ class Truth:
             return np.where(counts == self._recorded.processors[jobs], runtime, np.nan)
         ratio = self._g(self._row[jobs], counts) / self._reference_g[jobs]
         return np.asarray(runtime * ratio, float)
+
+    def tabled(self) -> Tabled | None:
+        """Return all runtimes in one table, to the bit of `runtimes`; None where there is none."""
+        if self._table is None:
+            return None
+        return Tabled(self._table, self._row, self._reference_g, self._recorded.runtime)
 
     def _empty_table(self) -> FloatArray | None:
         """Return room for g at every count of every application, or None.

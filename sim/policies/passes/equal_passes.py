@@ -28,8 +28,11 @@ from sim.policies.passes.sharing import (
     PENDING,
     QUERIES,
     READ,
+    REFERENCE,
+    REFERENCE_G,
     REQUEST,
     REQUESTED,
+    ROW,
     SINCE,
     STRETCH,
     STRETCHES,
@@ -78,7 +81,10 @@ def has_room(sharing: Sharing) -> bool:
 
 @compiled()
 def _runtime(sharing: Sharing, kind: int, job: int, count: int) -> float:
-    """Return a runtime that was asked for, seconds."""
+    """Return a runtime of the table, or that was asked for, seconds."""
+    if sharing.g.size > 0:
+        reference, at_reference = sharing.work[REFERENCE, job], sharing.work[REFERENCE_G, job]
+        return float(reference * (sharing.g[sharing.jobs[ROW, job], count] / at_reference))
     block = sharing.pages[(count - 1) // BLOCK, job]
     return float(sharing.blocks[kind, block, (count - 1) % BLOCK])
 
@@ -193,7 +199,7 @@ def _ask(sharing: Sharing, job: int, count: int) -> None:
     """See to it that a job's runtime on a count is known before the pass is made."""
     tallies, asked, page = sharing.tallies, sharing.asked, (count - 1) // BLOCK
     last = tallies[ASKED]
-    if sharing.pages[page, job] >= 0:
+    if sharing.g.size > 0 or sharing.pages[page, job] >= 0:
         return
     for k in range(max(last - 2, 0), last):
         if asked[0, k] == job and asked[1, k] == page:

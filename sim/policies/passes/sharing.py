@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
+from predictors.in_loop.oracle import Oracle
 from sim.state.job_pieces import JobPieces
 from sim.state.records import Stretches
 from sim.state.run_tables import (
@@ -20,12 +21,15 @@ from sim.state.run_tables import (
     Tables,
 )
 from sim.state.view import View
+from workloads.base import Tabled
 
-LEAST, MOST, STRETCH, CURVED, READ, REQUEST = range(6)
+LEAST, MOST, STRETCH, CURVED, READ, REQUEST, ROW = range(7)
 """Rows of `Sharing.jobs`: the counts between which a malleable job may be, 0 for others; its
-present stretch; whether it is believed to have a curve, and that was read; its request."""
-DONE, SINCE, REQUESTED = range(3)
-"""Rows of `Sharing.work`: the share of a job that was done until an instant; its request."""
+present stretch; whether it is believed to have a curve, and that was read; its request; its row
+in `Sharing.g`."""
+DONE, SINCE, REQUESTED, REFERENCE, REFERENCE_G = range(5)
+"""Rows of `Sharing.work`: the share of a job that was done until an instant; its request; its
+runtime and g at its reference count."""
 OF, COUNT, FIRST = range(3)
 """Rows of `Sharing.stretches`: whose, on how many processors, and where they begin in `ranges`."""
 BEGUN, OVER = range(2)
@@ -45,8 +49,8 @@ class Sharing(NamedTuple):
 
     Attributes
     ----------
-    jobs : numpy.ndarray of int, shape (6, n)
-    work : numpy.ndarray of float, shape (3, n)
+    jobs : numpy.ndarray of int, shape (7, n)
+    work : numpy.ndarray of float, shape (5, n)
     members : numpy.ndarray of int, shape (r,)
         Malleable jobs that run, in the order of their starts.
     stretches : numpy.ndarray of int, shape (3, s)
@@ -61,6 +65,9 @@ class Sharing(NamedTuple):
     asked : numpy.ndarray of int, shape (2, a)
         Jobs and pages that a pass waits for.
     tallies : numpy.ndarray of int, shape (6,)
+    g : numpy.ndarray of float, shape (applications, counts)
+        All runtimes, as in `workloads.base.Tabled`, where what is believed is what is true or
+        without a curve; nothing is asked for then. Else empty.
     """
 
     jobs: IntArray
@@ -73,6 +80,7 @@ class Sharing(NamedTuple):
     unused: IntArray
     asked: IntArray
     tallies: IntArray
+    g: FloatArray
 
     def doubled(self) -> "Sharing":
         """Return the same with twice the room for stretches."""
@@ -84,8 +92,8 @@ def sharing_of(jobs: int, running: int, pages: int) -> Sharing:
     """Return room for so many jobs, of which so many run at once, with so many pages each."""
     room = jobs + 2 * running
     return Sharing(
-        jobs=np.zeros((6, jobs), np.int64),
-        work=np.zeros((3, jobs)),
+        jobs=np.zeros((7, jobs), np.int64),
+        work=np.zeros((5, jobs)),
         members=np.zeros(running, np.int64),
         stretches=np.zeros((3, room), np.int64),
         times=np.zeros((2, room)),
@@ -94,6 +102,7 @@ def sharing_of(jobs: int, running: int, pages: int) -> Sharing:
         unused=np.zeros(0, np.int64),
         asked=np.zeros((2, 3 * running), np.int64),
         tallies=np.zeros(6, np.int64),
+        g=np.zeros((0, 0)),
     )
 
 
@@ -110,6 +119,9 @@ class TrueRuntimes(Protocol):
     def runtimes_at(self, jobs: IntArray, processors: IntArray) -> FloatArray:
         """Return how long each of these jobs takes on its count, seconds."""
 
+    def tabled(self) -> Tabled | None:
+        """Return how long all jobs take on all counts, where one table has it."""
+
 
 class EqualShares:
     """Answers what compiled passes ask of a run's jobs.
@@ -123,6 +135,9 @@ class EqualShares:
 
     def __init__(self, view: View, predictor: RuntimePredictor, truth: TrueRuntimes) -> None:
         self._view, self._predictor, self._truth = view, predictor, truth
+        self._curved = bool(vars(type(predictor)).get("has_curves", True))
+        known = type(predictor) is Oracle or not self._curved
+        self._tabled = truth.tabled() if known else None
         self._jobs = self._carried = self._places = np.zeros(0, np.int64)
         self._number = 0
         self._written: list[tuple[NDArray[Any], ...]] = []
@@ -137,7 +152,8 @@ class EqualShares:
         self._jobs, entered = pieces.jobs, pieces.jobs[pieces.fresh :]
         limits = np.array([view.extremes(job) for job in entered.tolist()]).T
         limits[:, ~np.array(view.malleable)[entered]] = 0
-        pages = max((int(limits[1].max(initial=1)) - 1) // BLOCK + 1, len(before.pages))
+        most = 0 if self._tabled else int(limits[1].max(initial=1))
+        pages = max(-(-most // BLOCK), len(before.pages))
         sharing = sharing_of(self._jobs.size, tables.running.shape[1], pages)
         sharing.jobs[:, :first], sharing.work[:, :first] = (
             before.jobs[:, kept],
@@ -159,6 +175,12 @@ class EqualShares:
         pairs = zip(entered.tolist(), wanted.tolist(), strict=True)
         tables.seconds[BELIEF, first:] = [view.belief(job, count) for job, count in pairs]
         tables.seconds[RUNTIME, first:] = self._truth.runtimes_at(entered, wanted)
+        if (tabled := self._tabled) is not None:
+            sharing.jobs[ROW, first:] = tabled.row[entered]
+            sharing.jobs[CURVED, first:] = self._curved
+            sharing.work[REFERENCE, first:] = tabled.runtimes[entered]
+            sharing.work[REFERENCE_G, first:] = tabled.reference_g[entered]
+            sharing = sharing._replace(g=tabled.g)
         return sharing._replace(blocks=before.blocks, unused=before.unused)
 
     def answer(self, sharing: Sharing) -> Sharing:
