@@ -1,9 +1,11 @@
 """Composing configurations: for the command, within Hydra's, and for Python, outside of it."""
 
+import contextlib
+import itertools
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,31 @@ def _page() -> str:
     return page().replace("$", "$$")
 
 
+def new_folder(parent: str) -> str:
+    """Make a folder named by date and time that nobody else has, and return its path.
+
+    Two that are asked for within a second, by one process or by several, are numbered.
+
+    Parameters
+    ----------
+    parent : str
+        Where it is made, such as ``outputs``.
+    """
+    day = Path(parent) / time.strftime("%Y-%m-%d")
+    day.mkdir(parents=True, exist_ok=True)
+    moment = time.strftime("%H-%M-%S")
+    for number in itertools.count(1):
+        folder = day / (moment if number == 1 else f"{moment}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            break
+    return str(folder)
+
+
 def prepare() -> None:
     """Make schema and resolvers known to Hydra, in this process and in every worker."""
     compose_once(schema.register)
+    OmegaConf.register_new_resolver("moldsim.new_folder", new_folder, replace=True, use_cache=True)
     OmegaConf.register_new_resolver("moldsim.folder", folder_name, replace=True)
     OmegaConf.register_new_resolver("moldsim.page", _page, replace=True)
 
@@ -150,7 +174,7 @@ def settings(composed: DictConfig, command: Any, multirun: bool) -> dict[str, An
     return dict(plain)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _alone(overrides: Sequence[str]) -> Iterator[None]:
     """Compose outside of Hydra's command, and say in one line what it refuses."""
     with _one_at_a_time:

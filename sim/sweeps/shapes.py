@@ -22,7 +22,7 @@ from hydra._internal import hydra as commands
 from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from sim.help.pages import CONFIG_FOLDER
 from sim.results.durable import replaced
@@ -87,6 +87,8 @@ class Loader(ConfigLoaderImpl):
                 raise ValueError("values of a whole group")
             else:
                 choices.append(str(one.input_line))
+        if any("${" in one for one in choices):
+            raise ValueError("it hangs on the moment")
         sources = [f"{one.scheme()}://{one.path}" for one in self.repository.get_sources()]
         key = _key(sources, (config_name, choices, given, sorted(more.items())))
         lasts = set(sources) <= OWN and not any("hydra" in one for one in choices)
@@ -95,6 +97,7 @@ class Loader(ConfigLoaderImpl):
             found = super()._load_configuration_impl(config_name, choices, *given, **more)
             if found.hydra.searchpath:
                 raise ValueError("sources that are not known here")
+            OmegaConf.clear_cache(found)  # what hangs on the moment is resolved at each start
             whole = pickle.dumps(found)
             _remember(key, whole, lasts=lasts)
         composed: DictConfig = pickle.loads(whole)
