@@ -226,6 +226,8 @@ def asked_of(
 class VisibleJobs:
     """What a predictor may know of the jobs before they run, by job index.
 
+    In a run everything is 0 until the job arrives, and nothing can be written.
+
     Attributes
     ----------
     application : numpy.ndarray of int, shape (n,)

@@ -37,14 +37,17 @@ def beliefs_of(truth: ToyTruth, processors: int) -> Beliefs:
     labels, sizes = np.zeros(number, np.int64), np.full(number, np.nan)
     requested = np.array([truth.runtime(j, int(truth.reference[j])) for j in range(number)])
     jobs = VisibleJobs(labels, labels - 1, sizes, labels, truth.reference, requested)
-    counts = FeasibleCounts(truth.min_processors, truth.largest, truth.feasible)
+    counts = FeasibleCounts(truth.min_processors, truth.largest, truth.feasible, processors)
     view = View(
-        MachineState(processors, np.zeros(number)),
+        MachineState(processors, number),
         jobs,
         ToyOracle(truth),
         counts,
-        np.zeros(number),
-        np.ones(number, np.bool_),
+        {
+            "submit_time": np.zeros(number),
+            "adopter_draws": np.zeros(number),
+            "malleable": np.ones(number, np.bool_),
+        },
     )
     return Beliefs(view)
 

@@ -315,7 +315,7 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
     def parts(self, job: int, counts: IntArray) -> Parts | None:
         """Return the parts of a job at each count; None if too little was seen."""
         history = self._history(job)
-        return None if history is None else history.parts(counts, or_unit(self._size[job]))
+        return None if history is None else history.parts(counts, or_unit(self._size(job)))
 
     def _under_expected(self, parts: Parts, counts: IntArray) -> FloatArray:
         expected = self._expected

@@ -6,8 +6,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import scipy
 
-from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.base import (
+    Explanation,
+    FloatArray,
+    IntArray,
+    Observation,
+    RuntimePredictor,
+    VisibleJobs,
+)
 from predictors.errors import NotFittedError, PredictorError
+from predictors.in_loop.wrapper import has_curves, provider
 
 TrueRuntimes = Callable[[int, IntArray], FloatArray]
 """True runtimes in seconds of a job index at each count."""
@@ -27,6 +35,11 @@ class NeedsTruth(Protocol):
     def bind_truth(self, runtimes: TrueRuntimes, key: int) -> None:
         """Take the true runtimes, and a 64-bit key for errors drawn by counter."""
         ...
+
+
+def foresees(predictor: RuntimePredictor) -> bool:
+    """Say whether a predictor may be asked of jobs to come: it knows all of them, or nothing."""
+    return not has_curves(predictor) or provider(predictor, NeedsTruth) is not None
 
 
 def _mixed(value: int) -> int:

@@ -91,10 +91,7 @@ class PerApplication(ABC, Generic[History]):
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
         self._histories, self._telling = {}, {}
-        self._size: list[float] = jobs.size.tolist()
-        labels = zip(jobs.application.tolist(), jobs.size_class.tolist(), self._size, strict=True)
-        self._pools = [_pool(*label) for label in labels]
-        self._requested = jobs.requested_processors, jobs.requested_time
+        self._jobs = jobs
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
@@ -112,14 +109,15 @@ class PerApplication(ABC, Generic[History]):
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the believed runtimes of a job at each count, None if too little was seen."""
         history = self._history(job)
-        return None if history is None else history.believe(counts, self._size[job])
+        return None if history is None else history.believe(counts, self._size(job))
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""
         history, found = self._history(job), None
         if history is not None:
-            found = history.explain(self.method, nprocs, self._size[job])
-            if found is not None and isnan(self._size[job]) and self._is_unlike(job, history):
+            size = self._size(job)
+            found = history.explain(self.method, nprocs, size)
+            if found is not None and isnan(size) and self._is_unlike(job, history):
                 found = found._replace(reliability=UNUSABLE, code=UNLIKE)
         return Explanation("requested_time", 0, "") if found is None else found
 
@@ -127,7 +125,7 @@ class PerApplication(ABC, Generic[History]):
         """Return reliability and code of what `explain` says."""
         history, found = self._history(job), None
         if history is not None:
-            size = self._size[job]
+            size = self._size(job)
             found = history.grade(nprocs, size)
             if found is not None and isnan(size) and self._is_unlike(job, history):
                 found = UNUSABLE, UNLIKE
@@ -135,14 +133,21 @@ class PerApplication(ABC, Generic[History]):
 
     def _is_unlike(self, job: int, history: History) -> bool:
         """Return whether a job asks for far longer than is believed of it at its request."""
-        processors, seconds = self._requested
-        request = processors[job : job + 1].astype(np.int64)
+        jobs = self._jobs
+        request = jobs.requested_processors[job : job + 1].astype(np.int64)
         believed = history.believe(request, nan)
-        return believed is not None and seconds.item(job) > ASKS_FOR_MORE * believed.item(0)
+        return believed is not None and jobs.requested_time.item(
+            job
+        ) > ASKS_FOR_MORE * believed.item(0)
 
     def _history(self, job: int) -> History | None:
         """Return the history that tells of a job, None if its runs do not suffice."""
-        return self._telling.get(self._pools[job])
+        jobs = self._jobs
+        pool = _pool(jobs.application.item(job), jobs.size_class.item(job), self._size(job))
+        return self._telling.get(pool)
+
+    def _size(self, job: int) -> float:
+        return self._jobs.size.item(job)
 
 
 def _pool(application: int, size_class: int, size: float) -> Hashable:

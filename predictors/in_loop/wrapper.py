@@ -20,6 +20,11 @@ from predictors.base import (
 Capability = TypeVar("Capability")
 
 
+def has_curves(predictor: RuntimePredictor) -> bool:
+    """Say whether a predictor ever says anything; see `RuntimePredictor`."""
+    return bool(vars(type(predictor)).get("has_curves", True))
+
+
 class Wrapper:
     """Another predictor, to begin with unchanged.
 

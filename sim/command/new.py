@@ -83,8 +83,8 @@ class {kind}:
     learns = False
 
     def attach(self, jobs: VisibleJobs) -> None:
-        """Begin a run with these jobs; forget all observations."""
-        self._work = jobs.requested_time * jobs.requested_processors
+        """Begin a run; jobs are shown as they arrive. Forget all observations."""
+        self._jobs = jobs
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run, if `learns`; True if beliefs changed."""
@@ -92,7 +92,8 @@ class {kind}:
 
     def curve(self, job: int, counts: np.ndarray) -> np.ndarray | None:
         """Return the believed runtimes at each count, seconds; None: the requested time."""
-        return self._work[job] / counts
+        area = self._jobs.requested_time[job] * self._jobs.requested_processors[job]
+        return area / counts
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say where a belief came from, and on how many runs it rests."""

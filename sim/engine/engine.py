@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from predictors.base import IntArray, Observation
+from predictors.base import Observation
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad
+from sim.engine.books import Books
 from sim.engine.clock import ARRIVAL, END, Clock, Occurrence
 from sim.engine.logbook import Logbook
 from sim.engine.resizing import Resizer
-from sim.engine.runs_under_load import RunsUnderLoad, watch_load
+from sim.engine.runs_under_load import RunsUnderLoad, Shown, watch_load
 from sim.engine.setup import Setup
+from sim.engine.watcher import Watched
 from sim.engine.work import Work, followers, refuse_misfits, visible
 from sim.errors import PolicyError
 from sim.policies.passes.compiled_passes import CompiledPasses
@@ -22,10 +24,11 @@ from sim.policies.passes.instants import INSTANTS
 from sim.state.decisions import Decision, Preferences, Resize, Start, WakeAt
 from sim.state.feasible_counts import FeasibleCounts
 from sim.state.machine_state import MachineState, Run
-from sim.state.processors import as_numbers, count_processors
+from sim.state.processors import count_processors
 from sim.state.records import Ranges, Records
-from sim.state.run_tables import EVENTS, NOW, PASSES, RUNNING, TAKEN
+from sim.state.run_tables import EVENTS, NOW, PASSES, RUNNING, TAKEN, Tables
 from sim.state.sensors import EfficiencySensor
+from sim.state.shown_jobs import ShownJobs
 from sim.state.view import View
 
 
@@ -49,17 +52,17 @@ class Engine:
         self.work = Work(trace, truth, machine)
         self.clock = Clock()
         self._followers = followers(trace)
-        self._visible = visible(trace, truth)
+        self.jobs = visible(trace, truth)
         refuse_misfits(trace, machine.processors)
-        self.predictor.attach(self._visible)
+        self.preferences = getattr(setup.policy, "preferences", Preferences)()
         self.state = self._begun(setup)
         self.view = self._shown(setup)
         for observation in setup.known:
             self.predictor.observe(observation)
             self.view.note(observation.application, observation.nprocs)
         first = float(trace.jobs["submit_time"].iloc[0])
-        self.load = watch_load(machine, self.idle_numbers, self.view, self.predictor, first)
-        self.state.load = self.load
+        self.load = watch_load(machine, self.state, self.preferences, self.predictor, first)
+        self.state.load = None if self.load is None else Shown(self.load)
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self, limited=setup.overrun == "kill")
         self._learns = self.predictor.learns
@@ -80,46 +83,49 @@ class Engine:
         """What has happened, where that is not compiled."""
         return Logbook(self.state)
 
-    @cached_property
-    def submit(self) -> list[float]:
-        """When each job is submitted, seconds; that of one with feedback once it arrives."""
-        return self.state.submit_time
+    @property
+    def tables(self) -> Tables:
+        """What is in the books of who arrives and runs."""
+        return self.state.tables if self.compiled is None else self.compiled.tables
 
     def _begun(self, setup: Setup) -> MachineState:
-        """Return the state before anything has happened."""
-        submit = setup.trace.jobs["submit_time"].to_numpy()
+        """Return the state before anything has happened; open the books."""
+        self.submit = submit = setup.trace.jobs["submit_time"].to_numpy().copy()
         dependent = {job for following in self._followers.values() for job, _ in following}
         if dependent:  # the books take them for submitted with who comes before them
             submit = submit.copy()
             submit[list(dependent)] = -np.inf
             submit = np.maximum.accumulate(submit)
         self._awaited = len(dependent)
-        state = MachineState(setup.machine.processors, submit, dependent)
-        state.measured_efficiency = EfficiencySensor(
-            setup.truth.serial_time,
-            self.work.runtime,
-            lambda job: self.log.held(job),
-            lambda: self.clock._now,
-            setup.sensor_noise,
+        state = MachineState(setup.machine.processors, len(submit))
+        self.books = Books(state, submit, dependent)
+        self._sensor = EfficiencySensor(
+            setup.truth.serial_time, self.work.runtime, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
-        if setup.trace.feedback:
-            state.submit_time  # noqa: B018  copies of the state share what becomes known
         return state
 
     def _shown(self, setup: Setup) -> View:
         """Return what the policy may see."""
-        truth, draws = setup.truth, setup.adopter_draws
-        largest = np.minimum(truth.max_processors, setup.machine.processors)
-        self._feasible = FeasibleCounts(truth.min_processors, largest, truth.feasible)
+        truth, draws, processors = setup.truth, setup.adopter_draws, setup.machine.processors
+        more = {
+            "submit_time": self.submit,
+            "least": truth.min_processors,
+            "largest": np.minimum(truth.max_processors, processors),
+            "malleable": np.asarray(truth.malleable, bool),
+            "adopter_draws": np.zeros(len(self.submit)) if draws is None else draws,
+        }
+        self.malleable = more["malleable"]
+        self.shown = ShownJobs(self.jobs, more, truth.feasible, processors)
+        self.counts = FeasibleCounts(more["least"], more["largest"], truth.feasible, processors)
+        self.predictor.attach(self.shown.jobs)
         return View(
             self.state,
-            self._visible,
+            self.shown.jobs,
             setup.predictor,
-            self._feasible,
-            np.zeros(len(self.trace.jobs)) if draws is None else draws,
-            np.asarray(truth.malleable, bool),
-            getattr(setup.policy, "preferences", Preferences)(),
+            self.shown.counts,
+            self.shown.more,
+            self.preferences,
         )
 
     def run(self) -> Records:
@@ -130,13 +136,13 @@ class Engine:
         if waiting := len(self.trace.jobs) - book.ended:
             raise PolicyError(f"the policy left {waiting} jobs waiting for ever")
         for watcher in self.watchers:
-            watcher.finished(self)
-        records = book.records(self.predictor)
+            watcher.finished(self._watched())
+        records = book.records(self.predictor, self.submit)
         self.view.close()
         counters = {
             **records.counters,
             "events": float(self.events),
-            "looks": float(self.state.tables.counters[PASSES]),
+            "looks": float(self.tables.counters[PASSES]),
             "predictor_queries": float(self.view.queries),
             **self.resizer.counters(),
         }
@@ -147,20 +153,20 @@ class Engine:
     @property
     def events(self) -> int:
         """How much has happened."""
-        return self.state.tables.counters.item(EVENTS)
+        return self.tables.counters.item(EVENTS)
 
     def happened(self) -> None:
         """Count an event that is not in the books of who arrives and runs."""
-        self.state.tables.counters[EVENTS] += 1
+        self.tables.counters[EVENTS] += 1
         self.ask_for_pass()
 
     def ask_for_pass(self) -> None:
         """Let the policy decide at this instant."""
-        self.state.tables.counters[TAKEN] = 1
+        self.tables.counters[TAKEN] = 1
 
     def expect(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = self.state.following, self._next
+        following, expected = (self.compiled or self.books).following, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = Occurrence(self.clock, following, END, self._begin_instant)
@@ -168,7 +174,7 @@ class Engine:
     def _begin_instant(self, occurrence: Any) -> None:
         """Take in ends first where others hang on them at this instant."""
         if self._ends_first:
-            self._take_in_ends(self.state.end_runs(self.clock._now))
+            self._take_in_ends(self.books.end_runs(self.clock._now))
 
     def _take_in_ends(self, ended: list[Run]) -> None:
         for run in ended:
@@ -178,7 +184,12 @@ class Engine:
         """Take in a job whose think time is over."""
         self.happened()
         self._awaited -= 1
-        self.state.arrived.append(occurrence.subject)
+        self._arrive([occurrence.subject])
+
+    def _arrive(self, jobs: list[int]) -> None:
+        """Let jobs be seen from now on."""
+        self.shown.arrive(jobs)
+        self.state.arrived += jobs
 
     def _kill_late(self, run: Run) -> None:
         self._end(run, "killed")
@@ -188,7 +199,7 @@ class Engine:
         job, now = run.job, self.clock._now
         self.log.end(run, now, status)
         teaches = status == "completed" and now > run.start  # zero seconds say nothing
-        if teaches and self.view.preferences.past_errors is not None:
+        if teaches and self.preferences.past_errors is not None:
             self._note_error(run, now)
         if run.resumes > now:
             self.resizer.cut_short(run, now)
@@ -197,12 +208,13 @@ class Engine:
         if job in self._followers:
             self._release_followers(job, now)
         self.view.forget([job])
-        self._feasible.leave(job)
+        self.shown.leave(job)
+        self.state.efficiency.pop(job, None)
         self.work.drop(job)
 
     def _note_error(self, run: Run, now: float) -> None:
         """Compare a run with what was believed of it, if it was one run on one count."""
-        errors, on_one_count = self.view.preferences.past_errors, run.changed == run.start
+        errors, on_one_count = self.preferences.past_errors, run.changed == run.start
         if errors is not None and on_one_count and run.number == 0:
             believed = self.log.believed_at_start(run)
             errors.note(self.view.application[run.job], believed, now - run.start)
@@ -223,7 +235,7 @@ class Engine:
         measured: Mapping[str, float],
     ) -> None:
         """Tell the predictor what a job's run took on a count, and what else is known of it."""
-        visible, application = self._visible, self.view.application[job]
+        visible, application = self.jobs, self.view.application[job]
         if self._wants_split and not more:
             more = self.work.split(job, processors)
         observation = Observation(
@@ -242,7 +254,7 @@ class Engine:
 
     def _release_followers(self, job: int, now: float) -> None:
         for follower, think in self._followers[job]:
-            self.submit[follower] = now + think
+            self.submit[follower] = now + think  # what is shown once it arrives
             Occurrence(self.clock, now + think, ARRIVAL, self._follow, follower)
 
     def _expire(self, run: Run, now: float) -> None:
@@ -259,7 +271,7 @@ class Engine:
         end : float
             Seconds, not before now.
         """
-        self.state.move_end(run, end)
+        self.books.move_end(run, end)
         self.expect()
 
     # What is decided
@@ -270,38 +282,46 @@ class Engine:
             self.compiled.advance(now)
             self._tell_progress()
         else:
-            ended, expired = self.state.take_in(now)
+            ended, expired, arrived = self.books.take_in(now)
+            if arrived:
+                self._arrive(arrived)
+                if self._followers:
+                    self.state.arrived.sort()  # ties stand in the order of the trace
             if ended:
                 self._take_in_ends(ended)
             for run in expired:
                 self._expire(run, now)
-            if self.state.tables.counters.item(TAKEN):
+            if self.tables.counters.item(TAKEN):
                 self._pass(now)
         self.expect()
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        tables = self.state.tables
+        tables = self.tables
         if tables.counters.item(PASSES) % INSTANTS:
             return
         ended = (self.compiled or self.log).ended
         now, running = tables.instant.item(NOW), tables.counters.item(RUNNING)
-        arrived = int(np.searchsorted(self.state.submit, now, side="right")) - self._awaited
+        arrived = int(np.searchsorted(self.books.submit, now, side="right")) - self._awaited
         for watcher in self.watchers:
             watcher.progressed(now, ended, max(arrived - running - ended, 0))
 
     def _pass(self, now: float) -> None:
-        counters = self.state.tables.counters
+        counters = self.tables.counters
         counters[TAKEN] = 0
         counters[PASSES] = counters.item(PASSES) + 1
+        if self.state.measured and self.state.now != now:
+            self._measure_anew()
         self.state.now = now
         if self.load is not None:
             self.load.now = now
         if self._under_load is not None:
             self._under_load.renew(now)
         decisions = self.scheduler.decide()
-        for watcher in self.watchers:
-            watcher.decided(self, decisions)
+        if self.watchers:
+            watched = self._watched()
+            for watcher in self.watchers:
+                watcher.decided(watched, decisions)
         for decision in decisions:
             if type(decision) is Start:
                 self._start(decision, now)
@@ -316,6 +336,25 @@ class Engine:
             self._under_load.settle()
         if self.watchers:
             self._tell_progress()
+
+    def _watched(self) -> Watched:
+        """Return what whoever watches may see."""
+        return Watched(
+            self.view, self.scheduler, self.log, self.down, self.restarts, self.interruptions,
+            self.events,
+        )  # fmt: skip
+
+    def _measure_anew(self) -> None:
+        """Measure again what a policy has read at an earlier instant."""
+        read, running = self.state.measured, self.state.running
+        for job in read & running.keys():
+            self.measure(running[job], anew=True)
+        read.difference_update(running)
+
+    def measure(self, run: Run, anew: bool = False) -> None:
+        """Write down how efficient a run is measured to be where it is."""
+        measured = self._sensor.measure(run.job, run.processors, anew)
+        self.state.efficiency[run.job] = measured
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -345,12 +384,14 @@ class Engine:
             state.hold(job, nodes)
         belief = view.belief(job, processors)
         run = Run(job, self.restarts.get(job, 0), nodes, processors, now, now + cost + belief)
-        unstretched = view.preferences.past_errors is None
+        unstretched = self.preferences.past_errors is None
         predicted = belief if unstretched else view.belief_at(job, processors)
         if self._under_load is not None:
             predicted = self._under_load.begin(run, belief, predicted)
         explanation = view.explain(job, processors) if self._learns else None
-        self.log.start(run, predicted, explanation, job not in view.preferences.undecided)
+        self.log.start(run, predicted, explanation, job not in self.preferences.undecided)
+        self.measure(run, anew=job in state.measured)
+        state.measured.discard(job)
         if cost:
             self.resizer.pause(run, now, cost)
         self.plan_completion(run, now + cost)
@@ -370,10 +411,6 @@ class Engine:
         """Let a run end then, in this way, whatever was expected before."""
         self.endings[run.job] = ending
         if run.job in self.state.running:
-            self.state.plan_end(run.job, end)
+            self.books.plan_end(run.job, end)
         else:
-            self.state.begin(run, end)
-
-    def idle_numbers(self) -> IntArray:
-        """Return the numbers of the free processors, ascending."""
-        return as_numbers(self.state.idle())
+            self.books.begin(run, end)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.engine.engine import Engine
-from sim.engine.watcher import Watcher
+from sim.engine.watcher import Watched, Watcher
 from sim.errors import InvariantError
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import EasyScheduler
@@ -49,7 +48,7 @@ class Checker(Watcher):
         self._was_paid = False
         self._may_delay = False
 
-    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Check the machine before the decisions of a pass, and the decisions."""
         now = engine.view.now
         self._area += self._busy * (now - self._last_pass)
@@ -76,7 +75,7 @@ class Checker(Watcher):
             elif isinstance(decision, Resize):
                 self._busy += decision.processors - engine.view.running[decision.job].processors
 
-    def finished(self, engine: Engine) -> None:
+    def finished(self, engine: Watched) -> None:
         """Check the books when nothing is left to happen."""
         view, idle = engine.view, engine.view.idle()
         for ranges in engine.down.values():
@@ -90,7 +89,7 @@ class Checker(Watcher):
                 f"stretches hold {held} processor-seconds; the machine was busy for {self._area}"
             )
 
-    def _check_processors(self, engine: Engine) -> None:
+    def _check_processors(self, engine: Watched) -> None:
         view = engine.view
         held = list(view.idle())
         for run in view.running.values():
@@ -106,7 +105,7 @@ class Checker(Watcher):
             following = high + 1
         _require(count_processors(view.idle()) == view.free, engine, "free count is wrong")
 
-    def _check_beliefs(self, engine: Engine) -> None:
+    def _check_beliefs(self, engine: Watched) -> None:
         view = engine.view
         believed = [(r.believed_end, r.job, r.processors) for r in view.running.values()]
         believed += [(end, -1 - node, width) for node, (end, width) in view.outages.items()]
@@ -114,7 +113,7 @@ class Checker(Watcher):
         _require(believed == view.believed_ends.rows(), engine, "believed ends are out of step")
         _require(not believed or believed[0][0] > view.now, engine, "a belief lies in the past")
 
-    def _check_starts(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+    def _check_starts(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         view = engine.view
         for decision in decisions:
             if isinstance(decision, Start):
@@ -132,7 +131,7 @@ class Checker(Watcher):
                 asked = view.requests[decision.job, decision.kind]
                 self._check_resize(engine, decision.job, asked.processors)
 
-    def _check_resize(self, engine: Engine, job: int, processors: int) -> None:
+    def _check_resize(self, engine: Watched, job: int, processors: int) -> None:
         view = engine.view
         counts = view.special(job)
         least, largest = view.extremes(job)
@@ -141,7 +140,7 @@ class Checker(Watcher):
         _require(feasible, engine, f"job {job} goes on with {processors} processors, not feasible")
 
     def _check_easy(
-        self, engine: Engine, scheduler: EasyScheduler, decisions: Sequence[Decision]
+        self, engine: Watched, scheduler: EasyScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
         if queue.waiting == 0:
@@ -164,7 +163,7 @@ class Checker(Watcher):
             )
 
     def _check_conservative(
-        self, engine: Engine, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
+        self, engine: Watched, scheduler: ConservativeScheduler, decisions: Sequence[Decision]
     ) -> None:
         view, queue = engine.view, scheduler.queue
         grown = _has_grown(view) or (self._may_delay and bool(view.resized))
@@ -190,7 +189,7 @@ class Checker(Watcher):
         self._reserved = reserved
 
     def _check_lent(
-        self, engine: Engine, scheduler: ReallocatingScheduler, decisions: Sequence[Decision]
+        self, engine: Watched, scheduler: ReallocatingScheduler, decisions: Sequence[Decision]
     ) -> None:
         """Check what conservative backfilling promises on what malleable jobs keep."""
         inner, rule = scheduler.inner, scheduler.rule
@@ -214,7 +213,7 @@ class Checker(Watcher):
         self._was_paid = bool(changes) and not rule.cost.free
 
     def _check_open(
-        self, engine: Engine, scheduler: OpenScheduler, decisions: Sequence[Decision]
+        self, engine: Watched, scheduler: OpenScheduler, decisions: Sequence[Decision]
     ) -> None:
         """Check that reservations of open counts and all that runs or starts fit together."""
         view = engine.view
@@ -249,11 +248,11 @@ def _is_slowed(view: View, scheduler: ReallocatingScheduler) -> bool:
     )
 
 
-def _out_of_service(engine: Engine) -> int:
+def _out_of_service(engine: Watched) -> int:
     return sum(count_processors(ranges) for ranges in engine.down.values())
 
 
-def _require(holds: bool, engine: Engine, what: str) -> None:
+def _require(holds: bool, engine: Watched, what: str) -> None:
     if not holds:
         raise InvariantError(f"t={engine.view.now}: {what}")
 

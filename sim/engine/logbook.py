@@ -4,9 +4,9 @@ from array import array
 
 import numpy as np
 
-from predictors.base import Explanation, IntArray, RuntimePredictor
+from predictors.base import Explanation, FloatArray, IntArray, RuntimePredictor
 from sim.state.columns import Columns, Explanations
-from sim.state.machine_state import MachineState, Run
+from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import NodeSets
 from sim.state.records import Consultations, Records, Stretches
 from sim.state.run_tables import FIRST_RANGE, PROCESSORS, RANGES
@@ -65,7 +65,8 @@ class Logbook:
     def _stretch(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
         first = self._state.tables.numbers.item(FIRST_RANGE, run.job)
-        run.stretch = self._stretches.add(self._last_run[run.job], now, run.processors, first)
+        stretch = self._stretches.add(self._last_run[run.job], now, run.processors, first)
+        rewrite(run, stretch=stretch)
         self._stretch_end.append(now)
 
     def believed_at_start(self, run: Run) -> float:
@@ -94,14 +95,14 @@ class Logbook:
         self._stretch_end[run.stretch] = now
         self._status[run.job] = "waiting"
 
-    def records(self, predictor: RuntimePredictor) -> Records:
+    def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
         run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
         if not self._rests_on:
             self._rests_on.add(predictor.explain(run_job.item(0), run_processors.item(0)))
         return Records(
-            submit_time=np.array(self._state.submit_time),
+            submit_time=submit,
             start_time=np.frombuffer(self._first_start),
             end_time=np.frombuffer(self._end),
             run_start=run_start[last],

@@ -8,8 +8,8 @@ import numpy as np
 from sim.engine.logbook import Logbook
 from sim.engine.work import Work
 from sim.errors import PolicyError
-from sim.state.decisions import Resize
-from sim.state.machine_state import MachineState, Run
+from sim.state.decisions import Preferences, Resize
+from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import (
     count_processors,
     remove_ranges,
@@ -27,6 +27,7 @@ class Resizes(Protocol):
 
     state: MachineState
     view: View
+    preferences: Preferences
     work: Work
 
     @property
@@ -34,6 +35,9 @@ class Resizes(Protocol):
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""
+
+    def measure(self, run: Run) -> None:
+        """Write down how efficient a run is measured to be where it is."""
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""
@@ -152,7 +156,7 @@ class Resizer:
         kept, spare = split_ranges(kept, wanted)
         self._engine.state.give(spare)
         self._engine.state.hold(run.job, kept)
-        cost = view.preferences.change_cost(run.processors, wanted)
+        cost = self._engine.preferences.change_cost(run.processors, wanted)
         self._go_on(run, kept, wanted, seconds + cost, now)
         self._engine.state.disturbed = True
         return True
@@ -182,8 +186,8 @@ class Resizer:
             self._spent[key] = self._spent.get(key, 0.0) + spent
         self._pause_time += cost
         self._pause_area += pause * processors - pending * before
-        run.nodes, run.processors = nodes, processors
-        run.changed, run.resumes = now, now + pause
+        rewrite(run, nodes=nodes, processors=processors, changed=now, resumes=now + pause)
+        engine.measure(run)
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
         engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))
@@ -199,7 +203,7 @@ class Resizer:
 
     def pause(self, run: Run, now: float, cost: float) -> None:
         """Let a run that has just started make no progress for a while."""
-        run.resumes = now + cost
+        rewrite(run, resumes=now + cost)
         self._pause_time += cost
         self._pause_area += cost * run.processors
 
@@ -267,6 +271,6 @@ class Resizer:
             return limit
         curve = view.curve(job, np.array([processors, reference]))
         if curve is None:
-            is_scaled = view.preferences.scales_requests and view.malleable[job]
+            is_scaled = self._engine.preferences.scales_requests and view.malleable[job]
             return limit * max(reference / processors, 1.0) if is_scaled else limit
         return limit * float(curve[0] / curve[1])

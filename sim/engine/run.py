@@ -1,13 +1,18 @@
 """A run, by the engine in Python or in compiled steps of which Python sees what it needs."""
 
+import numpy as np
+
+from predictors.in_loop.oracle import foresees
 from sim.engine.clock import collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
-from sim.policies.base import SHARING, QueueKeeper
+from sim.policies.base import OPEN, SHARING, QueueKeeper
 from sim.policies.passes.compiled_passes import CompiledPasses
+from sim.policies.passes.sharing import BLOCK, MOST_PAGES
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.job_pieces import PIECE
 from sim.state.records import Records
 
 
@@ -52,14 +57,26 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
     scheduler = engine.scheduler
     if not isinstance(scheduler, QueueKeeper | ReallocatingScheduler) or scheduler.compiled is None:
         return None
+    rule, view = scheduler.compiled, engine.view
     needs_python = (
         type(engine.machine) is not Dedicated
         or engine.trace.feedback
-        or engine.view.preferences.past_errors is not None
-        or not engine.view.curve_is_belief
+        or engine.preferences.past_errors is not None
+        or not view.curve_is_belief
+        or (rule in (OPEN, SHARING) and not foresees(engine.predictor))
+        or (rule == SHARING and not _shares_all_counts(engine))
         or any(watcher.checks for watcher in engine.watchers)
     )
-    may_kill = type(scheduler.allocation) is Request and scheduler.compiled != SHARING
+    may_kill = type(scheduler.allocation) is Request and rule != SHARING
     if needs_python or (engine.kills and not may_kill):
         return None
     return CompiledPasses(engine, scheduler)
+
+
+def _shares_all_counts(engine: Engine) -> bool:
+    """Say whether malleable jobs may have every count up to their largest, and tables room."""
+    malleable = np.flatnonzero(engine.malleable)
+    pages = min(len(engine.submit), PIECE) * (engine.view.processors // BLOCK + 1)
+    return pages <= MOST_PAGES and all(
+        engine.counts.special(job) is None for job in malleable.tolist()
+    )

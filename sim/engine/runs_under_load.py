@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from predictors.base import IntArray, RuntimePredictor
+from predictors.base import RuntimePredictor
 from predictors.in_loop.wrapper import provider
 from predictors.under_load.load_aware import NeedsLoad
 from sim.machine.base import Machine
-from sim.state.machine_state import Run
+from sim.state.decisions import Preferences
+from sim.state.machine_state import MachineState, Run
 from sim.state.processors import as_numbers
 from sim.state.view import View
 
@@ -22,10 +23,29 @@ TOLERANCE = 0.05
 """A belief stands while the new remaining time is within this share of it."""
 
 
+class Shown:
+    """What others write to, as it may be handed out: its public names, which are read alone.
+
+    Parameters
+    ----------
+    of : object
+    """
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._of, name)
+
+
 def watch_load(
     machine: Machine,
-    free: Callable[[], IntArray],
-    view: View,
+    state: MachineState,
+    preferences: Preferences,
     predictor: RuntimePredictor,
     begin: float,
 ) -> "LoadOutlook | None":
@@ -35,12 +55,12 @@ def watch_load(
     """
     load = machine.outlook()
     if load is not None:
-        load.free_processors = free
+        load.free_processors = lambda: as_numbers(state.idle())
         load.now = begin
-        load.picks_fastest = view.preferences.picks_fastest
+        load.picks_fastest = preferences.picks_fastest
         asking = provider(predictor, NeedsLoad)
         if asking is not None:
-            asking.bind_load(load)
+            asking.bind_load(cast("LoadOutlook", Shown(load)))
     return load
 
 

@@ -1,15 +1,42 @@
 """Whoever watches a run: checks it, explains it, or tells a user how far it is."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from sim.engine.logbook import Logbook
 from sim.state.decisions import Decision
+from sim.state.records import Ranges
+from sim.state.view import View
+
+
+class Watched(NamedTuple):
+    """What is seen of an engine at a pass, which tells of nothing to come.
+
+    Attributes
+    ----------
+    view : View
+    scheduler : Scheduler
+    log : Logbook
+        What has happened.
+    down : mapping of int to Ranges
+        Failed nodes and their processors.
+    restarts : mapping of int to int
+        How often jobs were started again.
+    interruptions, events : int
+        How many runs were interrupted, and how much has happened in all.
+    """
+
+    view: View
+    scheduler: Any
+    log: Logbook
+    down: Mapping[int, Ranges]
+    restarts: Mapping[int, int]
+    interruptions: int
+    events: int
 
 
 class Watcher:
     """Someone who checks the engine's work, or tells a user how far it is; as it is, nobody.
-
-    The engine that each is handed is a `sim.engine.engine.Engine`.
 
     Attributes
     ----------
@@ -19,11 +46,11 @@ class Watcher:
 
     checks = True
 
-    def decided(self, engine: Any, decisions: Sequence[Decision]) -> None:
+    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
 
     def progressed(self, now: float, ended: int, queued: int) -> None:
         """Be told at every 256th pass, once it is carried out, how many jobs ended and wait."""
 
-    def finished(self, engine: Any) -> None:
+    def finished(self, engine: Watched) -> None:
         """Be told that nothing is left to happen."""

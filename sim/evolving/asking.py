@@ -20,7 +20,7 @@ from sim.engine.clock import WAKE, Clock, Occurrence
 from sim.engine.runs_under_load import RARER
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.state.machine_state import Request, Run
+from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Asked, Requests
 from sim.state.view import View
 
@@ -75,12 +75,13 @@ class Asker:
     scene : EvolvingScene
     work : Stages
     view : View
+    state : MachineState
         Where the policy finds the standing requests.
     clock : Clock
     limit : callable or None
         Run to the time at which it is killed; None where nothing is.
-    ask_for_pass : callable
-        Lets the policy decide at this instant.
+    ask_for_pass : callable or None
+        Lets the policy decide at this instant; None where it refuses whatever is asked.
     """
 
     def __init__(
@@ -88,14 +89,16 @@ class Asker:
         scene: EvolvingScene,
         work: Stages,
         view: View,
+        state: MachineState,
         clock: Clock,
         limit: Callable[[Run], float] | None,
-        ask_for_pass: Callable[[], None],
+        ask_for_pass: Callable[[], None] | None,
     ) -> None:
         self.asked: list[Asked] = []
         self.denied_wait = 0.0
         self._asks, self._scene, self._work, self._view = scene.asks, scene, work, view
         self._clock, self._limit, self._ask_for_pass = clock, limit, ask_for_pass
+        self._requests = state.requests
         self._jobs: dict[int, _Self] = {}
         self._rows: dict[tuple[int, str], int] = {}
         self._denied: dict[int, _Denied] = {}
@@ -245,7 +248,7 @@ class Asker:
 
     def _ask(self, request: Request, kind: str, run: Run, limit: float = 0.0) -> int:
         """Put a request before the policy, or bring a standing one up to date; return its row."""
-        key, standing = (request.job, request.kind), self._view.requests
+        key, standing = (request.job, request.kind), self._requests
         seconds = request.until - limit if kind == "walltime" else 0.0
         row = self._rows.get(key)
         if row is not None and self.asked[row].kind == kind:
@@ -259,20 +262,20 @@ class Asker:
             held, wanted = run.processors, request.processors
             self.asked.append(Asked(run.job, run.number, request.time, kind, held, wanted, seconds))
             standing[key] = request
-        if self._view.preferences.answers:
+        if self._ask_for_pass is not None:
             self._ask_for_pass()
         else:
             self.answer(*key, "refused")
         return row
 
     def _withdraw(self, job: int, kind: str) -> None:
-        if (job, kind) in self._view.requests:
+        if (job, kind) in self._requests:
             self.answer(job, kind, "withdrawn")
 
     def answer(self, job: int, kind: str, outcome: str) -> Request:
         """Note what became of a standing request, and take it from the policy's view."""
         now = self._clock._now
-        request = self._view.requests.pop((job, kind))
+        request = self._requests.pop((job, kind))
         row = self._rows.pop((job, kind))
         self.asked[row] = replace(self.asked[row], outcome=outcome, answered=now)
         if outcome == "granted":

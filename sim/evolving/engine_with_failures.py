@@ -27,7 +27,6 @@ from sim.machine.failing import FailingMachine
 from sim.state.decisions import Decision, Grant, Refuse, Requeue
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Outages, Records, Recoveries
-from sim.state.run_tables import END
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
@@ -80,6 +79,7 @@ class RecoveringEngine(Engine):
         self.work = Stages(setup.trace, setup.truth, machine, evolving)
         self._evolving, self._ends_first = evolving, True
         self.reasons: dict[int, str] = {}
+        self._noted = 0.0
         self._in_vain: dict[int, int] = {}
         self.shrunk = 0
         self._resubmits = evolving.most_resubmits if evolving is not None else 0
@@ -96,13 +96,20 @@ class RecoveringEngine(Engine):
         if evolving is not None and evolving.asks.any:
             limit = self.resizer.limit if self.kills else None
             self._asker = Asker(
-                evolving, self.work, self.view, self.clock, limit, self.ask_for_pass
+                evolving,
+                self.work,
+                self.view,
+                self.state,
+                self.clock,
+                limit,
+                self.ask_for_pass if self.preferences.answers else None,
             )
             self._granting = Granting(self, self._asker)
 
     def _begun(self, setup: Setup) -> MachineState:
         state = super()._begun(setup)
-        state.health = self._health
+        if self.preferences.watches_health:
+            state.health = {}
         return state
 
     def run(self) -> Records:
@@ -180,7 +187,7 @@ class RecoveringEngine(Engine):
     def _interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
         job, now = run.job, self.clock._now
-        self.state.take_off(run)
+        self.books.take_off(run)
         if self.work.evolves(job):
             self.work.over(run, now)
         else:
@@ -225,6 +232,8 @@ class RecoveringEngine(Engine):
 
     def _forget(self, run: Run) -> None:
         self._follow_no_longer(run)
+        if self.state.health is not None:
+            self.state.health.pop(run.job, None)
         if self._asker is not None:
             self._asker.drop(run.job)
 
@@ -299,20 +308,25 @@ class RecoveringEngine(Engine):
         endings = {"completed": self._end, "stopped": self._stop}
         self.expect_end(run, end, endings.get(outcome, self._cut))
 
-    def _health(self, job: int, after: float) -> FloatArray:
-        """Return measured over benchmarked time of a job's cycles since an instant."""
-        run = self.state.running.get(job)
-        model = None if self._evolving is None else self._evolving.benchmark(job)
-        if run is None or model is None or self.work.attempt(job) is None:
-            return np.empty(0)
+    def _note_health(self, health: dict[int, list[tuple[float, FloatArray]]], now: float) -> None:
+        """Note measured over benchmarked time of the cycles since the last pass."""
         work = self.work
-        elapsed = (work.elapsed(run, time) for time in (after, self.clock._now))
-        cells, seconds, _ = work.measured(run, *elapsed)
-        return seconds / model.predict(run.processors, cells=cells) if cells.size else seconds
+        for job, run in self.state.running.items():
+            model = None if self._evolving is None else self._evolving.benchmark(job)
+            if model is None or work.attempt(job) is None:
+                continue
+            told = health.setdefault(job, [])
+            elapsed = (work.elapsed(run, time) for time in (max(self._noted, run.start), now))
+            cells, seconds, _ = work.measured(run, *elapsed)
+            if cells.size:
+                told.append((now, seconds / model.predict(run.processors, cells=cells)))
+        self._noted = now
 
     # What is decided
 
     def _pass(self, now: float) -> None:
+        if self.state.health is not None:
+            self._note_health(self.state.health, now)
         if self._renewal is not None:
             self._renewal.renew_due(now)
         super()._pass(now)
@@ -347,7 +361,7 @@ class RecoveringEngine(Engine):
         end = self.work.stop(run, now) if self.work.evolves(run.job) else None
         if end is None:
             self._interrupt(run)
-        elif end < self.state.tables.seconds[END, run.job]:
+        elif end < self.books.end_of(run.job):
             self.expect_end(run, end, self._stop)
             self._follow_no_longer(run)
             self.move_believed_end(run, end)

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from predictors.base import FloatArray
+from sim.engine.books import Books
 from sim.engine.clock import EXPIRY, FAILURE, REPAIR, Clock, Occurrence
 from sim.engine.logbook import Logbook
 from sim.machine.failing import FailingMachine
@@ -20,12 +22,12 @@ class Losing(Protocol):
 
     clock: Clock
     state: MachineState
+    books: Books
+    submit: FloatArray
     down: dict[int, Ranges]
 
     @property
     def log(self) -> Logbook: ...  # noqa: D102
-    @property
-    def submit(self) -> list[float]: ...  # noqa: D102
 
     def lose(self, first: int, last: int) -> None:
         """End what runs on processors from first to last, or let it go on without them."""
@@ -78,7 +80,7 @@ class NodeOutages:
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        nothing_else = not (engine.clock._queue or engine.down or engine.state.following < inf)
+        nothing_else = not (engine.clock._queue or engine.down or engine.books.following < inf)
         if all_ended or nothing_else:
             return
         event: NodeEvent = occurrence.subject

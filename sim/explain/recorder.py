@@ -8,9 +8,8 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.in_loop.wrapper import Wrapper
-from sim.engine.engine import Engine
 from sim.engine.setup import Setup
-from sim.engine.watcher import Watcher
+from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import OpenAllocation, Outlook, Policy, QueueKeeper
@@ -245,7 +244,7 @@ class Recorder(Watcher):
         runtimes = np.array([self._said[n] for n in counts.tolist()])
         return Weighed(counts, runtimes, np.full(counts.size, np.nan))
 
-    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Note what a pass does to the job."""
         view, job = engine.view, self.job
         if job in view.arrived:
@@ -304,7 +303,7 @@ def _ahead(keeper: QueueKeeper | None, view: View, job: int) -> list[int]:
 
 
 def _refusal(
-    engine: Engine, keeper: QueueKeeper | None, job: int, starts: Sequence[Start]
+    engine: Watched, keeper: QueueKeeper | None, job: int, starts: Sequence[Start]
 ) -> Refusal:
     """Return why a job does not start in this pass."""
     view = engine.view

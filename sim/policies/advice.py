@@ -197,10 +197,7 @@ class Advice:
             Feasible counts.
         """
         reading = self._read(job, view, counts)
-        if reading is None:
-            view.preferences.undecided.add(job)
-        else:
-            view.preferences.undecided.discard(job)
+        view.say(job, decided=reading is not None)
         return reading
 
     def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
@@ -215,8 +212,8 @@ class Advice:
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
-        if view.preferences.past_errors is not None:
-            runtimes = runtimes * view.caution(job)
+        if (caution := view.caution(job)) != 1.0:
+            runtimes = runtimes * caution
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None
         own = runtimes[begin:]

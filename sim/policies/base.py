@@ -327,12 +327,12 @@ class QueueKeeper:
         list of (int, float)
             The places whose belief changed, and the former beliefs.
         """
-        view, queue = self.view, self.queue
+        view, queue, revised = self.view, self.queue, self.view.revised
         changed = []
-        if view.revised:
+        if revised:
             for place in queue.places().tolist():
                 job = queue.job.item(place)
-                if view.application[job] not in view.revised:
+                if view.application[job] not in revised:
                     continue
                 before = queue.runtime.item(place)
                 view.forget([job])

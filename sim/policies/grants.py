@@ -123,7 +123,7 @@ class GrantingScheduler(AroundScheduler):
         if not self.rule.harmless:
             return True
         view = self.view
-        others = [(end, n) for end, job, n in view.believed_ends.rows() if job != run.job]
+        others = [(end, n) for end, job, n in view._ends.rows() if job != run.job]
         others += [(view.now + view.belief(d.job, d.processors), d.processors) for d in starts]
         after = [*others, (self._end(request, run), request.processors)]
         before = [*others, (run.believed_end, run.processors)]

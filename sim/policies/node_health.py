@@ -80,7 +80,7 @@ class NodeHealthAware:
 
     def preferences(self) -> Preferences:
         """Return those of a policy that leaves running jobs alone."""
-        return Preferences()
+        return Preferences(watches_health=True)
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""
@@ -147,7 +147,7 @@ class NodeHealthScheduler(AroundScheduler):
             patient = self._patients.get(job)
             if patient is None or patient.run is not run:
                 patient = self._patients[job] = _Patient(run, self._rule)
-            if view.now < patient.seen + self._rule.check_every or view.health is None:
+            if view.now < patient.seen + self._rule.check_every:
                 continue
             ratios = view.health(job, patient.seen)
             patient.seen = view.now

@@ -294,7 +294,7 @@ class PatientScheduler(EasyScheduler):
         if at_once is None:
             return None
         best, least = None, at_once * (1.0 - self._rule.margin)
-        for end, running, _ in view.believed_ends.rows():
+        for end, running, _ in view._ends.rows():
             if end > last or end - view.now >= least:
                 break
             pool = np.union1d(pool, as_numbers(view.running[running].nodes))

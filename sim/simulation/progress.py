@@ -15,8 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sim.engine.engine import Engine
-from sim.engine.watcher import Watcher
+from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.results.rows import duration
 from sim.state.decisions import Decision
@@ -194,15 +193,17 @@ class ProgressGuard(Watcher):
         interruptions of jobs, beyond a hundred for each that has ended.
     seconds : float
         Simulated time without the end of a job.
+    job_id : sequence of int
+        What jobs are called.
     """
 
     checks = False
 
-    def __init__(self, events: int, seconds: float) -> None:
-        self._most, self._longest = events, seconds
+    def __init__(self, events: int, seconds: float, job_id: Sequence[int]) -> None:
+        self._most, self._longest, self._job_id = events, seconds, job_id
         self._ended, self._events, self._since = -1, 0, 0.0
 
-    def decided(self, engine: Engine, decisions: Sequence[Decision]) -> None:
+    def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Look at how long ago the last job ended.
 
         Raises
@@ -210,7 +211,7 @@ class ProgressGuard(Watcher):
         SimError
             If that was too long ago.
         """
-        now, ended = engine.state.now, engine.log.ended
+        now, ended = engine.view.now, engine.log.ended
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         many = vain or engine.events - self._events > self._most
@@ -218,8 +219,10 @@ class ProgressGuard(Watcher):
             return
         left: list[int] = []
         if vain or ended == self._ended:  # all jobs at every end would be quadratic
-            left = [job for job, then in enumerate(engine.submit) if then < now]
-            left = [job for job in left if not engine.log.is_over(job)]
+            view = engine.view
+            left = [job for job, wanted in enumerate(view.requested_processors) if wanted]
+            left = [one for one in left if view.submit_time[one] < now]
+            left = [one for one in left if not engine.log.is_over(one)]
         if left:
             job = max(left, key=lambda one: engine.restarts.get(one, 0))
             key, value = ("events", self._most) if many else ("time", self._longest)
@@ -228,20 +231,20 @@ class ProgressGuard(Watcher):
             raise SimError(f"{known}: job {state}; {CHANGE} sim.stall_{key}={value:.15g}")
         self._ended, self._events, self._since = ended, engine.events, now
 
-    def _silent(self, engine: Engine) -> str:
-        events, seconds = engine.events - self._events, engine.state.now - self._since
+    def _silent(self, engine: Watched) -> str:
+        events, seconds = engine.events - self._events, engine.view.now - self._since
         return f"no job has ended for {events:,} events and {seconds:.6g} simulated seconds"
 
-    def _vain(self, engine: Engine) -> str:
+    def _vain(self, engine: Watched) -> str:
         return (
             f"jobs were interrupted {engine.interruptions:,} times and {engine.log.ended:,} ended"
         )
 
-    def _state(self, engine: Engine, job: int) -> str:
+    def _state(self, engine: Watched, job: int) -> str:
         """Say what a job does, and how often it began."""
-        if job in engine.state.running:
-            state = f"runs on {engine.state.running[job].processors} processors"
+        if job in engine.view.running:
+            state = f"runs on {engine.view.running[job].processors} processors"
         else:
             state = f"waits for {engine.view.requested_processors[job]} processors"
-        number, again = engine.trace.jobs["job_id"].iat[job], engine.restarts.get(job, 0)
+        number, again = self._job_id[job], engine.restarts.get(job, 0)
         return f"{number} {state} and was started again {again:,} times"

@@ -132,6 +132,8 @@ class Preferences:
         What beliefs are stretched by, where the policy wants that.
     picks_fastest : bool
         Whether it names the processors on which a job ends first, on a shared machine.
+    watches_health : bool
+        Whether the policy reads what evolving jobs measure of themselves.
     undecided : set of int
         Jobs whose request stands whatever a curve says: a rule would not go by it.
     """
@@ -141,4 +143,5 @@ class Preferences:
     answers: bool = False
     past_errors: PastErrors | None = None
     picks_fastest: bool = False
+    watches_health: bool = False
     undecided: set[int] = field(default_factory=set)

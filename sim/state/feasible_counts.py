@@ -1,9 +1,10 @@
 """Which counts each job can run on, and which its application was seen on."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import IntArray
 
@@ -11,6 +12,31 @@ _LISTED = 1 << 20
 """Largest count up to which feasible counts are views of one listed range."""
 
 _POWERS = 2 ** np.arange(63)
+
+
+def sealed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers as they change, which cannot be written by what is returned.
+
+    Nor by what it is a view of: no attribute leads there.
+
+    Examples
+    --------
+    >>> own = np.zeros(2)
+    >>> shown = sealed(own)
+    >>> own[1] = 3.0
+    >>> shown.tolist(), shown.flags.writeable
+    ([0.0, 3.0], False)
+    """
+    shown = values.view()
+    shown.flags.writeable = False
+    return np.from_dlpack(shown)
+
+
+def one_by_one(values: NDArray[Any]) -> Sequence[Any]:
+    """Return the same numbers as they change, one by one as Python's own."""
+    column: Any = memoryview(cast("Any", values))
+    shown: Sequence[Any] = column
+    return shown
 
 
 class Support(NamedTuple):
@@ -32,6 +58,8 @@ class FeasibleCounts:
     least, largest : numpy.ndarray of int, shape (n,)
     special : callable
         Job index to its allowed counts, None where every count in between is.
+    processors : int
+        Size of the machine.
     """
 
     def __init__(
@@ -39,15 +67,16 @@ class FeasibleCounts:
         least: IntArray,
         largest: IntArray,
         special: Callable[[int], IntArray | None],
+        processors: int,
     ) -> None:
-        self._least: list[int] = least.tolist()
-        self._largest: list[int] = largest.tolist()
+        self._least: Sequence[int] = one_by_one(least)
+        self._largest: Sequence[int] = one_by_one(largest)
         self._special = special
         self._known_special: dict[int, IntArray | None] = {}
         self._known_extremes: dict[int, tuple[int, int]] = {}
         self._known_powers: dict[tuple[int, int, int], IntArray] = {}
         self._last: tuple[int, IntArray] = -1, np.zeros(0, np.int64)
-        self._all = np.arange(1, min(int(largest.max(initial=1)), _LISTED) + 1)
+        self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
@@ -60,9 +89,9 @@ class FeasibleCounts:
         if least != largest:
             special = self._special(job)
             if special is not None:
-                return special[(special >= least) & (special <= largest)]
+                return sealed(special[(special >= least) & (special <= largest)])
         if largest > self._all.size:
-            return np.arange(least, largest + 1)
+            return sealed(np.arange(least, largest + 1))
         return self._all[least - 1 : largest]
 
     def powers_of_two(self, job: int, request: int) -> IntArray:
@@ -73,14 +102,13 @@ class FeasibleCounts:
             if counts.size <= 2:
                 return counts
             if counts.size <= largest - least:
-                some: IntArray = counts[((counts & (counts - 1)) == 0) | (counts == request)]
-                return some
+                return sealed(counts[((counts & (counts - 1)) == 0) | (counts == request)])
         known = self._known_powers.get((least, largest, request))
         if known is None:
             known = _POWERS[(least <= _POWERS) & (largest >= _POWERS)]
             if least <= request <= largest:
                 known = np.union1d(known, [request])
-            self._known_powers[least, largest, request] = known
+            known = self._known_powers[least, largest, request] = sealed(known)
         return known
 
     def special(self, job: int) -> IntArray | None:

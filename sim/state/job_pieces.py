@@ -7,22 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
+from sim.state.calendar import END, JOB, LIMIT, SUBMIT, Calendar, blank_calendar
 from sim.state.processors import NodeSets
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     BELIEVED_JOB,
-    END,
     FIRST_RANGE,
     HEAD,
     HIGH,
     IN_TURN,
-    JOB,
     KILLED,
     LAST_RANGE,
     LATER,
-    LIMIT,
     LOW,
     NEW,
     PROCESSORS,
@@ -31,7 +29,6 @@ from sim.state.run_tables import (
     RUNNING,
     START,
     STARTED,
-    SUBMIT,
     WAITING,
     Tables,
     idle_tables,
@@ -100,20 +97,20 @@ class JobPieces:
         self._nodes: list[NDArray[Any]] = []
         self._sizes: list[NDArray[Any]] = []
 
-    def begin(self, processors: int) -> Tables:
+    def begin(self, processors: int) -> tuple[Tables, Calendar]:
         """Return the tables of an idle machine with the first jobs in them."""
         jobs = len(self._submit)
         self._kind = np.min_scalar_type(processors)
         tables = idle_tables(processors, 0, min(jobs, processors))
         tables.counters[ROOM] = min(processors, 2 * jobs + 1)
-        return self.enter(tables)
+        return self.enter(tables, blank_calendar(0, min(jobs, processors)))
 
-    def enter(self, tables: Tables) -> Tables:
+    def enter(self, tables: Tables, calendar: Calendar) -> tuple[Tables, Calendar]:
         """Return the tables with the next jobs and without those that have ended."""
-        self.note(tables)
+        self.note(tables, calendar)
         counters, numbers = tables.counters, tables.numbers
         stays = numbers[WAITING] > 0
-        stays[tables.running[JOB, : counters[RUNNING]]] = True
+        stays[calendar.what[JOB, : counters[RUNNING]]] = True
         self.kept, place = np.flatnonzero(stays), np.cumsum(stays) - 1
         kept = self.kept
         first, last = self._entered, self._last()
@@ -121,10 +118,11 @@ class JobPieces:
         self.fresh = counters[ARRIVED] = counters[NEW] = kept.size
         waiting = np.flatnonzero(numbers[WAITING, kept])
         counters[HEAD] = waiting[0] if waiting.size else kept.size
-        seconds = np.zeros((8, self.jobs.size))
+        seconds, planned = np.zeros((2, 4, self.jobs.size))
         seconds[:, : kept.size] = tables.seconds[:, kept]
-        seconds[SUBMIT, kept.size :] = self._submit[first:last]
-        seconds[LIMIT, kept.size :] = self._limit[first:last]
+        planned[:, : kept.size] = calendar.seconds[:, kept]
+        planned[SUBMIT, kept.size :] = self._submit[first:last]
+        planned[LIMIT, kept.size :] = self._limit[first:last]
         following = np.zeros((7, self.jobs.size), np.int64)
         following[:, : kept.size] = numbers[:, kept]
         following[PROCESSORS, kept.size :] = self._requested[first:last]
@@ -135,17 +133,18 @@ class JobPieces:
         room = int(self.jobs.size + counters[ROOM])
         ranges = _moved_ranges(tables, following, running, room)
         following[IN_TURN, : running.size] = running
-        _rename_running(tables, place)
+        _rename_running(tables, calendar, place)
         counters[STARTED] = self._running = running.size
         self._held = counters.item(RANGES)
-        return tables._replace(seconds=seconds, numbers=following, ranges=ranges)
+        tables = tables._replace(seconds=seconds, numbers=following, ranges=ranges)
+        return tables, calendar._replace(seconds=planned)
 
     def _last(self) -> int:
         """Return one past the last job of the next piece, which ends between two instants."""
         last = min(self._entered + self._piece, len(self._submit))
         return int(np.searchsorted(self._submit, self._submit[last - 1], side="right"))
 
-    def note(self, tables: Tables) -> None:
+    def note(self, tables: Tables, calendar: Calendar) -> None:
         """Write down all that have started and are not written down."""
         seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
         started = numbers[IN_TURN, self._running : counters[STARTED]]
@@ -155,7 +154,7 @@ class JobPieces:
         self._running += jobs.size
         self.start[jobs] = seconds[START, started]
         every = numbers[IN_TURN, : counters[STARTED]]
-        self.end[self.jobs[every]] = seconds[END, every]  # where shares change, ends do
+        self.end[self.jobs[every]] = calendar.seconds[END, every]  # where shares change, ends do
         self._keep("allocated", jobs, numbers[PROCESSORS, started])
         self._keep("believed", jobs, seconds[BELIEF, started])
         self.killed[jobs] = numbers[KILLED, started] != 0
@@ -207,11 +206,12 @@ class JobPieces:
         self,
         stretches: Stretches | WholeRuns,
         asked: AskedOnce,
+        submit: FloatArray,
         processors: int,
     ) -> Records:
         """Return what happened, all jobs written down."""
         return Records(
-            submit_time=self._submit,
+            submit_time=submit,
             start_time=self.start,
             end_time=self.end,
             run_start=self.start,
@@ -239,8 +239,7 @@ def _moved_ranges(tables: Tables, numbers: IntArray, running: IntArray, room: in
     return ranges
 
 
-def _rename_running(tables: Tables, place: IntArray) -> None:
+def _rename_running(tables: Tables, calendar: Calendar, place: IntArray) -> None:
     """Call running jobs by their new columns."""
-    running = tables.running[:, : tables.counters[RUNNING]]
-    running[BELIEVED_JOB] = place[running[BELIEVED_JOB]]
-    running[JOB] = place[running[JOB]]
+    for jobs in (tables.running[BELIEVED_JOB], calendar.what[JOB]):
+        jobs[: tables.counters[RUNNING]] = place[jobs[: tables.counters[RUNNING]]]

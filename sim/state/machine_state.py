@@ -1,8 +1,8 @@
-"""The state of the machine at an instant, which the engine alone writes."""
+"""The state of the machine at an instant, as far as anybody may know it who decides."""
 
-from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
 from sim.state.run_tables import (
-    BELIEVED,
     BELIEVED_END,
     BELIEVED_JOB,
-    ENDED_ONE,
-    EXPIRED_ONE,
     FIRST_RANGE,
     FREE,
     FREE_RANGES,
@@ -29,14 +26,13 @@ from sim.state.run_tables import (
     LOW,
     PROCESSORS,
     RANGES,
-    SUBMIT,
     WAKES,
     Tables,
     idle_tables,
 )
 
 if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
+    pass
 
 
 class Request(NamedTuple):
@@ -63,6 +59,7 @@ class Request(NamedTuple):
     time: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """A running job, as far as a policy may know it.
 
@@ -82,56 +79,43 @@ class Run:
         When it makes progress again after its last change, seconds; past if it does.
     """
 
-    __slots__ = (
-        "believed_end",
-        "changed",
-        "job",
-        "nodes",
-        "number",
-        "processors",
-        "resumes",
-        "start",
-        "stretch",
-    )
+    job: int
+    number: int
+    nodes: Ranges
+    processors: int
+    start: float
+    believed_end: float
+    changed: float = field(init=False)
+    resumes: float = field(init=False)
+    stretch: int = field(init=False, default=-1)
 
-    def __init__(
-        self, job: int, number: int, nodes: Ranges, processors: int, start: float, end: float
-    ) -> None:
-        self.job = job
-        self.number = number
-        self.nodes = nodes
-        self.processors = processors
-        self.start = start
-        self.believed_end = end
-        self.changed = start
-        self.resumes = start
-        self.stretch = -1
+    def __post_init__(self) -> None:
+        rewrite(self, changed=self.start, resumes=self.start)
 
 
-_begin, _hand_out, _exchange = map(
-    direct, (run_steps.begin, run_steps.hand_out, run_tables.exchange)
-)
-_plan_end, _move_end, _take_off = map(
-    direct, (run_steps.plan_end, run_steps.move_end, run_steps.take_off)
-)
-_take_in_ends, _take_in = map(direct, (run_steps.take_in_ends, run_steps.take_in))
-_next_instant, _ask_to_wake = map(direct, (run_steps.next_instant, run_steps.ask_to_wake))
+def rewrite(run: Run, **what: Any) -> None:
+    """Write into a run, which those who decide see and may not write to."""
+    for name, value in what.items():
+        object.__setattr__(run, name, value)
+
+
+_hand_out, _exchange = direct(run_steps.hand_out), direct(run_tables.exchange)
 _give, _take_named = direct(run_tables.give), direct(run_tables.take_named)
 _hold, _let_go = direct(run_tables.hold), direct(run_tables.let_go)
+_ask_to_wake = direct(run_steps.ask_to_wake)
 
 
 class MachineState:
     """Who runs and waits, what is believed of it, and what is new since the last pass.
 
-    Policies see it by a `View`, which does not let them assign to it.
+    Policies see it by a `View`, which does not let them write to it. When runs really end,
+    and who is to come, `sim.engine.books.Books` alone knows.
 
     Parameters
     ----------
     processors : int
-    submit : numpy.ndarray of float, shape (n,), seconds
-        When each job is submitted, ascending.
-    dependent : collection of int
-        Jobs that arrive when others have ended instead.
+    jobs : int
+        How many there are.
 
     Attributes
     ----------
@@ -160,27 +144,26 @@ class MachineState:
     left : dict of int to float
         Share of its work that a job that was interrupted still has to do.
     processors_per_node : int
-    health : callable or None
-        What a running evolving job measures of itself: job index and an instant to
-        the ratios of measured to benchmarked time of its cycles since then.
+    health : dict of int to list of (float, numpy.ndarray), or None
+        What running evolving jobs measure of themselves, where the policy wants that: the
+        ratios of measured to benchmarked time of cycles that were done by an instant.
     revised : set of int
         Applications about which the predictor changed its mind since the last pass.
     requests : dict of (int, str) to Request
         What running jobs ask for, by job and kind, in the order of asking; a request
         that is neither granted nor refused stands.
-    measured_efficiency : callable or None
-        Job index of a running job to its efficiency on the processors it holds, as
-        measured now; see `sim.state.sensors.EfficiencySensor`.
+    efficiency : dict of int to float
+        Of running jobs on the processors they hold, as measured now; see
+        `sim.state.sensors.EfficiencySensor`.
+    measured : set of int
+        Running jobs of which a policy has read that.
     load : LoadOutlook or None
         What is believed of the load, on a shared machine.
     """
 
-    def __init__(
-        self, processors: int, submit: FloatArray, dependent: Collection[int] = ()
-    ) -> None:
+    def __init__(self, processors: int, jobs: int) -> None:
         self.now = 0.0
-        self.processors = processors
-        self.submit, self._dependent = submit, dependent
+        self.processors, self.jobs = processors, jobs
         self._ends: BelievedEnds | None = None
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
@@ -193,16 +176,12 @@ class MachineState:
         self.ahead: set[int] = set()
         self.left: dict[int, float] = {}
         self.processors_per_node = 1
-        self.health: Callable[[int, float], FloatArray] | None = None
+        self.health: dict[int, list[tuple[float, FloatArray]]] | None = None
         self.revised: set[int] = set()
         self.requests: dict[tuple[int, str], Request] = {}
-        self.measured_efficiency: Callable[[int], float] | None = None
-        self.load: LoadOutlook | None = None
-
-    @cached_property
-    def submit_time(self) -> list[float]:
-        """Of each job, seconds."""
-        return [*self.submit.tolist()]
+        self.efficiency: dict[int, float] = {}
+        self.measured: set[int] = set()
+        self.load: Any = None
 
     def settle(self) -> None:
         """Forget what was new: the policy has seen it."""
@@ -222,10 +201,8 @@ class MachineState:
     @cached_property
     def tables(self) -> Tables:
         """The books: who runs where, until when, and what is free."""
-        jobs, processors = len(self.submit), self.processors
-        tables = idle_tables(processors, jobs, min(jobs, processors) + processors)
-        tables.seconds[SUBMIT] = self.submit
-        return tables
+        jobs, processors = self.jobs, self.processors
+        return idle_tables(processors, jobs, min(jobs, processors) + processors)
 
     @property
     def free(self) -> int:
@@ -306,66 +283,16 @@ class MachineState:
         if ends is None or ends.end.size != number:
             running = tables.running
             ends = self._ends = BelievedEnds(
-                tables.running_times[BELIEVED, :number],
+                tables.believed[:number],
                 running[BELIEVED_JOB, :number],
                 running[HELD, :number],
             )
         return ends
 
-    def begin(self, run: Run, end: float) -> None:
-        """Let a job run on the processors that it was given, until then."""
-        self.running[run.job] = run
-        _begin(self.tables, run.job, end, run.believed_end)
-
-    def plan_end(self, job: int, end: float) -> None:
-        """Let a running job end at another time."""
-        _plan_end(self.tables, job, end)
-
-    def move_end(self, run: Run, end: float) -> None:
-        """Believe that a run ends at another time."""
-        _move_end(self.tables, run.job, end)
-        self.see_moved(run)
-
     def see_moved(self, run: Run) -> None:
         """Let policies see when a run is believed to end now."""
         self.moved_ends.setdefault(run, run.believed_end)
-        run.believed_end = self.tables.seconds.item(BELIEVED_END, run.job)
-
-    def take_off(self, run: Run) -> None:
-        """Take a run off the machine before its end."""
-        _take_off(self.tables, run.job)
-        del self.running[run.job]
-        self.ended.append(run)
-
-    def end_runs(self, now: float) -> list[Run]:
-        """Take off the runs that end now, in the order in which their ends were planned."""
-        return self._ended(_take_in_ends(self.tables, now))
-
-    def _ended(self, number: int) -> list[Run]:
-        if not number:
-            return []
-        over = [self.running.pop(job) for job in self.tables.running[ENDED_ONE, :number].tolist()]
-        self.ended += over
-        return over
-
-    def take_in(self, now: float) -> tuple[list[Run], list[Run]]:
-        """Take in all that happens at an instant; return whose run ended, whose belief expired.
-
-        A belief that expires is doubled, which policies see after `see_moved`.
-        """
-        dependent, expired = self._dependent, []
-        ended, outlived, first, last, woken = _take_in(self.tables, now)
-        if woken:
-            self.disturbed = True
-        if dependent:
-            self.arrived += [job for job in range(first, last) if job not in dependent]
-            self.arrived.sort()  # ties stand in the order of the trace
-        elif first < last:
-            self.arrived += range(first, last)
-        if outlived:
-            jobs = self.tables.running[EXPIRED_ONE, :outlived].tolist()
-            expired = [self.running[job] for job in jobs]
-        return self._ended(ended), expired
+        rewrite(run, believed_end=self.tables.seconds.item(BELIEVED_END, run.job))
 
     def wake_at(self, time: float) -> None:
         """See to it that something happens then."""
@@ -373,12 +300,6 @@ class MachineState:
         if tables.counters[WAKES] == tables.wakes.size:
             tables = self.tables = tables._replace(wakes=np.tile(tables.wakes, 2))
         _ask_to_wake(tables, time)
-
-    @property
-    def following(self) -> float:
-        """When something happens next, seconds; infinity if nothing does."""
-        following: float = _next_instant(self.tables)
-        return following
 
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""

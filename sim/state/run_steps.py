@@ -4,23 +4,33 @@ import numpy as np
 
 from predictors.compiling import compiled
 from sim.state.availability import BelievedEnds
+from sim.state.calendar import (
+    END,
+    ENDING,
+    EXPIRING,
+    JOB,
+    KIND,
+    LIMIT,
+    RUNTIME,
+    SUBMIT,
+    Calendar,
+    foresee,
+    rise,
+    sink,
+    swap,
+)
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
-    BELIEVED,
     BELIEVED_END,
     BELIEVED_JOB,
     CHANGED,
-    COMING,
-    END,
     ENDED,
     ENDED_NOW,
     ENDED_ONE,
-    ENDING,
     EVENTS,
     EXPIRED_NOW,
     EXPIRED_ONE,
-    EXPIRING,
     FIRST_RANGE,
     FREE,
     FREE_RANGES,
@@ -28,12 +38,9 @@ from sim.state.run_tables import (
     HIGH,
     HOLDERS,
     IN_TURN,
-    JOB,
     KILLED,
-    KIND,
     LAST_RANGE,
     LATER,
-    LIMIT,
     LOW,
     NEW,
     NOW,
@@ -42,23 +49,17 @@ from sim.state.run_tables import (
     RANGES,
     RESERVED,
     RUNNING,
-    RUNTIME,
     START,
     STARTED,
-    SUBMIT,
     TAKEN,
     TURNS,
     WAITING,
     WAKES,
     Tables,
     believe,
-    foresee,
     give,
     hold,
     let_go,
-    rise,
-    sink,
-    swap,
     take,
 )
 from sim.state.waiting_queue import Waiting
@@ -77,7 +78,7 @@ def waiting_in(tables: Tables) -> Waiting:
 def ends_in(tables: Tables) -> BelievedEnds:
     """Return who holds processors, and until when by belief."""
     running, number = tables.running, tables.counters[HOLDERS]
-    ends = tables.running_times[BELIEVED, :number]
+    ends = tables.believed[:number]
     return BelievedEnds(ends, running[BELIEVED_JOB, :number], running[HELD, :number])
 
 
@@ -120,36 +121,35 @@ def _happened(tables: Tables, events: int) -> None:
 
 
 @compiled()
-def start(tables: Tables, job: int) -> None:
+def start(tables: Tables, calendar: Calendar, job: int) -> None:
     """Start a waiting job on the processors that it wants."""
-    seconds, numbers, counters = tables.seconds, tables.numbers, tables.counters
-    now = tables.instant[NOW]
+    numbers, counters, now = tables.numbers, tables.counters, tables.instant[NOW]
     take(tables, job)
-    end, limit = now + seconds[RUNTIME, job], now + seconds[LIMIT, job]
+    end, limit = now + calendar.seconds[RUNTIME, job], now + calendar.seconds[LIMIT, job]
     if limit < end:
         end = max(limit, now)
         numbers[KILLED, job] = 1
-    begin(tables, job, end, now + seconds[BELIEF, job])
+    begin(tables, calendar, job, end, now + tables.seconds[BELIEF, job])
     numbers[IN_TURN, counters[STARTED]] = job
     numbers[WAITING, job] = 0
     counters[STARTED] += 1
 
 
 @compiled()
-def begin(tables: Tables, job: int, end: float, believed: float) -> None:
+def begin(tables: Tables, calendar: Calendar, job: int, end: float, believed: float) -> None:
     """Let a job run that has its processors, and foresee what happens to it."""
     running, seconds = tables.counters[RUNNING], tables.seconds
     seconds[START, job] = tables.instant[NOW]
-    seconds[END, job], seconds[BELIEVED_END, job] = end, believed
+    calendar.seconds[END, job], seconds[BELIEVED_END, job] = end, believed
     tables.numbers[PLANNED, job] = tables.counters[TURNS]
     hold(tables, believed, job, tables.numbers[PROCESSORS, job])
-    foresee(tables, running, job)
-    rise(tables, running)
+    foresee(tables, calendar, running, job)
+    rise(calendar, running)
     tables.counters[RUNNING] += 1
 
 
 @compiled()
-def over(tables: Tables, job: int, place: int) -> None:
+def over(tables: Tables, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     numbers, counters = tables.numbers, tables.counters
     for k in range(numbers[FIRST_RANGE, job], numbers[LAST_RANGE, job]):
@@ -159,30 +159,29 @@ def over(tables: Tables, job: int, place: int) -> None:
     last = counters[RUNNING] - 1
     counters[RUNNING] = last
     if place < last:
-        swap(tables, place, last)
-        settle(tables, place)
+        swap(calendar, place, last)
+        settle(tables, calendar, place)
 
 
 @compiled()
-def settle(tables: Tables, place: int) -> None:
+def settle(tables: Tables, calendar: Calendar, place: int) -> None:
     """Move an entry of the heap to where it belongs."""
-    rise(tables, place)
-    sink(tables, place, tables.counters[RUNNING])
+    rise(calendar, place)
+    sink(calendar, place, tables.counters[RUNNING])
 
 
 @compiled()
-def take_in_ends(tables: Tables, now: float) -> int:
+def take_in_ends(tables: Tables, calendar: Calendar, now: float) -> int:
     """Take off who ends then, note who it was, and count them."""
     running, number = tables.running, 0
     while (
         tables.counters[RUNNING] > 0
-        and tables.running_times[COMING, 0] == now
-        and running[KIND, 0] == ENDING
+        and calendar.coming[0] == now
+        and calendar.what[KIND, 0] == ENDING
     ):
-        job = running[JOB, 0]
-        running[ENDED_ONE, number] = job
+        job = running[ENDED_ONE, number] = calendar.what[JOB, 0]
         number += 1
-        over(tables, job, 0)
+        over(tables, calendar, job, 0)
     tables.counters[ENDED_NOW] = number
     tables.counters[ENDED] += number
     _happened(tables, number)
@@ -190,24 +189,24 @@ def take_in_ends(tables: Tables, now: float) -> int:
 
 
 @compiled()
-def _expire(tables: Tables, job: int) -> None:
+def _expire(tables: Tables, calendar: Calendar, job: int) -> None:
     """Double the believed total of the job at the top of the heap, which has outlived it."""
     start, believed = tables.seconds[START, job], tables.seconds[BELIEVED_END, job]
     total = max(2.0 * (believed - start), tables.instant[NOW] - start + 1.0)
     believe(tables, job, start + total)
-    foresee(tables, 0, job)
-    sink(tables, 0, tables.counters[RUNNING])
+    foresee(tables, calendar, 0, job)
+    sink(calendar, 0, tables.counters[RUNNING])
 
 
 @compiled()
-def next_instant(tables: Tables) -> float:
+def next_instant(tables: Tables, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     counters = tables.counters
     following = np.inf
     if counters[RUNNING] > 0:
-        following = tables.running_times[COMING, 0]
+        following = calendar.coming[0]
     if counters[ARRIVED] < tables.seconds.shape[1]:
-        following = min(following, tables.seconds[SUBMIT, counters[ARRIVED]])
+        following = min(following, calendar.seconds[SUBMIT, counters[ARRIVED]])
     else:
         following = min(following, tables.instant[LATER])
     if counters[WAKES] > 0:
@@ -216,26 +215,24 @@ def next_instant(tables: Tables) -> float:
 
 
 @compiled()
-def take_in(tables: Tables, now: float) -> tuple[int, int, int, int, int]:
+def take_in(tables: Tables, calendar: Calendar, now: float) -> tuple[int, int, int, int, int]:
     """Take in ends, expiries, arrivals and wake-ups of an instant.
 
     Returns how many ended, how many expired, the first who arrived, the first who did not,
     and how many woke.
     """
-    seconds, counters, expired = tables.seconds, tables.counters, 0
+    counters, expired = tables.counters, 0
     tables.instant[NOW] = now
-    ended = take_in_ends(tables, now)
+    ended = take_in_ends(tables, calendar, now)
     while (
-        counters[RUNNING] > 0
-        and tables.running_times[COMING, 0] == now
-        and tables.running[KIND, 0] == EXPIRING
+        counters[RUNNING] > 0 and calendar.coming[0] == now and calendar.what[KIND, 0] == EXPIRING
     ):
-        job = tables.running[EXPIRED_ONE, expired] = tables.running[JOB, 0]
+        job = tables.running[EXPIRED_ONE, expired] = calendar.what[JOB, 0]
         expired += 1
-        _expire(tables, job)
+        _expire(tables, calendar, job)
     counters[EXPIRED_NOW] = expired
     last = counters[NEW] = counters[ARRIVED]
-    while last < tables.seconds.shape[1] and seconds[SUBMIT, last] == now:
+    while last < tables.seconds.shape[1] and calendar.seconds[SUBMIT, last] == now:
         last += 1
     counters[ARRIVED] = last
     woken = _wake(tables, now)
@@ -262,37 +259,37 @@ def hand_out(tables: Tables, job: int, processors: int) -> bool:
 
 
 @compiled()
-def _place(tables: Tables, job: int) -> int:
+def _place(calendar: Calendar, job: int) -> int:
     """Return where a running job stands in the heap."""
-    jobs, place = tables.running[JOB], 0
+    jobs, place = calendar.what[JOB], 0
     while jobs[place] != job:
         place += 1
     return place
 
 
 @compiled()
-def _foresee_anew(tables: Tables, job: int) -> None:
-    place = _place(tables, job)
-    foresee(tables, place, job)
-    settle(tables, place)
+def _foresee_anew(tables: Tables, calendar: Calendar, job: int) -> None:
+    place = _place(calendar, job)
+    foresee(tables, calendar, place, job)
+    settle(tables, calendar, place)
 
 
 @compiled()
-def plan_end(tables: Tables, job: int, end: float) -> None:
+def plan_end(tables: Tables, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
-    tables.seconds[END, job] = end
+    calendar.seconds[END, job] = end
     tables.numbers[PLANNED, job] = tables.counters[TURNS]
-    _foresee_anew(tables, job)
+    _foresee_anew(tables, calendar, job)
 
 
 @compiled()
-def move_end(tables: Tables, job: int, end: float) -> None:
+def move_end(tables: Tables, calendar: Calendar, job: int, end: float) -> None:
     """Believe that a running job ends at another time."""
     believe(tables, job, end)
-    _foresee_anew(tables, job)
+    _foresee_anew(tables, calendar, job)
 
 
 @compiled()
-def take_off(tables: Tables, job: int) -> None:
+def take_off(tables: Tables, calendar: Calendar, job: int) -> None:
     """Take a job off the machine before its end."""
-    over(tables, job, _place(tables, job))
+    over(tables, calendar, job, _place(calendar, job))

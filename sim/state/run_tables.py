@@ -1,8 +1,8 @@
-"""The state of a run in arrays, and the compiled steps of its books: who runs, until when, where.
+"""The state of a run in arrays, and the compiled steps of its books: who runs, believed how long.
 
-A running job stands once in a heap of what happens to it next: the end of its run, or before
-that the expiry of its belief. The table of believed ends is ascending, and so is that of free
-processors; what was handed out is appended to `ranges` in the order in which it was.
+When runs really end stands in `sim.state.calendar` alone. The table of believed ends is
+ascending, and so is that of free processors; what was handed out is appended to `ranges` in the
+order in which it was.
 """
 
 from typing import NamedTuple
@@ -12,22 +12,17 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 
-SUBMIT, RUNTIME, BELIEF, LIMIT, START, END, BELIEVED_END, RESERVED = range(8)
-"""Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
+BELIEF, START, BELIEVED_END, RESERVED = range(4)
+"""Rows of `seconds`, a column a job."""
 PROCESSORS, WAITING, KILLED, FIRST_RANGE, LAST_RANGE, PLANNED, IN_TURN = range(7)
 """Rows of `numbers`, a column a job. `WAITING` holds the processors of those that wait, else 0;
 `PLANNED` in which turn the end of a run was planned; `IN_TURN` job indices in the order in which
 they started."""
-COMING, BELIEVED = range(2)
-"""Rows of `running_times`: a heap of when what happens next to running jobs, and believed ends."""
-KIND, TURN, JOB, BELIEVED_JOB, HELD, ENDED_ONE, EXPIRED_ONE, FOUND = range(8)
-"""Rows of `running`: of the heap what happens, in which turn it was foreseen, and to whom; whose
-the believed ends are, and how many processors become free then; who ended and whose belief
-expired now; room for what a search finds."""
+BELIEVED_JOB, HELD, ENDED_ONE, EXPIRED_ONE, FOUND = range(5)
+"""Rows of `running`: whose the believed ends are, and how many processors become free then; who
+ended and whose belief expired now; room for what a search finds."""
 LOW, HIGH = range(2)
 """Rows of tables of processors, as closed intervals."""
-ENDING, EXPIRING = range(2)
-"""What happens to a running job; at one instant, in this order."""
 (
     ARRIVED,
     ENDED,
@@ -65,10 +60,11 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    seconds : numpy.ndarray of float, shape (8, n)
+    seconds : numpy.ndarray of float, shape (4, n)
     numbers : numpy.ndarray of int, shape (7, n)
-    running_times : numpy.ndarray of float, shape (2, r), seconds
-    running : numpy.ndarray of int, shape (8, r)
+    believed : numpy.ndarray of float, shape (r,), ascending, seconds
+        When those who hold processors are believed to give them back.
+    running : numpy.ndarray of int, shape (5, r)
         Of equal believed ends the job indices ascend; a failed node k is job -1 - k.
     free : numpy.ndarray of int, shape (2, f)
         Free processors, the lowest-numbered first.
@@ -82,7 +78,7 @@ class Tables(NamedTuple):
 
     seconds: FloatArray
     numbers: IntArray
-    running_times: FloatArray
+    believed: FloatArray
     running: IntArray
     free: IntArray
     ranges: IntArray
@@ -103,10 +99,10 @@ def idle_tables(processors: int, jobs: int, holders: int) -> Tables:
         How many runs, and failed nodes, there may be at once.
     """
     tables = Tables(
-        seconds=np.zeros((8, jobs)),
+        seconds=np.zeros((4, jobs)),
         numbers=np.zeros((7, jobs), np.int64),
-        running_times=np.zeros((2, holders)),
-        running=np.zeros((8, holders), np.int64),
+        believed=np.zeros(holders),
+        running=np.zeros((5, holders), np.int64),
         free=np.zeros((2, processors // 2 + 2), np.int64),
         ranges=np.zeros((2, 64), np.int64),
         wakes=np.zeros(64),
@@ -120,67 +116,6 @@ def idle_tables(processors: int, jobs: int, holders: int) -> Tables:
     return tables
 
 
-# What happens next
-
-
-@compiled()
-def _is_sooner(tables: Tables, one: int, other: int) -> bool:
-    time, what = tables.running_times[COMING], tables.running
-    if time[one] != time[other]:
-        return bool(time[one] < time[other])
-    if what[KIND, one] != what[KIND, other]:
-        return bool(what[KIND, one] < what[KIND, other])
-    return bool(what[TURN, one] < what[TURN, other])
-
-
-@compiled()
-def swap(tables: Tables, one: int, other: int) -> None:
-    """Let two entries of the heap change places."""
-    time, what = tables.running_times[COMING], tables.running
-    time[one], time[other] = time[other], time[one]
-    for row in (KIND, TURN, JOB):
-        what[row, one], what[row, other] = what[row, other], what[row, one]
-
-
-@compiled()
-def sink(tables: Tables, here: int, size: int) -> None:
-    """Move an entry of the heap down to where it belongs."""
-    while True:
-        least, left = here, 2 * here + 1
-        for child in range(left, min(left + 2, size)):
-            if _is_sooner(tables, child, least):
-                least = child
-        if least == here:
-            return
-        swap(tables, here, least)
-        here = least
-
-
-@compiled()
-def rise(tables: Tables, here: int) -> None:
-    """Move an entry of the heap up to where it belongs."""
-    while here > 0 and _is_sooner(tables, here, (here - 1) // 2):
-        swap(tables, here, (here - 1) // 2)
-        here = (here - 1) // 2
-
-
-@compiled()
-def foresee(tables: Tables, place: int, job: int) -> None:
-    """Write what happens next to a running job into a place of the heap.
-
-    Ends at one instant are taken in by the order in which they were planned, expiries by
-    that in which they were foreseen.
-    """
-    end, believed = tables.seconds[END, job], tables.seconds[BELIEVED_END, job]
-    expires = end > believed
-    tables.running_times[COMING, place] = believed if expires else end
-    tables.running[KIND, place] = EXPIRING if expires else ENDING
-    turn = tables.counters[TURNS] if expires else tables.numbers[PLANNED, job]
-    tables.running[TURN, place] = turn
-    tables.running[JOB, place] = job
-    tables.counters[TURNS] += 1
-
-
 # What is believed
 
 
@@ -190,7 +125,7 @@ def believed_place(tables: Tables, end: float, job: int) -> int:
     low, high = 0, tables.counters[HOLDERS]
     while low < high:
         middle = (low + high) // 2
-        time = tables.running_times[BELIEVED, middle]
+        time = tables.believed[middle]
         if time < end or (time == end and tables.running[BELIEVED_JOB, middle] < job):
             low = middle + 1
         else:
@@ -217,7 +152,7 @@ def let_go(tables: Tables, end: float, job: int) -> None:
 
 @compiled()
 def believe(tables: Tables, job: int, end: float) -> None:
-    """Believe that a running job, with the processors it holds, ends then; the heap stays."""
+    """Believe that a running job, with the processors it holds, ends then."""
     before = believed_place(tables, tables.seconds[BELIEVED_END, job], job)
     after = believed_place(tables, end, job)
     after -= after > before
@@ -229,8 +164,7 @@ def believe(tables: Tables, job: int, end: float) -> None:
 @compiled()
 def _move_belief(tables: Tables, before: int, after: int) -> None:
     """Close the gap at one place of the table of believed ends, and open one at another."""
-    time, job = tables.running_times[BELIEVED], tables.running[BELIEVED_JOB]
-    held = tables.running[HELD]
+    time, job, held = tables.believed, tables.running[BELIEVED_JOB], tables.running[HELD]
     step = 1 if after > before else -1
     for k in range(before, after, step):
         time[k] = time[k + step]
@@ -242,7 +176,7 @@ def _move_belief(tables: Tables, before: int, after: int) -> None:
 
 @compiled()
 def _write_belief(tables: Tables, place: int, end: float, job: int, processors: int) -> None:
-    tables.running_times[BELIEVED, place] = end
+    tables.believed[place] = end
     tables.running[BELIEVED_JOB, place], tables.running[HELD, place] = job, processors
 
 

@@ -1,11 +1,12 @@
 """What a policy sees of the machine: live, read-only, and never a true runtime."""
 
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import (
     BoolArray,
@@ -20,9 +21,10 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
+from sim.errors import PolicyError
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support
+from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
 from sim.state.machine_state import MachineState, Request, Run
 from sim.state.records import Ranges
 
@@ -37,26 +39,18 @@ LEAST_BELIEF = 1e-3
 class View:
     """The system at a scheduling pass.
 
+    Nothing of it can be written to. A job that has not arrived is not there: all of its
+    numbers are 0.
+
     Parameters
     ----------
     state : MachineState
-        The engine's; seen here, not written.
     jobs : VisibleJobs
     predictor : RuntimePredictor
     feasible : FeasibleCounts
-    adopter_draws : numpy.ndarray of float, shape (n,)
-        One uniform draw a job, for shares such as that of adopters.
-    malleable : numpy.ndarray of bool, shape (n,)
-        Jobs whose processors may change while they run.
+    more : mapping of str to numpy.ndarray, shape (n,)
+        ``submit_time``, ``malleable`` and ``adopter_draws`` of the jobs.
     preferences : Preferences of the policy
-
-    Attributes
-    ----------
-    jobs : VisibleJobs
-    fitted : bool
-        Whether the predictor's curves are fitted to finished runs.
-    queries : int
-        How often the predictor was asked.
     """
 
     def __init__(
@@ -65,17 +59,13 @@ class View:
         jobs: VisibleJobs,
         predictor: RuntimePredictor,
         feasible: FeasibleCounts,
-        adopter_draws: FloatArray,
-        malleable: BoolArray,
+        more: Mapping[str, NDArray[Any]],
         preferences: Preferences | None = None,
     ) -> None:
         self._state = state
-        self.jobs = jobs
-        self.adopter_draws = adopter_draws
-        self._malleable = malleable
-        self.fitted = predictor.learns
-        self.preferences = preferences or Preferences()
-        self.queries = 0
+        self._jobs, self._more = jobs, more
+        self._preferences = preferences or Preferences()
+        self._queries = 0
         self._predictor = predictor
         self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
         asking = provider(predictor, NeedsLoad)
@@ -85,28 +75,63 @@ class View:
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: dict[int, tuple[int, float]] = {}
-        self.curve_is_belief = setting(predictor, "curve_is_belief", True)
+        self._curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
 
-    @cached_property
-    def requested_processors(self) -> list[int]:
-        """Of each job."""
-        return [*self.jobs.requested_processors.tolist()]
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(f"view.{name} cannot be written")
+        object.__setattr__(self, name, value)
+
+    @property
+    def jobs(self) -> VisibleJobs:
+        """What may be known of the jobs that have arrived."""
+        return self._jobs
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the predictor's curves are fitted to finished runs."""
+        return self._predictor.learns
+
+    @property
+    def queries(self) -> int:
+        """How often the predictor was asked."""
+        return self._queries
+
+    @property
+    def adopter_draws(self) -> FloatArray:
+        """One uniform draw a job, for shares such as that of adopters."""
+        return self._more["adopter_draws"]
+
+    @property
+    def curve_is_belief(self) -> bool:
+        """Whether a job's belief may be read off its curve."""
+        return bool(self._curve_is_belief)
 
     @cached_property
-    def application(self) -> list[int]:
+    def requested_processors(self) -> Sequence[int]:
         """Of each job."""
-        return [*self.jobs.application.tolist()]
+        return one_by_one(self._jobs.requested_processors)
 
     @cached_property
-    def malleable(self) -> list[bool]:
+    def application(self) -> Sequence[int]:
+        """Of each job."""
+        return one_by_one(self._jobs.application)
+
+    @cached_property
+    def malleable(self) -> Sequence[bool]:
         """Whether the processors of each job may change while it runs."""
-        return [*self._malleable.tolist()]
+        return one_by_one(self._more["malleable"])
 
     @cached_property
-    def requested_time(self) -> list[float]:
+    def requested_time(self) -> Sequence[float]:
         """Of each job, seconds."""
-        return [*self.jobs.requested_time.tolist()]
+        return one_by_one(self._jobs.requested_time)
+
+    @cached_property
+    def submit_time(self) -> Sequence[float]:
+        """Of each job, seconds."""
+        return one_by_one(self._more["submit_time"])
 
     @property
     def now(self) -> float:
@@ -124,29 +149,34 @@ class View:
         return self._state.free
 
     @property
-    def running(self) -> dict[int, Run]:
+    def running(self) -> Mapping[int, Run]:
         """Who runs, by job index."""
-        return self._state.running
+        return MappingProxyType(self._state.running)
 
     @property
     def believed_ends(self) -> BelievedEnds:
         """Who holds processors, failed nodes among them, and until when by belief."""
+        return BelievedEnds(*map(sealed, self._ends))
+
+    @property
+    def _ends(self) -> BelievedEnds:
+        """The same for rules of this program, whose compiled code takes arrays of one type."""
         return self._state.believed_ends
 
     @property
-    def arrived(self) -> list[int]:
+    def arrived(self) -> Sequence[int]:
         """Jobs that arrived since the last pass, in queue order."""
-        return self._state.arrived
+        return tuple(self._state.arrived)
 
     @property
-    def ended(self) -> list[Run]:
+    def ended(self) -> Sequence[Run]:
         """Runs that ended since the last pass."""
-        return self._state.ended
+        return tuple(self._state.ended)
 
     @property
-    def moved_ends(self) -> dict[Run, float]:
+    def moved_ends(self) -> Mapping[Run, float]:
         """Runs whose believed end changed since the last pass, with the former one."""
-        return self._state.moved_ends
+        return MappingProxyType(self._state.moved_ends)
 
     @property
     def disturbed(self) -> bool:
@@ -154,14 +184,14 @@ class View:
         return self._state.disturbed
 
     @property
-    def resized(self) -> set[Run]:
+    def resized(self) -> Set[Run]:
         """Runs whose processors a policy has changed behind a scheduler's back."""
-        return self._state.resized
+        return frozenset(self._state.resized)
 
     @property
-    def outages(self) -> dict[int, tuple[float, int]]:
+    def outages(self) -> Mapping[int, tuple[float, int]]:
         """Failed nodes: when each is believed to be repaired, and its processors."""
-        return self._state.outages
+        return MappingProxyType(self._state.outages)
 
     @property
     def outages_changed(self) -> bool:
@@ -169,54 +199,63 @@ class View:
         return self._state.outages_changed
 
     @property
-    def ahead(self) -> set[int]:
+    def ahead(self) -> Set[int]:
         """Jobs that go to the head of the queue when they arrive again."""
-        return self._state.ahead
+        return frozenset(self._state.ahead)
 
     @property
-    def left(self) -> dict[int, float]:
+    def left(self) -> Mapping[int, float]:
         """Share of its work that a job that was interrupted still has to do."""
-        return self._state.left
+        return MappingProxyType(self._state.left)
 
     @property
     def processors_per_node(self) -> int:
         """Processors of a node."""
         return self._state.processors_per_node
 
-    @property
-    def idle(self) -> Callable[[], Ranges]:
-        """Returns the free processors."""
-        return self._state.idle
+    def idle(self) -> Ranges:
+        """Return the free processors."""
+        return self._state.idle()
+
+    def health(self, job: int, after: float) -> FloatArray:
+        """Return measured over benchmarked times of a running job's cycles since an instant.
+
+        Empty where nothing is measured of it.
+        """
+        told = (self._state.health or {}).get(job, [])
+        return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
+
+    def measured_efficiency(self, job: int) -> float:
+        """Return the efficiency of a running job on what it holds, as measured now.
+
+        Raises
+        ------
+        PolicyError
+            If the job does not run.
+        """
+        if job not in self._state.running:
+            raise PolicyError(
+                f"the efficiency of job index {job} was asked for, which does not run: "
+                "only running jobs can be measured"
+            )
+        self._state.measured.add(job)
+        return self._state.efficiency[job]
 
     @property
-    def health(self) -> Callable[[int, float], FloatArray] | None:
-        """Job and instant to measured over benchmarked times of its cycles since then."""
-        return self._state.health
-
-    @property
-    def revised(self) -> set[int]:
+    def revised(self) -> Set[int]:
         """Applications about which the predictor changed its mind since the last pass."""
-        return self._state.revised
+        return frozenset(self._state.revised)
 
     @property
-    def submit_time(self) -> list[float]:
-        """Of each job, seconds."""
-        return self._state.submit_time
-
-    @property
-    def requests(self) -> dict[tuple[int, str], Request]:
+    def requests(self) -> Mapping[tuple[int, str], Request]:
         """What running jobs ask for, by job and kind, in the order of asking."""
-        return self._state.requests
-
-    @property
-    def measured_efficiency(self) -> Callable[[int], float] | None:
-        """Running job to its efficiency on what it holds, as measured now."""
-        return self._state.measured_efficiency
+        return MappingProxyType(self._state.requests)
 
     @property
     def load(self) -> "LoadOutlook | None":
         """What is believed of the load, on a shared machine."""
-        return self._state.load
+        load: LoadOutlook | None = self._state.load
+        return load
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""
@@ -236,10 +275,17 @@ class View:
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return the predicted runtimes at each count, in seconds; None if there are none."""
-        self.queries += 1
-        if (curve := self._predictor.curve(job, counts)) is None:
+        if (curve := self._asked(job, counts)) is None:
             return None
-        return np.maximum(curve * self.left[job] if job in self.left else curve, LEAST_BELIEF)
+        left = self._state.left
+        return np.maximum(curve * left[job] if job in left else curve, LEAST_BELIEF)
+
+    def _asked(self, job: int, counts: IntArray) -> FloatArray | None:
+        """Return what the predictor says, which may not write into the counts."""
+        self._queries += 1
+        counts = counts.view()
+        counts.flags.writeable = False
+        return self._predictor.curve(job, counts)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
@@ -255,30 +301,21 @@ class View:
 
     def caution(self, job: int) -> float:
         """Return by what beliefs about a job are stretched to plan with: 1 unless wanted."""
-        errors = self.preferences.past_errors
+        errors = self._preferences.past_errors
         return 1.0 if errors is None else errors.factor(self.application[job])
 
     def belief_at(self, job: int, processors: int) -> float:
         """Return the believed runtime at any count, in seconds, and keep nothing of it."""
-        self.queries += 1
         count = self._single.get(processors)
         if count is None:
             count = self._single[processors] = np.array([processors])
-        curve = self._predictor.curve(job, count)
+        curve = self._asked(job, count)
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
-        return max(seconds * self.left.get(job, 1.0), LEAST_BELIEF)
-
-    def beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
-        """Return `belief` of each of these jobs, at a count for each."""
-        if not vars(type(self._predictor)).get("has_curves", True):
-            self.queries += len(processors)
-            return np.maximum(self.jobs.requested_time[jobs], LEAST_BELIEF)
-        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
-        return np.array([self.belief(job, count) for job, count in pairs])
+        return max(seconds * self._state.left.get(job, 1.0), LEAST_BELIEF)
 
     def _requested(self, job: int, processors: int) -> float:
         seconds = self.requested_time[job]
-        if self.preferences.scales_requests and self.malleable[job]:
+        if self._preferences.scales_requests and self.malleable[job]:
             return seconds * self.requested_processors[job] / processors
         return seconds
 
@@ -297,14 +334,12 @@ class View:
         Without a curve a job's work counts in processor-seconds, as if it sped
         up perfectly: nothing else is known of it.
         """
-        self.queries += 1
-        curve = self._predictor.curve(job, np.append(processors, counts))
+        curve = self._asked(job, np.append(processors, counts))
         return processors / counts if curve is None else np.asarray(curve[1:] / curve[0])
 
     def stretch_factor(self, job: int, before: int, after: int) -> float:
         """Return the believed runtime at one count over that at another."""
-        self.queries += 1
-        curve = self._predictor.curve(job, np.array([before, after]))
+        curve = self._asked(job, np.array([before, after]))
         return before / after if curve is None else curve.item(1) / curve.item(0)
 
     def seconds_left(self, run: Run) -> float:
@@ -317,7 +352,7 @@ class View:
         """Return what of a job load slows down, as predicted; None if nobody says."""
         if self.load is None or self._parts is None:
             return None
-        self.queries += 1
+        self._queries += 1
         return self._parts(job, counts)
 
     def runtime_on(self, job: int, processors: IntArray, delay: float = 0.0) -> float | None:
@@ -370,7 +405,7 @@ class View:
     def explain(self, job: int, processors: int) -> Explanation:
         """Return what the predictor's belief rests on, for what is left of the job."""
         found = self._predictor.explain(job, processors)
-        left = self.left.get(job)
+        left = self._state.left.get(job)
         return found if left is None else found._replace(mean_at_count=found.mean_at_count * left)
 
     def reliability(self, job: int, processors: int) -> tuple[str, str]:
@@ -380,9 +415,10 @@ class View:
         found = self._predictor.explain(job, processors)
         return found.reliability, found.code
 
-    def copied_state(self) -> MachineState:
-        """Return a copy of the state, for a view that sees some of it otherwise."""
-        return copy(self._state)
+    def say(self, job: int, decided: bool) -> None:
+        """Say whether a curve decided a job's count, or its request stood for another reason."""
+        undecided = self._preferences.undecided
+        (undecided.discard if decided else undecided.add)(job)
 
     def close(self) -> None:
         """Let go of what was believed: the run is over."""

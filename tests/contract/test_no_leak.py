@@ -7,7 +7,7 @@ predictor; the plain tests take each of them at least once.
 """
 
 import os
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from functools import cache
 from itertools import product
 
@@ -285,14 +285,14 @@ class Forging(Prying):
         view = self.view
         waiting = [job for job in range(len(view.submit_time)) if job not in view.running]
         for job in waiting:
-            view.running[job] = Run(job, 0, (), 1, 0.0, 0.0)
+            with pytest.raises(TypeError):
+                view.running[job] = Run(job, 0, (), 1, 0.0, 0.0)
             with pytest.raises(PolicyError, match="does not run"):
                 view.measured_efficiency(job)
-            del view.running[job]
         for job, run in view.running.items():
-            held, run.processors = run.processors, run.processors + 3
+            with pytest.raises(FrozenInstanceError):
+                run.processors += 3
             self.measured.setdefault(job, set()).add(view.measured_efficiency(job))
-            run.processors = held
         return self.scheduler.decide()
 
 

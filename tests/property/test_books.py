@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.engine.books import Books
 from sim.errors import PolicyError
-from sim.state.machine_state import MachineState, Run
+from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges
 
 pytestmark = pytest.mark.fast
@@ -44,8 +45,9 @@ def lowest(numbers, count):
     return set(sorted(numbers)[:count])
 
 
-def apply(state, model, kind, job, count, seconds):
+def apply(books, model, kind, job, count, seconds):
     """Do one thing to both, if it can be done."""
+    state = books.state
     run = state.running.get(job)
     if kind.startswith("start") and run is None and count <= len(model.idle):
         named = kind.endswith("named")
@@ -56,14 +58,14 @@ def apply(state, model, kind, job, count, seconds):
             state.hold(job, nodes)
         else:
             nodes = state.hand_out(job, count)
-        state.begin(Run(job, 0, nodes, count, 0.0, float(seconds)), float(count))
+        books.begin(Run(job, 0, nodes, count, 0.0, float(seconds)), float(count))
         model.idle -= own
         model.held[job], model.believed[job], model.end[job] = own, float(seconds), float(count)
     elif kind == "resize" and run is not None and count <= len(model.idle) + len(model.held[job]):
         own, more = model.held[job], count - len(model.held[job])
         kept = own | lowest(model.idle, more) if more > 0 else lowest(own, count)
-        run.nodes = state.exchange(job, count)
-        state.move_end(run, float(seconds))
+        rewrite(run, nodes=state.exchange(job, count))
+        books.move_end(run, float(seconds))
         model.idle = (model.idle | own) - kept
         model.held[job], model.believed[job] = kept, float(seconds)
     elif kind == "resize named" and run is not None:
@@ -73,17 +75,18 @@ def apply(state, model, kind, job, count, seconds):
         state.give(as_ranges(np.array(sorted(model.held[job]))))
         state.take_named(nodes)
         state.hold(job, nodes)
-        state.move_end(run, float(seconds))
-        run.nodes, model.idle = nodes, own - kept
+        books.move_end(run, float(seconds))
+        rewrite(run, nodes=nodes)
+        model.idle = own - kept
         model.held[job], model.believed[job] = kept, float(seconds)
     elif kind == "plan" and run is not None:
-        state.plan_end(job, float(seconds))
+        books.plan_end(job, float(seconds))
         model.end[job] = float(seconds)
     elif kind == "move" and run is not None:
-        state.move_end(run, float(seconds))
+        books.move_end(run, float(seconds))
         model.believed[job] = float(seconds)
     elif kind == "off" and run is not None:
-        state.take_off(run)
+        books.take_off(run)
         model.idle |= model.held.pop(job)
     elif kind == "node":
         node = job % (MACHINE // NODE)
@@ -103,39 +106,41 @@ def apply(state, model, kind, job, count, seconds):
 @settings(max_examples=200)
 @given(st.lists(step, max_size=40))
 def test_books_are_those_of_sets_and_sorted_lists(steps):
-    state, model = MachineState(MACHINE, np.full(JOBS, np.inf)), Model()
+    state, model = MachineState(MACHINE, JOBS), Model()
+    books = Books(state, np.full(JOBS, np.inf))
     for kind, job, count, seconds in steps:
-        apply(state, model, kind, job, count, seconds)
+        apply(books, model, kind, job, count, seconds)
         assert as_numbers(state.idle()).tolist() == sorted(model.idle)
         assert state.free == len(model.idle)
         assert state.believed_ends.rows() == model.rows()
-        assert state.following == model.following()
+        assert books.following == model.following()
         for one, run in state.running.items():
             assert as_numbers(run.nodes).tolist() == sorted(model.held[one])
     while model.held:
-        now = state.following
-        over = state.end_runs(now)
+        now = books.following
+        over = books.end_runs(now)
         for run in over:
             assert model.end[run.job] == now
             model.idle |= model.held.pop(run.job)
         if not over:  # a belief expires
-            for run in state.take_in(now)[1]:
+            for run in books.take_in(now)[1]:
                 assert model.believed[run.job] == now < model.end[run.job]
-                state.move_end(run, now + 1.0)
+                books.move_end(run, now + 1.0)
                 model.believed[run.job] = now + 1.0
         assert state.free == len(model.idle)
 
 
 def test_ends_at_one_instant_come_in_the_order_in_which_they_were_planned():
-    state = MachineState(4, np.zeros(4))
+    state = MachineState(4, 4)
+    books = Books(state, np.zeros(4))
     for job in (2, 0, 3):
-        state.begin(Run(job, 0, state.hand_out(job, 1), 1, 0.0, 5.0), 5.0)
-    state.plan_end(2, 5.0)
-    assert [run.job for run in state.end_runs(5.0)] == [0, 3, 2]
+        books.begin(Run(job, 0, state.hand_out(job, 1), 1, 0.0, 5.0), 5.0)
+    books.plan_end(2, 5.0)
+    assert [run.job for run in books.end_runs(5.0)] == [0, 3, 2]
 
 
 def test_processors_that_are_not_free_are_not_taken():
-    state = MachineState(4, np.zeros(1))
+    state = MachineState(4, 1)
     state.hand_out(0, 2)
     with pytest.raises(PolicyError, match="processors 1-2 are not all free"):
         state.take_named(((1, 2),))

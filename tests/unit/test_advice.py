@@ -49,7 +49,9 @@ def view_of(curve, learns=True, seen=(1, 2, 4)):
     trace, truth = truth_of([(0, 3, 10)], [curve], 16)
     predictor = Fitted(curve)
     predictor.learns = learns
-    view = Engine(Setup(trace, truth, rigid("easy"), predictor, Dedicated(16))).view
+    engine = Engine(Setup(trace, truth, rigid("easy"), predictor, Dedicated(16)))
+    engine.shown.arrive([0])
+    view = engine.view
     for count in seen:
         view.note(0, count)
     return view, predictor
@@ -118,7 +120,7 @@ def test_two_shelves_plan_with_raised_areas_and_believe_the_curve(monkeypatch):
     view, _ = view_of(superlinear, learns=False, seen=())
     rule = Batches("mounie_rapine_trystram")
     scheduler = BatchScheduler(view, FirstComeFirstServed(), BestTurnaround(counts="all"), rule)
-    view.arrived.append(0)
+    view._state.arrived.append(0)
     (start,) = scheduler.decide()
     assert (np.diff(planned[0].counts * planned[0].runtimes) >= -1e-9).all()
     assert view.belief(0, start.processors) == superlinear(start.processors)
@@ -176,10 +178,10 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
     for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
         predictor.grade = grade
         assert (Advice().read(0, view, counts) is not None) == decided
-        assert (0 not in view.preferences.undecided) == decided
+        assert (0 not in view._preferences.undecided) == decided
     predictor.grade = ""
     assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3
-    assert 0 in view.preferences.undecided
+    assert 0 in view._preferences.undecided
 
 
 def test_counts_are_rounded_down_but_not_below_the_first():
@@ -192,7 +194,7 @@ def test_counts_are_rounded_down_but_not_below_the_first():
 @pytest.mark.parametrize("special", [None, np.array([3, 4, 6, 7, 8, 12])])
 def test_powers_of_two_and_the_request_are_those_of_each_job(special):
     least, largest = np.array([1, 1, 3, 7, 1]), np.array([16, 16, 16, 8, 8])
-    feasible = FeasibleCounts(least, largest, lambda job: special if job > 1 else None)
+    feasible = FeasibleCounts(least, largest, lambda job: special if job > 1 else None, 16)
     for job, request in ((0, 3), (1, 5), (2, 6), (3, 7), (4, 3), (0, 3), (2, 12), (2, 6)):
         counts = feasible.counts(job).tolist()
         expected = [n for n in counts if n == request or n & (n - 1) == 0]
@@ -221,9 +223,9 @@ def test_load_signals():
     queued = Load().begin(view)
     assert queued.read(np.array([0])) == 3 / 16
     forecast = Load("forecast", window=100.0).begin(view)
-    view.arrived.append(0)
+    view._state.arrived.append(0)
     forecast.watch()
-    view.arrived.clear()
+    view._state.arrived.clear()
     assert forecast.read(np.array([0])) == pytest.approx(3 * 8 / (100 * 16))
     view._state.now = 101.0
     forecast.watch()

@@ -64,7 +64,7 @@ class ToldScheduler:
         return np.full(40, 2.0 if ill else 1.0)
 
     def decide(self):
-        self.view._state.health = self.health
+        vars(self.view)["health"] = self.health
         return self.inner.decide()
 
 

@@ -10,7 +10,6 @@ from predictors.in_loop.learned import CurvePerApplication
 from scripts.composing import composed
 from sim.policies.advice import Advice, tried
 from sim.simulation.scene import play, set_scene
-from sim.state.decisions import Preferences
 from sim.state.feasible_counts import Support
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import allowed_counts, is_allowed
@@ -87,11 +86,17 @@ def test_a_family_that_adept_found_is_what_the_predictor_offers():
 class FamilyView:
     """As much of a view as reading a curve takes."""
 
-    fitted, preferences = True, Preferences()
+    fitted = True
     requested_processors = np.array([24])
 
     def __init__(self, predictor):
-        self.predictor, self.undecided = predictor, set()
+        self.predictor = predictor
+
+    def say(self, job, decided):
+        pass
+
+    def caution(self, job):
+        return 1.0
 
     def counts(self, job):
         return COUNTS

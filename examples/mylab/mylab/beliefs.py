@@ -20,8 +20,8 @@ class Proportional:
         self.share = share
 
     def attach(self, jobs: VisibleJobs) -> None:
-        """Begin a run with these jobs."""
-        self._work = self.share * jobs.requested_time * jobs.requested_processors
+        """Begin a run; jobs are shown as they arrive."""
+        self._jobs = jobs
 
     def observe(self, observation: Observation) -> bool:
         """Return False: a finished run changes nothing."""
@@ -29,7 +29,8 @@ class Proportional:
 
     def curve(self, job: int, counts: np.ndarray) -> np.ndarray | None:
         """Return the believed runtimes at each count, seconds."""
-        return self._work[job] / counts
+        area = self._jobs.requested_time[job] * self._jobs.requested_processors[job]
+        return self.share * area / counts
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say where a belief came from, and on how many runs it rests."""

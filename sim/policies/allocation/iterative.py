@@ -293,7 +293,7 @@ class QueuePlanner(Candidates, ABC):
         places = queue.places()
         queue.spans[HELD, places[self._depth :]] = 1
         places = places[: self._depth]
-        self._profile.lay(self.view.now, self.view.believed_ends)
+        self._profile.lay(self.view.now, self.view._ends)
         pick, plans = self.plan(queue, places)
         self.plans += int(plans)
         queue.spans[LOW, places], queue.spans[HIGH, places] = pick, pick + 1

@@ -246,7 +246,7 @@ class PredictiveCandidates(Candidates):
     def narrow(self, queue: OpenQueue) -> None:
         """Aim at the efficient count for the load that each job will meet."""
         view, here = self.view, queue.here
-        ends, _, held = view.believed_ends
+        ends, _, held = view._ends
         targets = forecast_counts(
             queue.processors[here], queue.job[here], self._known, ends, held,
             view.now, view.processors, self._meter.read(queue.job),

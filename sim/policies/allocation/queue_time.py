@@ -247,7 +247,7 @@ class QueueTimeCandidates(CappedCandidates):
         view, here = self.view, queue.here
         now = view.now
         if self._queue_time == 0:
-            ends = view.believed_ends.rows()
+            ends = view._ends.rows()
             known = [(count, end - now) for end, job, count in ends if job >= 0]
         else:
             known = [(run.processors, now - run.start) for run in view.running.values()]

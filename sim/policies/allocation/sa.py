@@ -128,7 +128,7 @@ class SmallestTurnaround:
     def _tried(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
         if view.adopter_draws[job] >= self.adopters:
-            view.preferences.undecided.add(job)
+            view.say(job, decided=False)
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 

@@ -84,7 +84,7 @@ class ReplanningScheduler(EasyScheduler):
         """
         decisions, following = super().decide(), self._next_start
         if self.queue.waiting and following < np.inf and following != self._waking:
-            ends = self.view.believed_ends.end
+            ends = self.view._ends.end
             place = ends.searchsorted(following)
             if place == ends.size or ends.item(place) != following:
                 self._waking = following
@@ -105,8 +105,8 @@ class ReplanningScheduler(EasyScheduler):
     def _find(self) -> int:
         """Reserve as far as it matters now; return how many places of who starts were found."""
         view, queue, profile = self.view, self.queue, self._profile
-        profile.grow(queue.waiting + view.believed_ends.end.size)
-        profile.lay(view.now, view.believed_ends)
+        profile.grow(queue.waiting + view._ends.end.size)
+        profile.lay(view.now, view._ends)
         summaries, bounds = self._blocks.follow(queue), self._bounds
         if bounds.summaries is not summaries or bounds.matter.size < queue.job.size:
             bounds = self._bounds = no_bounds(queue.job.size, summaries)
@@ -140,7 +140,7 @@ class ConservativeScheduler(QueueKeeper):
         """Bring the profile up to date, compress, place arrivals, start who is due."""
         view, queue = self.view, self.queue
         queue.tidy()
-        self.profile.grow(queue.waiting + view.believed_ends.end.size + len(view.arrived) + 1)
+        self.profile.grow(queue.waiting + view._ends.end.size + len(view.arrived) + 1)
         changes, is_resized = self._changes()
         released, is_broken = _follow(self.profile.holes, view.now, changes, self.kept)
         if is_broken or is_resized or view.outages_changed:
@@ -202,7 +202,7 @@ class ConservativeScheduler(QueueKeeper):
 
     def _repair(self) -> None:
         queue, profile, now = self.queue, self.profile, self.view.now
-        profile.lay(now, self.view.believed_ends)
+        profile.lay(now, self.view._ends)
         repair(profile.holes, now, queue.table, queue.first, queue.last, self.kept)
 
     def _compress(self) -> None:
@@ -216,7 +216,7 @@ class ConservativeScheduler(QueueKeeper):
             kept = self.kept = kept._replace(soonest=np.empty(queue.job.size // BLOCK + 1))
         kept.soonest[:] = -np.inf  # places may have changed
         number, wants_wake = _due(
-            view.believed_ends.end, queue.table, queue.first, queue.last, view.now, kept,
+            view._ends.end, queue.table, queue.first, queue.last, view.now, kept,
             queue.found,
         )  # fmt: skip
         decisions: list[Decision] = [self.start(place) for place in queue.found[:number].tolist()]

@@ -210,7 +210,7 @@ class EasyScheduler(QueueKeeper):
         """Reserve for the head that does not fit, and find who may start around it."""
         queue = self.queue
         number, self._shadow, self._spare = _backfill(
-            self.view.believed_ends,
+            self.view._ends,
             queue.table,
             queue.first,
             queue.last,
@@ -260,8 +260,8 @@ class EasyScheduler(QueueKeeper):
         view, queue, profile = self.view, self.queue, self._profile
         if view.free == 0:
             return 0
-        profile.grow(queue.waiting + view.believed_ends.end.size)
-        profile.lay(view.now, view.believed_ends)
+        profile.grow(queue.waiting + view._ends.end.size)
+        profile.lay(view.now, view._ends)
         room = queue.job.size
         if self._spans.shape[1] < room:
             self._spans = single_candidates(room)

@@ -93,7 +93,7 @@ class DrainRun:
         places = queue.places()
         wanted = np.append(queue.processors[places], 0)
         seconds = np.append(queue.runtime[places], 0.0)
-        ends = view.believed_ends
+        ends = view._ends
         end = np.concatenate([ends.end, np.zeros(wanted.size)])
         held = np.concatenate([ends.processors, np.zeros(wanted.size, np.int64)])
         starts, summaries = np.empty(counts.size), summaries_of(wanted.size)
@@ -123,8 +123,8 @@ class DryRun:
     def __call__(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime), in seconds."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
-        profile.grow(queue.waiting + view.believed_ends.end.size)
-        profile.lay(view.now, view.believed_ends)
+        profile.grow(queue.waiting + view._ends.end.size)
+        profile.lay(view.now, view._ends)
         foreseen = queue.table._replace(starts=queue.start.copy())
         replan(profile.holes, view.now, foreseen, queue.first, queue.last)
         return profile.earliest_of(view.now, counts, runtimes)
@@ -169,7 +169,7 @@ class ChoiceAnew:
         """Let each waiting job choose given those ahead of it; say whether any choice changed."""
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + len(view.running))
-        profile.lay(view.now, view.believed_ends)
+        profile.lay(view.now, view._ends)
         changed = False
         for place in queue.places().tolist():
             job = queue.job.item(place)

@@ -187,7 +187,7 @@ class OpenScheduler(OpenKeeper):
         view, queue, profile = self.view, self.queue, self._profile
         reserved = min(queue.waiting, self.reservations)
         profile.grow(len(view.running) + len(self._started) + reserved + view.free)
-        profile.lay(view.now, view.believed_ends)
+        profile.lay(view.now, view._ends)
         for job, count, _, _ in self._started:
             profile.occupy(view.now, view.now + view.belief(job, count), count)
         self._are_reserved = True

@@ -5,8 +5,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from predictors.base import RuntimePredictor
+from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.compiling import direct
+from predictors.in_loop.oracle import foresees
+from predictors.in_loop.wrapper import has_curves
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
@@ -27,14 +29,17 @@ from sim.policies.passes.open_passes import CLOSED, Offered, carried
 from sim.policies.passes.queue_passes import Plan, Revision, is_refuted
 from sim.policies.passes.sharing import NOBODY, EqualShares, TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.calendar import END, RUNTIME
 from sim.state.columns import Explanations
+from sim.state.decisions import Preferences
+from sim.state.feasible_counts import FeasibleCounts
 from sim.state.job_pieces import PIECE, JobPieces
 from sim.state.machine_state import MachineState
 from sim.state.records import Records
+from sim.state.run_steps import next_instant
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
-    END,
     ENDED,
     EXPIRED_NOW,
     HEAD,
@@ -45,7 +50,6 @@ from sim.state.run_tables import (
     PROCESSORS,
     RANGES,
     ROOM,
-    RUNTIME,
     START,
     STARTED,
     TAKEN,
@@ -53,7 +57,8 @@ from sim.state.run_tables import (
     WAKES,
     Tables,
 )
-from sim.state.view import View
+from sim.state.shown_jobs import ShownJobs
+from sim.state.view import LEAST_BELIEF, View
 
 
 class Replay(Protocol):
@@ -64,6 +69,14 @@ class Replay(Protocol):
     state : MachineState
     view : View
     predictor : RuntimePredictor
+    preferences : Preferences
+    jobs : VisibleJobs
+        All jobs.
+    counts : FeasibleCounts
+        Of all jobs.
+    shown : ShownJobs
+        What policy and predictor see of them.
+    submit : numpy.ndarray of float, shape (n,), seconds
     kills : bool
         Whether runs end at the limits of their jobs.
     work : TrueRuntimes
@@ -72,6 +85,11 @@ class Replay(Protocol):
     state: MachineState
     view: View
     predictor: RuntimePredictor
+    preferences: Preferences
+    jobs: VisibleJobs
+    counts: FeasibleCounts
+    shown: ShownJobs
+    submit: FloatArray
     kills: bool
 
     @property
@@ -90,6 +108,7 @@ class Replay(Protocol):
 
 
 _breakpoints, _has_room = direct(breakpoints), direct(has_room)
+_next_instant = direct(next_instant)
 NOTHING = Revision(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -121,15 +140,16 @@ class CompiledPasses:
         view, processors = engine.view, engine.view.processors
         rigid = isinstance(self._allocation, Request)
         chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
-        self._asks = self._learns or (anew is not None and chooses)
+        self._asks = self._learns or not foresees(engine.predictor)
+        self._asks |= anew is not None and chooses
         self._pieces = JobPieces(
-            engine.state.submit,
-            view.jobs.requested_processors,
-            view.jobs.requested_time,
+            engine.submit,
+            engine.jobs.requested_processors,
+            engine.jobs.requested_time,
             engine.kills,
             PIECE,
         )
-        self._state.tables = self._pieces.begin(processors)
+        self.tables, self.calendar = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
         fitted = chooses and view.fitted
@@ -149,36 +169,54 @@ class CompiledPasses:
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=NOBODY,
         )
-        self._offered = OfferedCounts(scheduler, view, engine.work, engine.state.submit.size)
+        self._offered = OfferedCounts(scheduler, view, engine.work, engine.counts, engine.jobs)
         self._shares = EqualShares(view, engine.predictor, engine.work)
         self._take_beliefs()
 
     def _take_beliefs(self) -> None:
         """Ask what is believed of the jobs that entered last, and what each may choose from."""
-        tables, view, first = self._state.tables, self._engine.view, self._pieces.fresh
+        tables, engine, first = self.tables, self._engine, self._pieces.fresh
         every, jobs = self._pieces.jobs, self._pieces.jobs[first:]
-        self._news = no_news(view.jobs.application[every if self._learns else every[:0]], tables)
+        self._news = no_news(engine.jobs.application[every if self._learns else every[:0]], tables)
         if self._asks:
             return
         if self._rule == SHARING:
-            sharing = self._shares.enter(tables, self.plan.sharing, self._pieces)
+            engine.shown.arrive(jobs.tolist())
+            sharing = self._shares.enter(tables, self.calendar, self.plan.sharing, self._pieces)
             self.plan = self.plan._replace(sharing=sharing)
         elif isinstance(self._allocation, Request):
             wanted = tables.numbers[PROCESSORS, first:]
-            tables.seconds[BELIEF, first:] = view.beliefs(jobs, wanted)
-            tables.seconds[RUNTIME, first:] = self._engine.work.runtimes_at(jobs, wanted)
+            tables.seconds[BELIEF, first:] = self._beliefs(jobs, wanted)
+            self.calendar.seconds[RUNTIME, first:] = engine.work.runtimes_at(jobs, wanted)
         else:
+            engine.shown.arrive(jobs.tolist())
             self.plan = self._offered.put(self.plan, range(first, first + jobs.size), jobs)
+
+    def _beliefs(self, jobs: IntArray, processors: IntArray) -> FloatArray:
+        """Return what is believed of jobs that run on what they request."""
+        view, engine = self._engine.view, self._engine
+        if not has_curves(engine.predictor):
+            view._queries += len(jobs)
+            return np.maximum(engine.jobs.requested_time[jobs], LEAST_BELIEF)
+        engine.shown.arrive(jobs.tolist())
+        pairs = zip(jobs.tolist(), processors.tolist(), strict=True)
+        return np.array([view.belief(job, count) for job, count in pairs])
+
+    @property
+    def following(self) -> float:
+        """When something happens next, seconds; infinity if nothing does."""
+        following: float = _next_instant(self.tables, self.calendar)
+        return following
 
     @property
     def ended(self) -> int:
         """How many jobs have ended."""
-        return self._state.tables.counters.item(ENDED)
+        return self.tables.counters.item(ENDED)
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
         self._make_room(instant)
-        counters = self._state.tables.counters
+        counters = self.tables.counters
         following = self._go_on(NOTHING)
         while counters[TAKEN]:
             self._state.now = following
@@ -201,30 +239,31 @@ class CompiledPasses:
         """Go on to the next instant that needs Python; return when it is."""
         step, rule, news = self._step, self._rule, self._news
         if rule in (OPEN, SHARING):
-            return float(step(self._state.tables, self.plan))
-        return float(step(self._state.tables, self.plan, rule, revision, self._asks, news))
+            return float(step(self.tables, self.calendar, self.plan))
+        return float(step(self.tables, self.calendar, self.plan, rule, revision, self._asks, news))
 
     def _tell(self) -> Revision:
         """Tell the predictor who ended; return what it believes differently of who waits.
 
         Ask it what the beliefs rest on of those who started, before it is told of later ends.
         """
-        tables, engine, news = self._state.tables, self._engine, self._news
+        tables, engine, news = self.tables, self._engine, self._news
         new = int(tables.counters[ENDED] - news.told[0])
         for one, before in news.ended[:, :new].T.tolist():
             self._explain_started(before)
             job, processors = self._pieces.jobs.item(one), tables.numbers.item(PROCESSORS, one)
-            start, end = tables.seconds.item(START, one), tables.seconds.item(END, one)
+            start, end = tables.seconds.item(START, one), self.calendar.seconds.item(END, one)
             if end > start and not tables.numbers.item(KILLED, one):
                 engine.learn(job, processors, end - start, end, {}, {})
             engine.view.forget([job])
+            engine.shown.leave(job)
         news.told[0] += new
         self._explain_started(tables.counters.item(STARTED))
         return self._revised()
 
     def _revised(self) -> Revision:
         """Return who of those waiting is believed to run for another time than before."""
-        tables, view, revised = self._state.tables, self._engine.view, self._state.revised
+        tables, view, revised = self.tables, self._engine.view, self._state.revised
         columns, beliefs, counters = [], [], tables.counters
         if not revised or counters[HEAD] == counters[NEW]:
             revised.clear()
@@ -242,23 +281,28 @@ class CompiledPasses:
 
     def _waiting(self) -> list[int]:
         """Return the columns of those who waited before this instant, in queue order."""
-        counters = self._state.tables.counters
+        counters = self.tables.counters
         head = counters.item(HEAD)
-        places = self._state.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
+        places = self.tables.numbers[WAITING, head : counters.item(NEW)].nonzero()[0]
         waiting: list[int] = (places + head).tolist()
         return waiting
 
     def _choosing(self) -> list[int]:
-        """Return the columns of who chooses now: newcomers, and where a belief is refuted, all."""
-        tables, counters = self._state.tables, self._state.tables.counters
+        """Return the columns of who chooses now: newcomers, and where a belief is refuted, all.
+
+        Newcomers are seen from now on, where they were not foreseen.
+        """
+        tables, counters = self.tables, self.tables.counters
         newcomers = list(range(counters.item(NEW), counters.item(ARRIVED)))
+        if self._asks and newcomers:
+            self._engine.shown.arrive(self._pieces.jobs[newcomers].tolist())
         if counters[EXPIRED_NOW] and is_refuted(tables, self.plan.anew):
             return self._waiting() + newcomers
         return newcomers
 
     def _keep_beliefs(self, columns: Sequence[int]) -> None:
         """Let the view keep what those who chose believe of their choice."""
-        tables, believe, jobs = self._state.tables, self._engine.view.believe, self._pieces.jobs
+        tables, believe, jobs = self.tables, self._engine.view.believe, self._pieces.jobs
         for one in columns:
             processors = tables.numbers.item(PROCESSORS, one)
             believe(jobs.item(one), processors, tables.seconds.item(BELIEF, one))
@@ -267,7 +311,7 @@ class CompiledPasses:
         """Ask what the beliefs rest on of those who started, up to this one of them."""
         done = self._explained
         if done < until:
-            numbers, explain = self._state.tables.numbers, self._engine.view.explain
+            numbers, explain = self.tables.numbers, self._engine.view.explain
             for one in numbers[IN_TURN, done:until].tolist():
                 job = self._pieces.jobs.item(one)
                 self._explanations.add(explain(job, numbers.item(PROCESSORS, one)))
@@ -275,17 +319,17 @@ class CompiledPasses:
 
     def _make_room(self, instant: float) -> None:
         """Let tables grow in which the next instant might not find room."""
-        if instant == self._state.tables.instant[LATER]:
+        if instant == self.tables.instant[LATER]:
             self._take_in_more()
-        self._state.tables, self.plan = _with_room(self._state.tables, self.plan, instant)
+        self.tables, self.plan = self._with_room(instant)
 
     def _take_in_more(self) -> None:
         """Let the next jobs enter, and those leave that have ended."""
         if self._learns:
             self._tell()  # nobody waits of whom it could believe otherwise now
         if self._rule == SHARING:
-            self._shares.write_down(self.plan.sharing, self._state.tables, self._pieces)
-        self._state.tables = self._pieces.enter(self._state.tables)
+            self._shares.write_down(self.plan.sharing, self.tables, self.calendar, self._pieces)
+        self.tables, self.calendar = self._pieces.enter(self.tables, self.calendar)
         plan, jobs, kept = self.plan, self._pieces.jobs, self._pieces.kept
         before, choose = Offered(plan.offers, plan.counts, plan.choices), self._rule == OPEN
         offered, stays_open = carried(before, plan.open, kept if choose else kept[:0], jobs)
@@ -298,35 +342,35 @@ class CompiledPasses:
             choices=offered.choices,
             open=stays_open,
         )
-        self._explained = self._state.tables.counters.item(STARTED)
+        self._explained = self.tables.counters.item(STARTED)
         self._take_beliefs()
 
-    def records(self, predictor: RuntimePredictor) -> Records:
+    def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their stretches in the order of the starts."""
-        found, engine, tables = self._pieces, self._engine, self._state.tables
-        found.note(tables)
+        found, engine, tables = self._pieces, self._engine, self.tables
+        found.note(tables, self.calendar)
         if self._rule == SHARING:
-            stretches = self._shares.stretches(self.plan.sharing, tables, found)
+            stretches = self._shares.stretches(self.plan.sharing, tables, self.calendar, found)
         else:
             stretches = found.stretches()
         if not self._explanations:
             first = found.in_turn.item(0)
             self._explanations.add(predictor.explain(first, found.allocated.item(first)))
         grounds = self._explanations.columns(len(found.in_turn))
-        asked = found.consultations(grounds, engine.view.preferences.undecided)
-        return found.records(stretches, asked, engine.view.processors)
+        asked = found.consultations(grounds, engine.preferences.undecided)
+        return found.records(stretches, asked, submit, engine.view.processors)
 
-
-def _with_room(tables: Tables, plan: Plan, instant: float) -> tuple[Tables, Plan]:
-    """Return the same with room for all that may happen at an instant."""
-    if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
-        tables = tables._replace(ranges=np.tile(tables.ranges, 2))
-    if tables.wakes.size == tables.counters[WAKES]:
-        tables = tables._replace(wakes=np.tile(tables.wakes, 2))
-    if not _has_room(plan.sharing):
-        plan = plan._replace(sharing=plan.sharing.doubled())
-    more = _breakpoints(tables, instant) if plan.times.size > 1 else 0
-    if plan.times.size < more:
-        times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
-        plan = plan._replace(times=times, free=free)
-    return tables, plan
+    def _with_room(self, instant: float) -> tuple[Tables, Plan]:
+        """Return tables and plan with room for all that may happen at an instant."""
+        tables, plan = self.tables, self.plan
+        if tables.ranges.shape[1] - tables.counters[RANGES] < tables.counters[ROOM]:
+            tables = tables._replace(ranges=np.tile(tables.ranges, 2))
+        if tables.wakes.size == tables.counters[WAKES]:
+            tables = tables._replace(wakes=np.tile(tables.wakes, 2))
+        if not _has_room(plan.sharing):
+            plan = plan._replace(sharing=plan.sharing.doubled())
+        more = _breakpoints(tables, self.calendar, instant) if plan.times.size > 1 else 0
+        if plan.times.size < more:
+            times, free = np.pad(plan.times, (0, 2 * more)), np.pad(plan.free, (0, 2 * more))
+            plan = plan._replace(times=times, free=free)
+        return tables, plan

@@ -43,32 +43,28 @@ from sim.policies.passes.sharing import (
 from sim.policies.reallocation.beliefs import TABLED
 from sim.policies.reallocation.shares import apportion
 from sim.state.availability import BelievedEnds
+from sim.state.calendar import END, JOB, RUNTIME, Calendar, foresee, sink
 from sim.state.run_steps import start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
     BELIEF,
     BELIEVED_END,
     BELIEVED_JOB,
-    END,
     ENDED_NOW,
     ENDED_ONE,
     FIRST_RANGE,
     FOUND,
     FREE,
     HEAD,
-    JOB,
     NEW,
     NOW,
     PLANNED,
     PROCESSORS,
     RUNNING,
-    RUNTIME,
     TURNS,
     Tables,
     believe,
     exchange,
-    foresee,
-    sink,
 )
 from sim.state.view import LEAST_BELIEF
 
@@ -226,22 +222,22 @@ def _ask_of(tables: Tables, sharing: Sharing, members: IntArray, shares: IntArra
 
 
 @compiled()
-def _move_ends(tables: Tables, job: int, end: float, believed: float) -> None:
+def _move_ends(tables: Tables, calendar: Calendar, job: int, end: float, believed: float) -> None:
     """Let a run end, and be believed to end, at other times; the heap is not in order then."""
-    tables.seconds[END, job] = end
+    calendar.seconds[END, job] = end
     tables.numbers[PLANNED, job] = tables.counters[TURNS]
     tables.counters[TURNS] += 1
     believe(tables, job, believed)
 
 
 @compiled()
-def _foresee_anew(tables: Tables) -> None:
+def _foresee_anew(tables: Tables, calendar: Calendar) -> None:
     """Put the heap of what happens next in order."""
     running = tables.counters[RUNNING]
     for place in range(running):
-        foresee(tables, place, tables.running[JOB, place])
+        foresee(tables, calendar, place, calendar.what[JOB, place])
     for place in range(running // 2 - 1, -1, -1):
-        sink(tables, place, running)
+        sink(calendar, place, running)
 
 
 @compiled()
@@ -257,7 +253,7 @@ def _begin_stretch(tables: Tables, sharing: Sharing, job: int) -> None:
 
 
 @compiled()
-def _resize(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
+def _resize(tables: Tables, calendar: Calendar, sharing: Sharing, job: int, count: int) -> None:
     """Let a run go on with other processors, as `sim.engine.resizing` does."""
     seconds, work, now = tables.seconds, sharing.work, tables.instant[NOW]
     before = tables.numbers[PROCESSORS, job]
@@ -276,15 +272,15 @@ def _resize(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
     _begin_stretch(tables, sharing, job)
     end = now + _runtime(sharing, TRUE, job, count) * max(1.0 - work[DONE, job], 0.0)
     believed, slack = now + left, 1e-9 * abs(end - now) + 1e-12 * abs(end)
-    _move_ends(tables, job, end, end if abs(believed - end) <= slack else believed)
+    _move_ends(tables, calendar, job, end, end if abs(believed - end) <= slack else believed)
 
 
 @compiled()
-def _begin(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
+def _begin(tables: Tables, calendar: Calendar, sharing: Sharing, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     seconds = tables.seconds
     if count > 0:
-        seconds[RUNTIME, job] = _runtime(sharing, TRUE, job, count)
+        calendar.seconds[RUNTIME, job] = _runtime(sharing, TRUE, job, count)
         if count != tables.numbers[PROCESSORS, job]:
             sharing.tallies[QUERIES] += 1
             believed = sharing.work[REQUESTED, job] * sharing.jobs[REQUEST, job] / count
@@ -292,13 +288,13 @@ def _begin(tables: Tables, sharing: Sharing, job: int, count: int) -> None:
                 believed = _runtime(sharing, BELIEVED, job, count)
             seconds[BELIEF, job] = max(believed, LEAST_BELIEF)
         tables.numbers[PROCESSORS, job] = count
-    start(tables, job)
+    start(tables, calendar, job)
     sharing.work[SINCE, job] = tables.instant[NOW]
     _begin_stretch(tables, sharing, job)
 
 
 @compiled(makes_arrays=True)
-def share_pass(tables: Tables, sharing: Sharing, summaries: Summaries) -> None:
+def share_pass(tables: Tables, calendar: Calendar, sharing: Sharing, summaries: Summaries) -> None:
     """Make a pass, as `ReallocatingScheduler` does with `Equipartition` around `EasyScheduler`.
 
     Nothing has happened where runtimes are asked for: the pass is to be made again.
@@ -306,6 +302,7 @@ def share_pass(tables: Tables, sharing: Sharing, summaries: Summaries) -> None:
     Parameters
     ----------
     tables : Tables
+    calendar : Calendar
     sharing : Sharing
     summaries : Summaries
         Of the queue.
@@ -322,18 +319,18 @@ def share_pass(tables: Tables, sharing: Sharing, summaries: Summaries) -> None:
     before = held[members[:number]]
     for k in range(number):
         if shares[k] < before[k]:
-            _resize(tables, sharing, members[k], shares[k])
+            _resize(tables, calendar, sharing, members[k], shares[k])
     new = number
     for job in begun:
         if sharing.jobs[LEAST, job] > 0:
-            _begin(tables, sharing, job, shares[new])
+            _begin(tables, calendar, sharing, job, shares[new])
             new += 1
         else:
-            _begin(tables, sharing, job, 0)
+            _begin(tables, calendar, sharing, job, 0)
     for k in range(number):
         if shares[k] > before[k]:
-            _resize(tables, sharing, members[k], shares[k])
+            _resize(tables, calendar, sharing, members[k], shares[k])
     if (shares[:number] != before).any():
-        _foresee_anew(tables)
+        _foresee_anew(tables, calendar)
     sharing.members[: members.size] = members
     tallies[MEMBERS] = members.size

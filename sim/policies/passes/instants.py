@@ -15,6 +15,7 @@ from sim.policies.passes.queue_passes import (
     make_pass,
 )
 from sim.policies.passes.sharing import ASKED
+from sim.state.calendar import SUBMIT, Calendar
 from sim.state.run_steps import next_instant, take_in
 from sim.state.run_tables import (
     ARRIVED,
@@ -32,7 +33,6 @@ from sim.state.run_tables import (
     ROOM,
     RUNNING,
     STARTED,
-    SUBMIT,
     TAKEN,
     WAITING,
     WAKES,
@@ -87,24 +87,24 @@ def _is_news(tables: Tables, news: News) -> bool:
 
 
 @compiled()
-def _arriving(tables: Tables, instant: float) -> int:
+def _arriving(tables: Tables, calendar: Calendar, instant: float) -> int:
     """Count the jobs that arrive then."""
     last = tables.counters[ARRIVED]
-    while last < tables.seconds.shape[1] and tables.seconds[SUBMIT, last] == instant:
+    while last < tables.seconds.shape[1] and calendar.seconds[SUBMIT, last] == instant:
         last += 1
     return int(last - tables.counters[ARRIVED])
 
 
 @compiled()
-def breakpoints(tables: Tables, instant: float) -> int:
+def breakpoints(tables: Tables, calendar: Calendar, instant: float) -> int:
     """Return the room that a profile needs for all who run, wait and arrive by an instant."""
     counters = tables.counters
-    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, instant)
+    waiting = counters[ARRIVED] - counters[STARTED] + _arriving(tables, calendar, instant)
     return int(4 * (waiting + counters[RUNNING] + 1) + 64)
 
 
 @compiled()
-def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
+def _has_room(tables: Tables, calendar: Calendar, plan: Plan, instant: float) -> bool:
     """Say whether who arrives at an instant is in the tables, and all that happens finds room."""
     counters = tables.counters
     return bool(
@@ -112,17 +112,17 @@ def _has_room(tables: Tables, plan: Plan, instant: float) -> bool:
         and tables.ranges.shape[1] - counters[RANGES] >= counters[ROOM]
         and tables.wakes.size > counters[WAKES]
         and has_room(plan.sharing)
-        and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, instant))
+        and (plan.times.size == 1 or plan.times.size >= breakpoints(tables, calendar, instant))
     )
 
 
 @compiled()
-def _goes_on(tables: Tables, plan: Plan) -> bool:
+def _goes_on(tables: Tables, calendar: Calendar, plan: Plan) -> bool:
     """Take in the next instant, if there is one and room for it; say whether it was taken in."""
-    following = next_instant(tables)
-    if following == np.inf or not _has_room(tables, plan, following):
+    following = next_instant(tables, calendar)
+    if following == np.inf or not _has_room(tables, calendar, plan, following):
         return False
-    take_in(tables, following)
+    take_in(tables, calendar, following)
     return True
 
 
@@ -136,7 +136,13 @@ def _is_break(tables: Tables) -> bool:
 
 @compiled()
 def advance(
-    tables: Tables, plan: Plan, rule: int, revision: Revision, asks: bool, news: News
+    tables: Tables,
+    calendar: Calendar,
+    plan: Plan,
+    rule: int,
+    revision: Revision,
+    asks: bool,
+    news: News,
 ) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
@@ -146,6 +152,7 @@ def advance(
     Parameters
     ----------
     tables : Tables
+    calendar : Calendar
     plan : Plan
     rule : int
         One of `sim.policies.base`.
@@ -165,12 +172,12 @@ def advance(
     counters = tables.counters
     while True:
         if counters[TAKEN]:
-            make_pass(tables, plan, rule, counters[CHANGED] != 0, revision)
+            make_pass(tables, calendar, plan, rule, counters[CHANGED] != 0, revision)
             revision = Revision(revision.jobs[:0], revision.beliefs[:0])
             if _is_break(tables):
-                return next_instant(tables)
-        if not _goes_on(tables, plan):
-            return next_instant(tables)
+                return next_instant(tables, calendar)
+        if not _goes_on(tables, calendar, plan):
+            return next_instant(tables, calendar)
         changes_its_mind = news.application.size > 0 and _is_news(tables, news)
         if asks and (
             counters[NEW] < counters[ARRIVED]
@@ -181,29 +188,29 @@ def advance(
 
 
 @compiled()
-def advance_open(tables: Tables, plan: Plan) -> float:
+def advance_open(tables: Tables, calendar: Calendar, plan: Plan) -> float:
     """Go through instants where counts stay open, as `advance` does with other rules.
 
     This and `advance_shares` are compiled apart: most runs do without, and it takes long.
     """
     while True:
         if tables.counters[TAKEN]:
-            make_open_pass(tables, plan)
+            make_open_pass(tables, calendar, plan)
             if _is_break(tables):
-                return next_instant(tables)
-        if not _goes_on(tables, plan):
-            return next_instant(tables)
+                return next_instant(tables, calendar)
+        if not _goes_on(tables, calendar, plan):
+            return next_instant(tables, calendar)
 
 
 @compiled()
-def advance_shares(tables: Tables, plan: Plan) -> float:
+def advance_shares(tables: Tables, calendar: Calendar, plan: Plan) -> float:
     """Go through instants under equal shares; it is Python's turn where a curve is asked for."""
     while True:
         if tables.counters[TAKEN]:
-            share_pass(tables, plan.sharing, plan.summaries)
+            share_pass(tables, calendar, plan.sharing, plan.summaries)
             if plan.sharing.tallies[ASKED] > 0:
                 return float(tables.instant[NOW])
             if _is_break(tables):
-                return next_instant(tables)
-        if not _goes_on(tables, plan):
-            return next_instant(tables)
+                return next_instant(tables, calendar)
+        if not _goes_on(tables, calendar, plan):
+            return next_instant(tables, calendar)

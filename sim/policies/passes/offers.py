@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, VisibleJobs
 from predictors.compiling import compiled, direct
 from sim.policies.allocation.sa import offers_of
 from sim.policies.base import QueueKeeper
@@ -12,6 +12,7 @@ from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.passes.queue_passes import AT_ONCE, BEGIN, SIZE, Plan
 from sim.policies.passes.sharing import TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.feasible_counts import FeasibleCounts
 from sim.state.view import View
 
 _AHEAD, _AT_ONCE = 256, 65_536
@@ -108,8 +109,9 @@ class OfferedCounts:
     scheduler : QueueKeeper or ReallocatingScheduler
     view : View
     truth : TrueRuntimes
-    jobs : int
-        How many there are.
+    counts : FeasibleCounts
+    jobs : VisibleJobs
+        All of them, as are the counts: what they will choose from is worked out ahead.
     """
 
     def __init__(
@@ -117,12 +119,18 @@ class OfferedCounts:
         scheduler: QueueKeeper | ReallocatingScheduler,
         view: View,
         truth: TrueRuntimes,
-        jobs: int,
+        counts: FeasibleCounts,
+        jobs: VisibleJobs,
     ) -> None:
         self._view, self._truth, self._allocation = view, truth, scheduler.allocation
         self._open = scheduler.candidates.of if isinstance(scheduler, OpenScheduler) else None
         tries_all = getattr(self._allocation, "counts", None) == "all"
-        self._ahead = RuntimesAhead(truth, view.counts if tries_all else view.powers_of_two, jobs)
+        asked = jobs.requested_processors
+
+        def menu(job: int) -> IntArray:
+            return counts.counts(job) if tries_all else counts.powers_of_two(job, asked.item(job))
+
+        self._ahead = RuntimesAhead(truth, menu, asked.size)
 
     def put(self, plan: Plan, columns: Sequence[int], jobs: IntArray) -> Plan:
         """Return a plan with what jobs of some columns choose from; open counts of others stay."""

@@ -22,6 +22,7 @@ from sim.policies.molding.candidates import (
 )
 from sim.policies.molding.choice import Blocking, mold_first
 from sim.state.availability import Holes
+from sim.state.calendar import RUNTIME, Calendar
 from sim.state.run_steps import start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
@@ -31,7 +32,6 @@ from sim.state.run_tables import (
     NEW,
     NOW,
     PROCESSORS,
-    RUNTIME,
     WAITING,
     Tables,
 )
@@ -156,18 +156,21 @@ def may_start(tables: Tables) -> bool:
 
 
 @compiled()
-def open_pass(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) -> None:
+def open_pass(
+    tables: Tables, calendar: Calendar, offered: Offered, plan: OpenPlan, holes: Holes
+) -> None:
     """Make a pass, as `OpenScheduler` does while processors are free, and start who may.
 
     Parameters
     ----------
     tables : Tables
+    calendar : Calendar
     offered : Offered
     plan : OpenPlan
     holes : tuple of numpy.ndarray
         The profile of the running jobs alone: times, free and span.
     """
-    numbers, seconds, counters = tables.numbers, tables.seconds, tables.counters
+    numbers, runtimes, counters = tables.numbers, calendar.seconds[RUNTIME], tables.counters
     waiting, first = numbers[WAITING], counters[HEAD]
     last = _narrow(tables, offered, plan, holes)
     found, choices = tables.running[FOUND], offered.choices
@@ -180,5 +183,5 @@ def open_pass(tables: Tables, offered: Offered, plan: OpenPlan, holes: Holes) ->
         pick = offered.spans[BEGIN, job]
         while offered.counts[pick] != waiting[job]:
             pick += 1
-        numbers[PROCESSORS, job], seconds[RUNTIME, job] = waiting[job], choices[1, pick]
-        start(tables, job)
+        numbers[PROCESSORS, job], runtimes[job] = waiting[job], choices[1, pick]
+        start(tables, calendar, job)

@@ -31,6 +31,7 @@ from sim.policies.molding.choice import Blocking, mold_first
 from sim.policies.passes.open_passes import Offered, OpenPlan, may_start, open_pass
 from sim.policies.passes.sharing import Sharing
 from sim.state.availability import earliest_of, lay, nothing_found, place, place_next
+from sim.state.calendar import RUNTIME, Calendar
 from sim.state.run_steps import ask_to_wake, ends_in, start, waiting_in
 from sim.state.run_tables import (
     ARRIVED,
@@ -47,7 +48,6 @@ from sim.state.run_tables import (
     NEW,
     NOW,
     PROCESSORS,
-    RUNTIME,
     SHADOW,
     SPARE,
     START,
@@ -133,7 +133,7 @@ def _lay_running(tables: Tables, plan: Plan) -> None:
 
 
 @compiled()
-def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
+def _choose(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
     """Give an arriving job the count of smallest believed turnaround (SA).
 
     Under EASY and strict rules its start is believed to be that of a reservation behind all
@@ -143,11 +143,11 @@ def _choose(tables: Tables, plan: Plan, job: int, rule: int) -> None:
         _lay_running(tables, plan)
         holes, first = (plan.times, plan.free, plan.span), tables.counters[HEAD]
         replan(holes, tables.instant[NOW], waiting_in(tables), first, job)
-    _settle(tables, plan, job)
+    _settle(tables, calendar, plan, job)
 
 
 @compiled(makes_arrays=True)
-def _settle(tables: Tables, plan: Plan, job: int) -> None:
+def _settle(tables: Tables, calendar: Calendar, plan: Plan, job: int) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is."""
     best, now = plan.offers[BEGIN, job], tables.instant[NOW]
     if plan.offers[SIZE, job] > 1:
@@ -157,7 +157,7 @@ def _settle(tables: Tables, plan: Plan, job: int) -> None:
         at_once = plan.offers[AT_ONCE, job] != 0
         best += least_turnaround(waits, beliefs, at_once, plan.margin)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
-    tables.seconds[BELIEF, job], tables.seconds[RUNTIME, job] = plan.choices[:, best]
+    tables.seconds[BELIEF, job], calendar.seconds[RUNTIME, job] = plan.choices[:, best]
 
 
 @compiled()
@@ -172,14 +172,14 @@ def is_refuted(tables: Tables, factor: float) -> bool:
 
 
 @compiled()
-def _choose_anew(tables: Tables, plan: Plan) -> None:
+def _choose_anew(tables: Tables, calendar: Calendar, plan: Plan) -> None:
     """Let each job that waited before this instant choose given those ahead; see `ChoiceAnew`."""
     counters, waiting = tables.counters, tables.numbers[WAITING]
     _lay_running(tables, plan)
     for job in range(counters[HEAD], counters[NEW]):
         if waiting[job] > 0:
             if plan.offers[SIZE, job] > 0:
-                _settle(tables, plan, job)
+                _settle(tables, calendar, plan, job)
             waiting[job] = tables.numbers[PROCESSORS, job]
             belief = tables.seconds[BELIEF, job]
             place(plan.times, plan.free, plan.span, tables.instant[NOW], waiting[job], belief)
@@ -200,10 +200,10 @@ def _believe(tables: Tables, plan: Plan, revision: Revision) -> bool:
 
 
 @compiled()
-def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
+def admit(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int) -> None:
     """Choose the count of a job that has just arrived, and let it wait."""
     if plan.offers[SIZE, job] > 0:
-        _choose(tables, plan, job, rule)
+        _choose(tables, calendar, plan, job, rule)
     tables.numbers[WAITING, job] = tables.numbers[PROCESSORS, job]
 
 
@@ -211,12 +211,15 @@ def admit(tables: Tables, plan: Plan, job: int, rule: int) -> None:
 
 
 @compiled()
-def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed: bool) -> None:
+def _make_easy_pass(
+    tables: Tables, calendar: Calendar, summaries: Summaries, strict: bool, changed: bool
+) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
     Parameters
     ----------
     tables : Tables
+    calendar : Calendar
     summaries : Summaries
     strict : bool
         Whether heads of the queue alone may start.
@@ -244,11 +247,11 @@ def _make_easy_pass(tables: Tables, summaries: Summaries, strict: bool, changed:
                 ends_in(tables), waiting, head, last, opening, summaries, number, found
             )
     for k in range(number):
-        start(tables, found[k])
+        start(tables, calendar, found[k])
 
 
 @compiled()
-def _make_deep_pass(tables: Tables, plan: Plan) -> None:
+def _make_deep_pass(tables: Tables, calendar: Calendar, plan: Plan) -> None:
     """Make a pass of EASY with several reservations, as `EasyScheduler` does."""
     counters, waiting = tables.counters, waiting_in(tables)
     while counters[HEAD] < counters[ARRIVED] and waiting.counts[counters[HEAD]] == 0:
@@ -263,7 +266,7 @@ def _make_deep_pass(tables: Tables, plan: Plan) -> None:
         tables.running[FOUND],
     )  # fmt: skip
     for job in tables.running[FOUND, :number]:
-        start(tables, job)
+        start(tables, calendar, job)
 
 
 # Conservative
@@ -284,7 +287,9 @@ def _changes(tables: Tables) -> FloatArray:
 
 
 @compiled(makes_arrays=True)
-def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> None:
+def _make_conservative_pass(
+    tables: Tables, calendar: Calendar, plan: Plan, revision: Revision
+) -> None:
     """Make a pass of conservative backfilling, as `ConservativeScheduler` does."""
     counters, now = tables.counters, tables.instant[NOW]
     waiting, found = waiting_in(tables), tables.running[FOUND]
@@ -306,32 +311,35 @@ def _make_conservative_pass(tables: Tables, plan: Plan, revision: Revision) -> N
         compress(holes, now, waiting, head, new, kept)
     placed = nothing_found(last - new)
     for job in range(new, last):
-        admit(tables, plan, job, CONSERVATIVE)
+        admit(tables, calendar, plan, job, CONSERVATIVE)
         wanted, belief = waiting.counts[job], waiting.runtimes[job]
         reserve_at(job, place_next(*holes, now, wanted, belief, placed), waiting, kept)
     number, wants_wake = due(ends_in(tables).end, waiting, head, last, now, kept, found)
     if wants_wake:
         ask_to_wake(tables, kept.instants[NEXT])
     for job in found[:number]:
-        start(tables, job)
+        start(tables, calendar, job)
 
 
 @compiled()
-def make_open_pass(tables: Tables, plan: Plan) -> None:
+def make_open_pass(tables: Tables, calendar: Calendar, plan: Plan) -> None:
     """Make the scheduling pass of an instant where counts stay open."""
     if may_start(tables):
         _lay_running(tables, plan)
         offered = Offered(plan.offers, plan.counts, plan.choices)
-        open_pass(tables, offered, plan.open, (plan.times, plan.free, plan.span))
+        open_pass(tables, calendar, offered, plan.open, (plan.times, plan.free, plan.span))
 
 
 @compiled()
-def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Revision) -> None:
+def make_pass(
+    tables: Tables, calendar: Calendar, plan: Plan, rule: int, changed: bool, revision: Revision
+) -> None:
     """Make the scheduling pass of an instant where counts are given or settled at submit.
 
     Parameters
     ----------
     tables : Tables
+    calendar : Calendar
     plan : Plan
     rule : int
         `STRICT`, `EASY` or `CONSERVATIVE`.
@@ -340,16 +348,16 @@ def make_pass(tables: Tables, plan: Plan, rule: int, changed: bool, revision: Re
     revision : Revision
     """
     if rule == CONSERVATIVE:
-        _make_conservative_pass(tables, plan, revision)
+        _make_conservative_pass(tables, calendar, plan, revision)
         return
     counters = tables.counters
     if revision.jobs.size > 0:
         _believe(tables, plan, revision)
     if counters[EXPIRED_NOW] > 0 and is_refuted(tables, plan.anew):
-        _choose_anew(tables, plan)
+        _choose_anew(tables, calendar, plan)
     for job in range(counters[NEW], counters[ARRIVED]):
-        admit(tables, plan, job, rule)
+        admit(tables, calendar, plan, job, rule)
     if plan.reservations > 1:
-        _make_deep_pass(tables, plan)
+        _make_deep_pass(tables, calendar, plan)
     else:
-        _make_easy_pass(tables, plan.summaries, rule == STRICT, changed)
+        _make_easy_pass(tables, calendar, plan.summaries, rule == STRICT, changed)

@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.in_loop.oracle import Oracle
+from predictors.in_loop.wrapper import has_curves
+from sim.state.calendar import END, RUNTIME, Calendar
 from sim.state.job_pieces import JobPieces
 from sim.state.records import Stretches
 from sim.state.run_tables import (
     BELIEF,
-    END,
     IN_TURN,
     PROCESSORS,
     RANGES,
     ROOM,
-    RUNTIME,
     STARTED,
     Tables,
 )
@@ -135,7 +135,7 @@ class EqualShares:
 
     def __init__(self, view: View, predictor: RuntimePredictor, truth: TrueRuntimes) -> None:
         self._view, self._predictor, self._truth = view, predictor, truth
-        self._curved = bool(vars(type(predictor)).get("has_curves", True))
+        self._curved = has_curves(predictor)
         known = type(predictor) is Oracle or not self._curved
         self._tabled = truth.tabled() if known else None
         self._jobs = self._carried = self._places = np.zeros(0, np.int64)
@@ -143,7 +143,9 @@ class EqualShares:
         self._written: list[tuple[NDArray[Any], ...]] = []
         self._later: list[tuple[IntArray, FloatArray]] = []
 
-    def enter(self, tables: Tables, before: Sharing, pieces: JobPieces) -> Sharing:
+    def enter(
+        self, tables: Tables, calendar: Calendar, before: Sharing, pieces: JobPieces
+    ) -> Sharing:
         """Return what is kept of the jobs in the tables, the last ones of which have just entered.
 
         Those wait for the least that they can use.
@@ -174,7 +176,7 @@ class EqualShares:
         wanted[limits[0] > 0] = limits[0, limits[0] > 0]
         pairs = zip(entered.tolist(), wanted.tolist(), strict=True)
         tables.seconds[BELIEF, first:] = [view.belief(job, count) for job, count in pairs]
-        tables.seconds[RUNTIME, first:] = self._truth.runtimes_at(entered, wanted)
+        calendar.seconds[RUNTIME, first:] = self._truth.runtimes_at(entered, wanted)
         if (tabled := self._tabled) is not None:
             sharing.jobs[ROW, first:] = tabled.row[entered]
             sharing.jobs[CURVED, first:] = self._curved
@@ -218,7 +220,9 @@ class EqualShares:
             true = self._truth.runtimes(one, counts[skipped:])
             blocks[TRUE, block, skipped : counts.size] = true
 
-    def write_down(self, sharing: Sharing, tables: Tables, pieces: JobPieces) -> None:
+    def write_down(
+        self, sharing: Sharing, tables: Tables, calendar: Calendar, pieces: JobPieces
+    ) -> None:
         """Write down the stretches that are not yet, before others enter the tables.
 
         Some go on, and their ends are written once more.
@@ -226,7 +230,7 @@ class EqualShares:
         numbers, counters, known = tables.numbers, tables.counters, self._carried.size
         new, over = slice(known, sharing.tallies.item(STRETCHES)), sharing.times[OVER]
         started = numbers[IN_TURN, : counters[STARTED]]
-        over[sharing.jobs[STRETCH, started]] = tables.seconds[END, started]
+        over[sharing.jobs[STRETCH, started]] = calendar.seconds[END, started]
         self._later.append((self._carried, over[:known].copy()))
         of, count, first = sharing.stretches[:, new]
         sizes, times = np.diff(first, append=counters[RANGES]), sharing.times[:, new].copy()
@@ -234,13 +238,15 @@ class EqualShares:
         self._places = np.append(self._carried, self._number + np.arange(of.size))
         self._number += of.size
 
-    def stretches(self, sharing: Sharing, tables: Tables, pieces: JobPieces) -> Stretches:
+    def stretches(
+        self, sharing: Sharing, tables: Tables, calendar: Calendar, pieces: JobPieces
+    ) -> Stretches:
         """Return the stretches of all runs, in the order of their begins, when all have ended.
 
         What was allocated at starts is written down, too.
         """
-        self.write_down(sharing, tables, pieces)
-        self._view.queries += sharing.tallies.item(QUERIES)
+        self.write_down(sharing, tables, calendar, pieces)
+        self._view._queries += sharing.tallies.item(QUERIES)
         columns = zip(*self._written, strict=True)
         job, processors, sizes, begun, over = (np.concatenate(column) for column in columns)
         for places, ends in self._later:

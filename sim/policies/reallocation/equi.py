@@ -9,12 +9,10 @@ from predictors.base import IntArray
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import SHARING
-from sim.policies.passes.sharing import BLOCK, MOST_PAGES
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import ReallocatingScheduler, Reallocation
 from sim.policies.reallocation.shares import apportion, hand_out, make_room
 from sim.policies.ties import TIE, first_least
-from sim.state.job_pieces import PIECE
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,6 @@ class Equipartition(Reallocation):
         """
         inner, view = scheduler.inner, scheduler.view
         is_free = self.cost.free and self.cost.start(1) == self.distance == 0 and self.reclaim
-        jobs = np.flatnonzero(view.malleable).tolist()
         if (
             type(self) is not Equipartition
             or not is_free
@@ -49,8 +46,6 @@ class Equipartition(Reallocation):
             or inner.reservations != 1
             or inner.anew is not None
             or type(scheduler.allocation) is not Request
-            or min(len(view.malleable), PIECE) * (view.processors // BLOCK + 1) > MOST_PAGES
-            or any(view.special(job) is not None for job in jobs)
         ):
             return None
         return SHARING

@@ -1,6 +1,7 @@
 """What backfilling sees under reallocation: what malleable jobs keep, and who may queue."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from predictors.base import IntArray
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
-from sim.state.machine_state import Run
+from sim.state.machine_state import Run, rewrite
 from sim.state.view import View
 
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
@@ -51,30 +52,22 @@ class LendingView(View):
         Run to the processors that it keeps.
     cost : CostModel
         Of starts and changes.
-
-    Attributes
-    ----------
-    is_tracked : bool
-        Whether the scheduler remembers runs from one pass to the next. A reservation
-        that begins at the end of a malleable run would be lost if changes on the way
-        there moved that end by a rounding error. So such a scheduler sees it late by
-        a hair, and unmoved as long as the run is in time.
     """
 
     def __init__(
         self, view: View, beliefs: Beliefs, kept: Callable[[Run], int], cost: CostModel
     ) -> None:
         self._real = view
-        self._state = view.copied_state()
+        self._state = copy(view._state)
         self._beliefs = beliefs
         self._kept = kept
         self._cost = cost
-        self.queries = 0
+        self._queries = 0
         self._free = 0
-        self._ends: BelievedEnds | None = None
+        self._kept_ends: BelievedEnds | None = None
         self._held_back: tuple[float, int] | None = None
         self._shadows: dict[int, Run] = {}
-        self.is_tracked = False
+        self._is_tracked = False
 
     def __getattr__(self, name: str) -> Any:
         """Return what this view does not see otherwise than the real one."""
@@ -88,13 +81,13 @@ class LendingView(View):
         return self._free
 
     @property
-    def believed_ends(self) -> BelievedEnds:
+    def _ends(self) -> BelievedEnds:
         """Who holds processors, with what it keeps, and until when by belief."""
-        if self._ends is None:
-            self._ends = self._all_ends()
-        return self._ends
+        if self._kept_ends is None:
+            self._kept_ends = self._all_ends()
+        return self._kept_ends
 
-    def take_in(self, arrived: list[int], lent: int, held_back: float | None) -> None:
+    def take_in(self, arrived: Sequence[int], lent: int, held_back: float | None) -> None:
         """Take in what has happened.
 
         Parameters
@@ -107,19 +100,19 @@ class LendingView(View):
             Until when nothing counts as free.
         """
         state = self._state
-        state.now, state.arrived = self._real.now, arrived
+        state.now, state.arrived = self._real.now, [*arrived]
         self._free = self._real.free + lent
         self._held_back = None if held_back is None else (held_back, self._free)
         if held_back is not None:
             self._free = 0
         state.disturbed = True
         state.outages_changed = self._real.outages_changed
-        self._ends = None
+        self._kept_ends = None
 
     def settle(self) -> None:
         """Report the questions that were asked through this view."""
-        self._real.queries += self.queries
-        self.queries = 0
+        self._real._queries += self._queries
+        self._queries = 0
 
     def belief(self, job: int, processors: int) -> float:
         """Return the believed runtime in seconds, with what a malleable job's start costs."""
@@ -127,7 +120,7 @@ class LendingView(View):
         if not self.malleable[job]:
             return seconds
         seconds += self._cost.start(processors)
-        return seconds + _margin(self.submit_time[job]) if self.is_tracked else seconds
+        return seconds + _margin(self.submit_time[job]) if self._is_tracked else seconds
 
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
@@ -149,6 +142,15 @@ class LendingView(View):
 
     # For schedulers that remember runs between passes
 
+    def track(self, is_tracked: bool) -> None:
+        """Say whether the scheduler remembers runs from one pass to the next.
+
+        A reservation that begins at the end of a malleable run would be lost if changes on the
+        way there moved that end by a rounding error. So such a scheduler sees it late by a
+        hair, and unmoved as long as the run is in time.
+        """
+        self._is_tracked = is_tracked
+
     def follow(self) -> None:
         """Bring the runs that such a scheduler sees up to date, and say what moved."""
         state, shadows = self._state, self._shadows
@@ -164,7 +166,7 @@ class LendingView(View):
         self._follow_held_back()
         state.running = shadows
         ends = [(run.believed_end, run.job, run.processors) for run in shadows.values()]
-        self._ends = self._with_outages(ends)
+        self._kept_ends = self._with_outages(ends)
 
     def _follow(self, run: Run) -> None:
         kept, end = self._kept(run), self.end_of(run)
@@ -178,25 +180,25 @@ class LendingView(View):
         self._update(run.job, kept, end)
 
     def _update(self, job: int, processors: int, end: float) -> None:
-        shadow = self._shadows.get(job)
+        state, shadow = self._state, self._shadows.get(job)
         if shadow is None:
             self.expect(job, processors, end)
             shadow = self._shadows[job]
-            self.resized.add(shadow)
-            self.moved_ends[shadow] = end
+            state.resized.add(shadow)
+            state.moved_ends[shadow] = end
         if shadow.processors != processors:
-            self.resized.add(shadow)
-            shadow.processors = processors
-        if shadow.believed_end != end or shadow in self.resized:
-            self.moved_ends.setdefault(shadow, shadow.believed_end)
-            shadow.believed_end = end
+            state.resized.add(shadow)
+            rewrite(shadow, processors=processors)
+        if shadow.believed_end != end or shadow in state.resized:
+            state.moved_ends.setdefault(shadow, shadow.believed_end)
+            rewrite(shadow, believed_end=end)
 
     def _follow_held_back(self) -> None:
         block = self._held_back
         if block is None or block[1] == 0:
             gone = self._shadows.pop(-1, None)
             if gone is not None:
-                self.ended.append(gone)
+                self._state.ended.append(gone)
         else:
             self._update(-1, block[1], block[0])
 
@@ -241,7 +243,7 @@ class Deferral:
         self._found: IntArray = np.zeros(0, np.int64)
         self.jobs: list[int] = []
 
-    def admit(self, running: Members) -> list[int]:
+    def admit(self, running: Members) -> Sequence[int]:
         """Return the jobs that may queue now: all arrivals but those that are kept back.
 
         Parameters

@@ -187,10 +187,7 @@ class PerformanceDriven(Reallocation):
 
     def _measure(self, view: View, run: Run, search: Progress) -> int:
         """Take a measurement, move on to the next state, and return the wanted count."""
-        held, measure = run.processors, view.measured_efficiency
-        if measure is None:
-            return held
-        efficiency = measure(run.job)
+        held, efficiency = run.processors, view.measured_efficiency(run.job)
         before, processors = search.efficiency, search.processors
         search.efficiency, search.processors = efficiency, held
         search.bad = efficiency < self.low_efficiency

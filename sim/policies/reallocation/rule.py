@@ -1,7 +1,7 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,7 +178,7 @@ class ReallocatingScheduler:
         rest = _AllocationOfTheRest(rule, self.beliefs, allocation)
         self.inner = backfill.begin(self.lending, order, rest)
         self._tracks_runs = getattr(self.inner, "tracks_runs", False)
-        self.lending.is_tracked = self._tracks_runs
+        self.lending.track(self._tracks_runs)
         self._strict = getattr(self.inner, "strict", False)
         self._is_held_back = False
         self._waking = -np.inf
@@ -270,7 +270,7 @@ class ReallocatingScheduler:
         for job in [*late, *view.arrived]:
             yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
 
-    def _starts(self, arrived: list[int], lent: int) -> Iterable[Decision]:
+    def _starts(self, arrived: Sequence[int], lent: int) -> Iterable[Decision]:
         """Let backfilling decide on the view of what malleable jobs keep."""
         lending = self.lending
         until = self.rule.hold_back(self.beliefs)

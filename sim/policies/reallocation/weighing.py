@@ -95,7 +95,7 @@ class Weighing:
 
     def _wait(self, count: int, free: int) -> float:
         """Return the seconds until so many processors are believed to be free by themselves."""
-        for end, _, processors in self._view.believed_ends.rows():
+        for end, _, processors in self._view._ends.rows():
             free += processors
             if free >= count:
                 return max(end - self._view.now, 0.0)

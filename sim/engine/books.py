@@ -1,0 +1,99 @@
+"""The books of a run: who comes, and what really happens to whom when; the engine's alone."""
+
+from collections.abc import Collection
+from functools import cached_property
+
+from predictors.base import FloatArray
+from predictors.compiling import direct
+from sim.state import run_steps
+from sim.state.calendar import END, SUBMIT, Calendar, blank_calendar
+from sim.state.machine_state import MachineState, Run
+from sim.state.run_tables import ENDED_ONE, EXPIRED_ONE
+
+_begin, _plan_end = direct(run_steps.begin), direct(run_steps.plan_end)
+_move_end, _take_off = direct(run_steps.move_end), direct(run_steps.take_off)
+_take_in_ends, _take_in = direct(run_steps.take_in_ends), direct(run_steps.take_in)
+_next_instant = direct(run_steps.next_instant)
+
+
+class Books:
+    """Lets runs begin and end in a state, and knows when the next of it happens.
+
+    Parameters
+    ----------
+    state : MachineState
+        What may be known of it.
+    submit : numpy.ndarray of float, shape (n,), seconds
+        When each job is submitted, ascending.
+    dependent : collection of int
+        Jobs that arrive when others have ended instead.
+    """
+
+    def __init__(
+        self, state: MachineState, submit: FloatArray, dependent: Collection[int] = ()
+    ) -> None:
+        self.state, self.submit, self._dependent = state, submit, dependent
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """When what really happens."""
+        calendar = blank_calendar(len(self.submit), self.state.tables.believed.size)
+        calendar.seconds[SUBMIT] = self.submit
+        return calendar
+
+    def begin(self, run: Run, end: float) -> None:
+        """Let a job run on the processors that it was given, until then."""
+        self.state.running[run.job] = run
+        _begin(self.state.tables, self.calendar, run.job, end, run.believed_end)
+
+    def plan_end(self, job: int, end: float) -> None:
+        """Let a running job end at another time."""
+        _plan_end(self.state.tables, self.calendar, job, end)
+
+    def end_of(self, job: int) -> float:
+        """Return when a running job ends."""
+        return self.calendar.seconds.item(END, job)
+
+    def move_end(self, run: Run, end: float) -> None:
+        """Believe that a run ends at another time."""
+        _move_end(self.state.tables, self.calendar, run.job, end)
+        self.state.see_moved(run)
+
+    def take_off(self, run: Run) -> None:
+        """Take a run off the machine before its end."""
+        _take_off(self.state.tables, self.calendar, run.job)
+        del self.state.running[run.job]
+        self.state.ended.append(run)
+
+    def end_runs(self, now: float) -> list[Run]:
+        """Take off the runs that end now, in the order in which their ends were planned."""
+        return self._ended(_take_in_ends(self.state.tables, self.calendar, now))
+
+    def _ended(self, number: int) -> list[Run]:
+        if not number:
+            return []
+        state = self.state
+        over = [state.running.pop(job) for job in state.tables.running[ENDED_ONE, :number].tolist()]
+        state.ended += over
+        return over
+
+    def take_in(self, now: float) -> tuple[list[Run], list[Run], list[int]]:
+        """Take in an instant; return whose run ended, whose belief expired, and who arrived.
+
+        A belief that expires is doubled, which policies see after `see_moved`.
+        """
+        state, dependent, expired = self.state, self._dependent, []
+        ended, outlived, first, last, woken = _take_in(state.tables, self.calendar, now)
+        if woken:
+            state.disturbed = True
+        arrived = [job for job in range(first, last) if job not in dependent]
+        if outlived:
+            jobs = state.tables.running[EXPIRED_ONE, :outlived].tolist()
+            expired = [state.running[job] for job in jobs]
+        return self._ended(ended), expired, arrived
+
+    @property
+    def following(self) -> float:
+        """When something happens next, seconds; infinity if nothing does."""
+        following: float = _next_instant(self.state.tables, self.calendar)
+        return following
