@@ -99,8 +99,8 @@ class Engine:
         self._awaited = len(dependent)
         state = MachineState(setup.machine.processors, len(submit))
         self.books = Books(state, submit, dependent)
-        self._sensor = EfficiencySensor(
-            setup.truth.serial_time, self.work.runtime, setup.sensor_noise
+        self.sensor = EfficiencySensor(
+            setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )
         state.processors_per_node = setup.machine.processors_per_node
         return state
@@ -116,17 +116,11 @@ class Engine:
             "adopter_draws": np.zeros(len(self.submit)) if draws is None else draws,
         }
         self.malleable = more["malleable"]
-        self.shown = ShownJobs(self.jobs, more, truth.feasible, processors)
+        self.shown = shown = ShownJobs(self.jobs, more, truth.feasible, processors)
         self.counts = FeasibleCounts(more["least"], more["largest"], truth.feasible, processors)
-        self.predictor.attach(self.shown.jobs)
-        return View(
-            self.state,
-            self.shown.jobs,
-            setup.predictor,
-            self.shown.counts,
-            self.shown.more,
-            self.preferences,
-        )
+        self.predictor.attach(shown.jobs)
+        told = shown.jobs, self.predictor, shown.counts, shown.more
+        return View(self.state, *told, self.preferences)
 
     def run(self) -> Records:
         """Run until nothing is left to happen."""
@@ -143,7 +137,7 @@ class Engine:
             **records.counters,
             "events": float(self.events),
             "looks": float(self.tables.counters[PASSES]),
-            "predictor_queries": float(self.view.queries),
+            "predictor_queries": float(self.view._queries),
             **self.resizer.counters(),
         }
         return replace(records, counters=counters)
@@ -311,7 +305,7 @@ class Engine:
         counters[TAKEN] = 0
         counters[PASSES] = counters.item(PASSES) + 1
         if self.state.measured and self.state.now != now:
-            self._measure_anew()
+            self.sensor.renew()
         self.state.now = now
         if self.load is not None:
             self.load.now = now
@@ -343,18 +337,6 @@ class Engine:
             self.view, self.scheduler, self.log, self.down, self.restarts, self.interruptions,
             self.events,
         )  # fmt: skip
-
-    def _measure_anew(self) -> None:
-        """Measure again what a policy has read at an earlier instant."""
-        read, running = self.state.measured, self.state.running
-        for job in read & running.keys():
-            self.measure(running[job], anew=True)
-        read.difference_update(running)
-
-    def measure(self, run: Run, anew: bool = False) -> None:
-        """Write down how efficient a run is measured to be where it is."""
-        measured = self._sensor.measure(run.job, run.processors, anew)
-        self.state.efficiency[run.job] = measured
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")
@@ -390,8 +372,7 @@ class Engine:
             predicted = self._under_load.begin(run, belief, predicted)
         explanation = view.explain(job, processors) if self._learns else None
         self.log.start(run, predicted, explanation, job not in self.preferences.undecided)
-        self.measure(run, anew=job in state.measured)
-        state.measured.discard(job)
+        self.sensor.begin(run)
         if cost:
             self.resizer.pause(run, now, cost)
         self.plan_completion(run, now + cost)

@@ -16,6 +16,7 @@ from sim.state.processors import (
     split_ranges,
 )
 from sim.state.records import SHOWN_SHARE, Ranges
+from sim.state.sensors import EfficiencySensor
 from sim.state.view import View
 
 _ROUNDING = 1e-9
@@ -28,6 +29,7 @@ class Resizes(Protocol):
     state: MachineState
     view: View
     preferences: Preferences
+    sensor: EfficiencySensor
     work: Work
 
     @property
@@ -35,9 +37,6 @@ class Resizes(Protocol):
 
     def plan_completion(self, run: Run, now: float) -> float:
         """Wait for the end of a run that goes on at `now`; return when that is."""
-
-    def measure(self, run: Run) -> None:
-        """Write down how efficient a run is measured to be where it is."""
 
     def move_believed_end(self, run: Run, end: float) -> None:
         """Believe that a running job ends at another time."""
@@ -187,7 +186,7 @@ class Resizer:
         self._pause_time += cost
         self._pause_area += pause * processors - pending * before
         rewrite(run, nodes=nodes, processors=processors, changed=now, resumes=now + pause)
-        engine.measure(run)
+        engine.sensor.measure(run)
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
         engine.move_believed_end(run, self.rounded(now + pause + seconds, end, now))

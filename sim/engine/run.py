@@ -3,6 +3,7 @@
 import numpy as np
 
 from predictors.in_loop.oracle import foresees
+from predictors.in_loop.wrapper import setting
 from sim.engine.clock import collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
@@ -57,12 +58,12 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
     scheduler = engine.scheduler
     if not isinstance(scheduler, QueueKeeper | ReallocatingScheduler) or scheduler.compiled is None:
         return None
-    rule, view = scheduler.compiled, engine.view
+    rule = scheduler.compiled
     needs_python = (
         type(engine.machine) is not Dedicated
         or engine.trace.feedback
         or engine.preferences.past_errors is not None
-        or not view.curve_is_belief
+        or not setting(engine.predictor, "curve_is_belief", True)
         or (rule in (OPEN, SHARING) and not foresees(engine.predictor))
         or (rule == SHARING and not _shares_all_counts(engine))
         or any(watcher.checks for watcher in engine.watchers)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from predictors.base import FloatArray
 from predictors.in_loop.oracle import normal_draw
+from sim.state.machine_state import MachineState, Run
 
 
 class SensorNoise(NamedTuple):
@@ -41,38 +42,46 @@ class EfficiencySensor:
     serial_time : numpy.ndarray of float, shape (n,), seconds
     runtime : callable
         Job index and count to the true runtime in seconds.
+    state : MachineState
+        Where measurements are written down.
     noise : SensorNoise
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> truth = (np.array([100.0]), lambda job, count: 40.0)
-    >>> EfficiencySensor(*truth, SensorNoise(1, 0.0)).measure(0, 5)
-    0.5
     """
 
     def __init__(
         self,
         serial_time: FloatArray,
         runtime: Callable[[int, int], float],
+        state: MachineState,
         noise: SensorNoise,
     ) -> None:
-        self._serial_time = serial_time
-        self._runtime = runtime
+        self._serial_time, self._runtime, self._state = serial_time, runtime, state
         self._key, self._spread = noise
         self._number: dict[int, int] = {}
 
-    def measure(self, job: int, processors: int, anew: bool = False) -> float:
-        """Return the efficiency of a job that runs on so many processors, as measured.
+    def measure(self, run: Run, anew: bool = False) -> None:
+        """Write down how efficient a run is measured to be on what it holds.
 
         Parameters
         ----------
-        job, processors : int
+        run : Run
         anew : bool
             Whether this is another measurement than the last one of the job.
         """
+        job, processors = run.job, run.processors
         number = self._number[job] = self._number.get(job, 0) + anew
         measured = float(self._serial_time[job]) / (processors * self._runtime(job, processors))
         if self._spread > 0.0:
             measured *= exp(self._spread * normal_draw(self._key, job, number))
-        return measured
+        self._state.efficiency[job] = measured
+
+    def begin(self, run: Run) -> None:
+        """Measure a run that begins; anew, if a former one of the job was read."""
+        self.measure(run, anew=run.job in self._state.measured)
+        self._state.measured.discard(run.job)
+
+    def renew(self) -> None:
+        """Measure again what a policy has read at an earlier instant."""
+        read, running = self._state.measured, self._state.running
+        for job in read & running.keys():
+            self.measure(running[job], anew=True)
+        read.difference_update(running)

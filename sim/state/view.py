@@ -1,8 +1,7 @@
 """What a policy sees of the machine: live, read-only, and never a true runtime."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,22 +20,20 @@ from predictors.base import (
 from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
-from sim.errors import PolicyError
-from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
-from sim.state.machine_state import MachineState, Request, Run
-from sim.state.records import Ranges
+from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one
+from sim.state.machine_state import MachineState, Run
+from sim.state.seen_state import SeenState
 
 if TYPE_CHECKING:
-    from sim.background.load_outlook import LoadOutlook
+    pass
 
 GradeOf = Callable[[int, int], tuple[str, str]]
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
 
 
-class View:
+class View(SeenState):
     """The system at a scheduling pass.
 
     Nothing of it can be written to. A job that has not arrived is not there: all of its
@@ -78,11 +75,6 @@ class View:
         self._curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            raise AttributeError(f"view.{name} cannot be written")
-        object.__setattr__(self, name, value)
-
     @property
     def jobs(self) -> VisibleJobs:
         """What may be known of the jobs that have arrived."""
@@ -94,19 +86,9 @@ class View:
         return self._predictor.learns
 
     @property
-    def queries(self) -> int:
-        """How often the predictor was asked."""
-        return self._queries
-
-    @property
     def adopter_draws(self) -> FloatArray:
         """One uniform draw a job, for shares such as that of adopters."""
         return self._more["adopter_draws"]
-
-    @property
-    def curve_is_belief(self) -> bool:
-        """Whether a job's belief may be read off its curve."""
-        return bool(self._curve_is_belief)
 
     @cached_property
     def requested_processors(self) -> Sequence[int]:
@@ -132,130 +114,6 @@ class View:
     def submit_time(self) -> Sequence[float]:
         """Of each job, seconds."""
         return one_by_one(self._more["submit_time"])
-
-    @property
-    def now(self) -> float:
-        """Seconds."""
-        return self._state.now
-
-    @property
-    def processors(self) -> int:
-        """Size of the machine."""
-        return self._state.processors
-
-    @property
-    def free(self) -> int:
-        """How many processors are idle."""
-        return self._state.free
-
-    @property
-    def running(self) -> Mapping[int, Run]:
-        """Who runs, by job index."""
-        return MappingProxyType(self._state.running)
-
-    @property
-    def believed_ends(self) -> BelievedEnds:
-        """Who holds processors, failed nodes among them, and until when by belief."""
-        return BelievedEnds(*map(sealed, self._ends))
-
-    @property
-    def _ends(self) -> BelievedEnds:
-        """The same for rules of this program, whose compiled code takes arrays of one type."""
-        return self._state.believed_ends
-
-    @property
-    def arrived(self) -> Sequence[int]:
-        """Jobs that arrived since the last pass, in queue order."""
-        return tuple(self._state.arrived)
-
-    @property
-    def ended(self) -> Sequence[Run]:
-        """Runs that ended since the last pass."""
-        return tuple(self._state.ended)
-
-    @property
-    def moved_ends(self) -> Mapping[Run, float]:
-        """Runs whose believed end changed since the last pass, with the former one."""
-        return MappingProxyType(self._state.moved_ends)
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether anything else happened since the last pass (a wake-up, a failure)."""
-        return self._state.disturbed
-
-    @property
-    def resized(self) -> Set[Run]:
-        """Runs whose processors a policy has changed behind a scheduler's back."""
-        return frozenset(self._state.resized)
-
-    @property
-    def outages(self) -> Mapping[int, tuple[float, int]]:
-        """Failed nodes: when each is believed to be repaired, and its processors."""
-        return MappingProxyType(self._state.outages)
-
-    @property
-    def outages_changed(self) -> bool:
-        """Whether nodes failed or came back since the last pass, or are believed back otherwise."""
-        return self._state.outages_changed
-
-    @property
-    def ahead(self) -> Set[int]:
-        """Jobs that go to the head of the queue when they arrive again."""
-        return frozenset(self._state.ahead)
-
-    @property
-    def left(self) -> Mapping[int, float]:
-        """Share of its work that a job that was interrupted still has to do."""
-        return MappingProxyType(self._state.left)
-
-    @property
-    def processors_per_node(self) -> int:
-        """Processors of a node."""
-        return self._state.processors_per_node
-
-    def idle(self) -> Ranges:
-        """Return the free processors."""
-        return self._state.idle()
-
-    def health(self, job: int, after: float) -> FloatArray:
-        """Return measured over benchmarked times of a running job's cycles since an instant.
-
-        Empty where nothing is measured of it.
-        """
-        told = (self._state.health or {}).get(job, [])
-        return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
-
-    def measured_efficiency(self, job: int) -> float:
-        """Return the efficiency of a running job on what it holds, as measured now.
-
-        Raises
-        ------
-        PolicyError
-            If the job does not run.
-        """
-        if job not in self._state.running:
-            raise PolicyError(
-                f"the efficiency of job index {job} was asked for, which does not run: "
-                "only running jobs can be measured"
-            )
-        self._state.measured.add(job)
-        return self._state.efficiency[job]
-
-    @property
-    def revised(self) -> Set[int]:
-        """Applications about which the predictor changed its mind since the last pass."""
-        return frozenset(self._state.revised)
-
-    @property
-    def requests(self) -> Mapping[tuple[int, str], Request]:
-        """What running jobs ask for, by job and kind, in the order of asking."""
-        return MappingProxyType(self._state.requests)
-
-    @property
-    def load(self) -> "LoadOutlook | None":
-        """What is believed of the load, on a shared machine."""
-        load: LoadOutlook | None = self._state.load
-        return load
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""
@@ -389,7 +247,7 @@ class View:
 
     def believe(self, job: int, processors: int, seconds: float) -> None:
         """Keep a belief that was just read off the job's curve."""
-        if self.curve_is_belief:
+        if self._curve_is_belief:
             self._believed[job] = (processors, seconds)
 
     def note(self, application: int, processors: int) -> None:
