@@ -75,7 +75,9 @@ def parts_of(thing: Any) -> dict[str, Any]:
     return found
 
 
-def reachable(roots: Mapping[str, Any], stops: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+def reachable(
+    roots: Mapping[str, Any], stops: tuple[Any, ...] = (), public: bool = False
+) -> Iterator[tuple[str, Any]]:
     """Yield everything that some things lead to, once, with the way there.
 
     Parameters
@@ -83,6 +85,8 @@ def reachable(roots: Mapping[str, Any], stops: tuple[Any, ...] = ()) -> Iterator
     roots : mapping of str to object
     stops : tuple of object
         What is not walked through.
+    public : bool
+        Whether to leave out attributes whose names begin with an underscore.
     """
     stack, seen = list(roots.items()), {id(one): one for one in stops}
     while stack:
@@ -94,7 +98,8 @@ def reachable(roots: Mapping[str, Any], stops: tuple[Any, ...] = ()) -> Iterator
             continue
         seen[id(thing)] = thing
         yield way, thing
-        stack += [(way + how, one) for how, one in parts_of(thing).items()]
+        parts = parts_of(thing).items()
+        stack += [(way + how, one) for how, one in parts if not (public and how[:2] == "._")]
 
 
 def numbers_in(thing: Any) -> np.ndarray:

@@ -21,7 +21,7 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one
+from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
 from sim.state.machine_state import MachineState, Run
 from sim.state.seen_state import SeenState
 
@@ -141,8 +141,8 @@ class View(SeenState):
     def _asked(self, job: int, counts: IntArray) -> FloatArray | None:
         """Return what the predictor says, which may not write into the counts."""
         self._queries += 1
-        counts = counts.view()
-        counts.flags.writeable = False
+        if counts.flags.writeable:
+            counts = sealed(counts)
         return self._predictor.curve(job, counts)
 
     def belief(self, job: int, processors: int) -> float:
@@ -166,7 +166,7 @@ class View(SeenState):
         """Return the believed runtime at any count, in seconds, and keep nothing of it."""
         count = self._single.get(processors)
         if count is None:
-            count = self._single[processors] = np.array([processors])
+            count = self._single[processors] = sealed(np.array([processors]))
         curve = self._asked(job, count)
         seconds = self._requested(job, processors) if curve is None else float(curve[0])
         return max(seconds * self._state.left.get(job, 1.0), LEAST_BELIEF)

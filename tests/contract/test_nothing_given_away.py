@@ -5,21 +5,25 @@ none comes about by chance. At some instants of a run everything is walked throu
 a scheduler, a predictor, an observation and a watcher lead to.
 """
 
+from collections import deque
 from functools import cache
 from itertools import cycle, islice
+from types import MappingProxyType, MethodType
 
 import numpy as np
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from walking import numbers_in, reachable
+from walking import COLUMNS, attributes_of, numbers_in, reachable
 
 from predictors.in_loop.oracle import NeedsTruth
+from predictors.in_loop.wrapper import Wrapper
 from sim.composition import prepare
 from sim.config import CONFIG_FOLDER
 from sim.engine.engine import Engine
 from sim.errors import SimError
+from sim.results.metrics import summarise
 from sim.simulation.build import build
 from sim.simulation.scene import play, set_scene
 
@@ -209,3 +213,119 @@ def test_nor_while_jobs_evolve(monkeypatch):
     walker = walked(monkeypatch, *toy, "policy=careful", "predictor=dynamic", every=11)
     assert walker.walks == 3
     assert not walker.found[:5]
+
+
+# Nothing can be written
+
+
+def write_to(thing):
+    """Try to write to a thing in every way that it has; return whether any was let through."""
+    if isinstance(thing, COLUMNS):
+        tries = [
+            lambda: setattr(thing.flags, "writeable", True),
+            lambda: thing.__setitem__(0, thing[0] + 1),
+        ]
+    elif isinstance(thing, dict | MappingProxyType):
+        key = next(iter(thing), 0)
+        tries = [lambda: thing.__setitem__(key, None), lambda: thing.clear()]
+    elif isinstance(thing, list | deque):
+        tries = [lambda: thing.append(0), lambda: thing.clear()]
+    elif isinstance(thing, set | frozenset):
+        tries = [lambda: thing.add(0), lambda: thing.clear()]
+    elif isinstance(thing, tuple):
+        tries = [lambda: thing.__setitem__(0, None)]
+    else:
+        tries = [
+            lambda name=name: setattr(thing, name, 0)
+            for name in attributes_of(thing)
+            if not name.startswith("_")
+        ]
+    let_through = False
+    for one in tries:
+        try:
+            one()
+        except (AttributeError, TypeError, ValueError, IndexError):
+            continue
+        let_through = True
+    return let_through
+
+
+def handed_by(view):
+    """Return what a view hands out by its public names."""
+    names = [name for name in dir(view) if not name.startswith("_")]
+    found = {name: getattr(view, name) for name in names}
+    jobs = [*view.running, *view.arrived]
+    for job in jobs[:3]:
+        for name in ("counts", "powers_of_two", "extremes", "special", "support"):
+            found[f"{name}({job})"] = getattr(view, name)(job)
+    found["idle()"] = found["idle"]() if callable(found["idle"]) else None
+    return {name: one for name, one in found.items() if not isinstance(one, MethodType)}
+
+
+class Scribbler(Wrapper):
+    """A predictor that writes to whatever it is handed."""
+
+    def attach(self, jobs):
+        self.jobs, self.written = jobs, []
+        super().attach(jobs)
+
+    def _scribble(self, **given):
+        self.written += [way for way, one in reachable(given) if write_to(one)]
+
+    def curve(self, job, counts):
+        if len(counts) > 1:
+            self._scribble(jobs=self.jobs, counts=counts)
+        return super().curve(job, counts)
+
+
+WRITERS = [
+    ("easy", "adept", "dedicated"),
+    ("conservative", "user_estimate", "failing"),
+    ("sa_easy", "adept", "failing"),
+    ("equi", "adept", "dedicated"),
+    ("pdpa", "user_estimate", "dedicated"),
+    ("load_aware", "rational", "shared"),
+    ("iterative", "consensus", "dedicated"),
+]
+
+
+def digests(outcome):
+    records = outcome.records
+    columns = records.submit_time, records.start_time, records.end_time, records.believed_runtime
+    return [np.asarray(one).tobytes() for one in columns], summarise(outcome)
+
+
+@pytest.mark.parametrize(("policy", "predictor", "machine"), WRITERS)
+def test_nothing_that_is_handed_out_can_be_written(policy, predictor, machine, table, monkeypatch):
+    chosen = [f"workload.path={table}", f"policy={policy}", f"predictor={predictor}"]
+    config = composed(*chosen, *learning(predictor), *MACHINES[machine])
+    monkeypatch.setattr("sim.engine.run.compiled_passes", lambda engine: None)
+    usual, written = digests(play(config, config, set_scene(config, 0)).outcome), []
+    make_pass, looks = Engine._pass, iter(range(10**6))
+
+    def passed(engine, now):
+        if next(looks) % 9 == 5:
+            view = engine.view
+            stops = (view, engine.predictor)
+            ways = reachable(handed_by(view), stops, public=True)
+            written.extend(way for way, one in ways if write_to(one))
+            for name in [name for name in dir(view) if not name.startswith("_")]:
+                with pytest.raises(AttributeError):
+                    setattr(view, name, 0)
+        make_pass(engine, now)
+
+    monkeypatch.setattr(Engine, "_pass", passed)
+    scribblers = []
+
+    def scribbling(node, key, **more):
+        made = build(node, key, **more)
+        if key == "predictor":
+            made = Scribbler(made)
+            scribblers.append(made)
+        return made
+
+    monkeypatch.setattr("sim.simulation.scene.build", scribbling)
+    again = digests(play(config, config, set_scene(config, 0)).outcome)
+    assert again == usual
+    assert not written[:5]
+    assert not scribblers[0].written[:5]
