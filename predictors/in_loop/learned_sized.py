@@ -68,7 +68,7 @@ def latest_runs(room: int = _ROOM) -> LatestRuns:
     span = np.zeros(6, np.int64)
     span[COMPARED] = -1
     levels = np.zeros((2, room), np.int64)
-    return LatestRuns(np.empty((7, room)), np.zeros(room, np.int64), levels, span)
+    return LatestRuns(np.zeros((7, room)), np.zeros(room, np.int64), levels, span)
 
 
 def with_run(

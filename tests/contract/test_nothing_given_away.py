@@ -32,6 +32,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 POLICIES = sorted({path.stem for path in (CONFIG_FOLDER / "policy").glob("*.yaml")} - {"recorded"})
 PREDICTORS = sorted(path.stem for path in (CONFIG_FOLDER / "predictor").glob("*.yaml"))
 JOBS, PROCESSORS = 40, 16
+TOY = (
+    "workload=table", "workload.load=null", "workload.applications=3", "moldability.share=0.9",
+    "moldability.malleable=0.5", f"cluster.processors={PROCESSORS}",
+)  # fmt: skip
 MACHINES = {
     "dedicated": (),
     "failing": ("cluster=failing", "cluster.mtbf=100000"),
@@ -64,11 +68,8 @@ def table(tmp_path_factory):
 
 @cache
 def composed(*overrides):
-    toy = ("workload=table", "workload.load=null", "moldability.share=0.9", "seed=3")
-    toy += ("moldability.malleable=0.5", "workload.applications=3")
-    size = f"cluster.processors={PROCESSORS}"
     with initialize_config_dir(str(CONFIG_FOLDER), version_base="1.3"):
-        config = compose("config", overrides=[*toy, *overrides, size])
+        config = compose("config", overrides=["seed=3", *overrides])
     return OmegaConf.to_container(config, resolve=True)
 
 
@@ -188,7 +189,7 @@ PAIRS = [*zip(POLICIES, cycle(PREDICTORS), islice(cycle(MACHINES), len(POLICIES)
 def test_no_way_leads_to_a_truth_or_a_job_to_come(policy, predictor, machine, table, monkeypatch):
     if not is_honest(predictor):
         predictor = "user_estimate"
-    chosen = [f"workload.path={table}", f"policy={policy}", f"predictor={predictor}"]
+    chosen = [*TOY, f"workload.path={table}", f"policy={policy}", f"predictor={predictor}"]
     chosen += learning(predictor)
     monkeypatch.setattr("sim.engine.run.compiled_passes", lambda engine: None)
     try:
@@ -202,7 +203,7 @@ def test_no_way_leads_to_a_truth_or_a_job_to_come(policy, predictor, machine, ta
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "sa", "sa_easy"])
 def test_nor_where_passes_are_compiled(policy, table, monkeypatch):
-    chosen = (f"workload.path={table}", f"policy={policy}", "predictor=adept")
+    chosen = (*TOY, f"workload.path={table}", f"policy={policy}", "predictor=adept")
     walker = walked(monkeypatch, *chosen, "predictor.calibration=0", every=5)
     assert walker.walks == 3
     assert not walker.found[:5]
@@ -298,7 +299,7 @@ def digests(outcome):
 @pytest.mark.parametrize(("policy", "predictor", "machine"), WRITERS)
 def test_nothing_that_is_handed_out_can_be_written(policy, predictor, machine, table, monkeypatch):
     chosen = [f"workload.path={table}", f"policy={policy}", f"predictor={predictor}"]
-    config = composed(*chosen, *learning(predictor), *MACHINES[machine])
+    config = composed(*TOY, *chosen, *learning(predictor), *MACHINES[machine])
     monkeypatch.setattr("sim.engine.run.compiled_passes", lambda engine: None)
     usual, written = digests(play(config, config, set_scene(config, 0)).outcome), []
     make_pass, looks = Engine._pass, iter(range(10**6))
