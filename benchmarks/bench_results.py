@@ -14,11 +14,12 @@ import pandas as pd
 
 from benchmarks.floor import show
 from sim.results.artefacts import Artefacts, write_run
-from sim.results.durable import checksums, new_partial, publish
+from sim.results.durable import checksums
 from sim.results.lower_bounds import least_costs
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
+from sim.results.run_folder import replacing
 from sim.state.records import Consultations, Records, Stretches
 from sim.sweeps.locks import locked
 from workloads.base import Trace
@@ -118,14 +119,13 @@ def durability(rounds: int = 20) -> dict:
         for number in range(rounds):
             folder = Path(scratch, str(number))
             folder.mkdir()
-            partial = new_partial(folder)
-            for name in ("jobs", "allocations", "timeline", "predictions", "manifest", "summary"):
-                ending = ".json" if name in ("manifest", "summary") else ".parquet"
-                (partial / f"{name}{ending}").write_bytes(bytes(20_000))
             began = time.perf_counter()
-            with locked(folder):
-                checksums(partial)
-                publish(partial, folder)
+            with locked(folder), replacing(folder) as new:
+                for name in ("jobs", "allocations", "timeline", "predictions"):
+                    (new / f"{name}.parquet").write_bytes(bytes(20_000))
+                for name in ("manifest", "summary"):
+                    (new / f"{name}.json").write_bytes(bytes(20_000))
+                checksums(new)
             spent.append(time.perf_counter() - began)
     spent.sort()
     cost = round(1e3 * spent[rounds // 2], 2)

@@ -25,7 +25,9 @@ from predictors.cli.size_answers import (
     fixed_inputs,
     input_names,
 )
+from predictors.cli.terminal import PlainConsole
 from predictors.errors import PredictorError
+from predictors.plain import shown_plainly
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (``| head``) has gone; the interpreter must not flush to it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"python -m predictors: error: {error}\n")
+        sys.stderr.write(f"python -m predictors: error: {shown_plainly(str(error))}\n")
         return 2
     return 0
 
@@ -279,7 +281,7 @@ def _write_json(answer: dict[str, Any]) -> None:
 
 
 def _console() -> Console:
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    return PlainConsole(highlight=False, width=None if sys.stdout.isatty() else 100)
 
 
 def _check_belonging(options: argparse.Namespace) -> None:

@@ -157,7 +157,8 @@ def compiled(*, makes_arrays: bool = False, **options: Any) -> Compiler:
     Whoever gives arrays to a function holds them until it returns. So one that makes none need
     not count who refers to them, which Numba otherwise does, with an atomic step each time that
     an array, or a tuple that holds arrays, gets a name or is handed on: four fifths of the time
-    of a short step over many tables.
+    of a short step over many tables. Other threads may run meanwhile, such as the one that an
+    interrupt by the user is to end all by.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def compiled(*, makes_arrays: bool = False, **options: Any) -> Compiler:
     **options
         Of `numba.njit`.
     """
-    compiler: Compiler = _njit(cache=True, _nrt=makes_arrays, **options)
+    compiler: Compiler = _njit(cache=True, nogil=True, _nrt=makes_arrays, **options)
     return compiler
 
 

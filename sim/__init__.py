@@ -88,6 +88,8 @@ def _find_siblings() -> None:
         sys.path.remove(str(home))
 
 
+if sys.argv[:1] == ["-m"]:  # python -m sim and its modules: what is loaded next can be interrupted
+    import_module("sim.command.interrupts").watch()
 _find_siblings()
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.terminal import PlainConsole
 from sim.compare import fitting_table, left_out
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError, one_line
@@ -352,7 +353,7 @@ def main(given: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write(f"error: {one_line(error)}\n")
         return 2
-    show(Console() if sys.stdout.isatty() else Console(width=400), done, written)
+    show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0
 
 

@@ -7,14 +7,12 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import hydra
@@ -25,9 +23,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
+from sim.command.interrupts import end, noting_interrupts, was_interrupted
 from sim.composition import prepare, settings
 from sim.errors import ConfigError, SimError, one_line
 from sim.help.misspellings import refusal
+from sim.results.durable import HYDRA, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from sim.simulation.replay import Results
 
 BAD_STATUS = 2
-INTERRUPTED = 130
 logger = logging.getLogger(__name__)
 FULL_ERROR = "HYDRA_FULL_ERROR"
-_interrupts: list[int] = []
 _begun: list[bool] = []
 
 
@@ -64,11 +62,25 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     chosen = HydraConfig.get().runtime.choices
     policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
-    results, files, _ = run_in(folder, config, show, anew=not multirun)
+    save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
+    done = run_in(folder, config, show, save, anew=not multirun)
+    results = done.results
     if multirun:
-        _mark(folder, files)
+        from sim.sweeps.resume import mark_finished
+
+        asked = [str(one) for one in HydraConfig.get().overrides.task]
+        mark_finished(folder, asked, done.inputs, done.listed)
         return Ended(objective=_objective(config, results))
     return Ended(lambda: _show(config, results, folder))
+
+
+def _save(composed: DictConfig, command: DictConfig, folder: Path) -> None:
+    """Write the configuration of a run into its folder, as Hydra would."""
+    place = folder / HYDRA
+    place.mkdir(exist_ok=True)
+    parts = {"config": composed, "hydra": command, "overrides": command.hydra.overrides.task}
+    for name, part in parts.items():
+        write_whole(place / f"{name}.yaml", OmegaConf.to_yaml(part))
 
 
 def _objective(config: dict[str, Any], results: Any) -> float | None:
@@ -82,22 +94,15 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _mark(folder: Path, files: Mapping[str, Path]) -> None:
-    from sim.sweeps.resume import mark_finished
-
-    mark_finished(folder, [str(one) for one in HydraConfig.get().overrides.task], files)
-
-
 def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
     """Print the table; a terminal that cannot take it takes nothing else along."""
-    from rich.console import Console
-
+    from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
     from sim.results.durable import output
     from sim.results.sentences import backtest_sentences
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
-        console = Console()
+        console = PlainConsole()
         print_results(console, _sides(config, results), folder)
         for sentence in backtest_sentences([folder]):
             console.print(sentence, style="dim", markup=False, highlight=False)
@@ -133,12 +138,6 @@ def _show_sizes(console: "Console", folder: Path) -> None:
         console.print(sizes_table(application_sizes(sizes)))
 
 
-def _clear(folder: Path) -> None:
-    from sim.results.run_folder import clear_run
-
-    clear_run(folder)
-
-
 def is_bad_input(error: BaseException) -> bool:
     """Return whether a user can put it right: then one line and status 2, no traceback."""
     from predictors.errors import PredictorError
@@ -148,58 +147,26 @@ def is_bad_input(error: BaseException) -> bool:
     return isinstance(error, SimError | WorkloadError | PredictorError | of_files)
 
 
-def was_interrupted(error: BaseException) -> bool:
-    """Return whether the user's interrupt is behind an error.
-
-    Modules that are being loaded turn it into errors of their own, some without its trace.
-    """
-    if _interrupts:
-        return True
-    behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, KeyboardInterrupt):
-        behind = behind.__cause__ or behind.__context__
-    return behind is not None
-
-
-def _note_interrupt(number: int, frame: FrameType | None) -> None:
-    _interrupts.append(number)
-    signal.default_int_handler(number, frame)
-
-
-@contextlib.contextmanager
-def _noting_interrupts() -> Iterator[None]:
-    """Remember interrupts by the user, where Python's own handler would meet them."""
-    _interrupts.clear()
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _note_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _task(composed: DictConfig) -> float | None:
     """Carry out a run; return its objective in a multirun, None if it failed.
 
     A run that another process is at is left to it: a multirun comes back for what is
     not finished then (`sim.sweeps.resume.Sweep`), a single run is refused.
     """
-    from sim.sweeps.locks import BusyError, locked
+    from sim.sweeps.locks import BusyError, own_folder
 
     _begun.append(True)
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     multirun = hydra_config.mode == RunMode.MULTIRUN
     try:
-        with locked(folder, wait=multirun and not _comes_back(hydra_config)):
+        with own_folder(folder, wait=multirun and not _comes_back(hydra_config)):
             return _carried_out(composed, folder, multirun)
-    except BusyError as error:
+    except SimError as error:
         if not multirun:
             _refuse(folder, one_line(error), multirun)
-        logger.info("%s", error)
+        if not isinstance(error, BusyError):
+            raise
         return None
 
 
@@ -218,10 +185,7 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
         ended = _run(composed, folder, multirun)
     except BaseException as error:
         if was_interrupted(error):
-            with contextlib.suppress(Exception):  # what was being loaded cannot be loaded again
-                _clear(folder)
             raise KeyboardInterrupt from None
-        _clear(folder)
         if is_bad_input(error):
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:
@@ -273,20 +237,18 @@ def main() -> None:
     os.environ.setdefault(FULL_ERROR, "1")  # Hydra then leaves its errors to us
     _begun.clear()
     try:
-        with _noting_interrupts():
+        with noting_interrupts():
             command()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted: nothing half-finished was kept\n")
-        # An interrupt that met code made from text would be the end of Python whatever
-        # status is asked for; the next such code, which is this, lets it be forgotten.
-        exec("")
-        raise SystemExit(INTERRUPTED) from None
+        end()
     except Exception as error:
+        if was_interrupted(error):
+            end()
         if _begun:
             traceback.print_exc()
             raise SystemExit(1) from None
-        is_file = isinstance(error, OSError) and not isinstance(error, HydraException)
-        said = one_line(error) if is_file else refusal(error, sys.argv[1:])
+        own = isinstance(error, OSError | SimError) and not isinstance(error, HydraException)
+        said = one_line(error) if own else refusal(error, sys.argv[1:])
         sys.stderr.write(f"error: {said}\n")
         raise SystemExit(BAD_STATUS) from None
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from predictors.cli.terminal import PlainConsole
 from sim.compare import fitting_table, left_out
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
@@ -279,7 +280,7 @@ def main(given: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write(f"error: {one_line(error)}\n")
         return 2
-    show(Console() if sys.stdout.isatty() else Console(width=400), done, written)
+    show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0
 
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.errors import SimError
+from predictors.cli.terminal import PlainConsole
+from sim.errors import SimError, one_line
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.results.durable import SUMMARY, output, write_csv
 from sim.results.rows import Row, texts
@@ -234,9 +235,9 @@ def main(given: Sequence[str] | None = None) -> int:
         path = write_comparison(table, folder)
         report = _report(folder, (table, keys, known), asked)
     except (SimError, OSError) as error:
-        Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
+        PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
         return 2
-    console = Console() if sys.stdout.isatty() else Console(width=UNFOLDED)
+    console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
     for sentence in report.verdict.sentences:
         console.print(sentence, markup=False, highlight=False)
     console.print()

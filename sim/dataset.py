@@ -15,7 +15,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from sim.errors import SimError
+from sim.errors import SimError, one_line
 from sim.report.gathering import Summaries, gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.results.durable import new_partial, write_csv
@@ -205,7 +205,7 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         number = write_dataset(asked.source, asked.target, asked.by)
     except (SimError, OSError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"error: {one_line(error)}\n")
         return 2
     sys.stdout.write(f"{number} simulations in {asked.target}\n")
     return 0

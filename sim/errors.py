@@ -1,5 +1,7 @@
 """Errors of the sim package."""
 
+from predictors.plain import shown_plainly
+
 
 class SimError(ValueError):
     """A simulation cannot be configured or run as asked."""
@@ -24,6 +26,6 @@ class InvariantError(AssertionError):
 def one_line(error: BaseException) -> str:
     """Return an error's message on one line."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return shown_plainly(f"{error.filename}: {error.strerror}")
     text = " ".join(str(error).split()) or type(error).__name__
-    return f"not enough memory: {text}" if isinstance(error, MemoryError) else text
+    return shown_plainly(f"not enough memory: {text}" if isinstance(error, MemoryError) else text)

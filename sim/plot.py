@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from predictors.cli.terminal import PlainConsole
 from predictors.errors import PredictorError
 from sim.config import BASELINE_PREDICTOR
 from sim.console import NOBODY
-from sim.errors import SimError
+from sim.errors import SimError, one_line
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, read_tables
 from sim.results.durable import output
 from sim.results.job_metrics import Figures
@@ -154,11 +153,11 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         written = _written(asked)
     except (SimError, WorkloadError, PredictorError, OSError) as error:
-        Console(stderr=True).print(f"error: {error}", markup=False, soft_wrap=True)
+        PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
         return 2
     with output():
         for path in written:
-            Console().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
+            PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sim.errors import SimError
+from predictors.plain import shown_plainly
+from sim.errors import SimError, one_line
 from sim.report.gathering import find_runs
 from sim.results.artefacts import FAILURE, is_finished, read_failure
 from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, output, read_object
@@ -71,12 +72,12 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         every = list(states(parser.parse_args(given).folder))
     except (SimError, OSError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"error: {one_line(error)}\n")
         return 2
     for name, found, said in every:
         counts[found] += 1
         if found != "finished":
-            sys.stdout.write(f"{found}: {name}: {said}\n")
+            sys.stdout.write(shown_plainly(f"{found}: {name}: {said}") + "\n")
     said = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     sys.stdout.write(f"{said}\n")
     return 0 if counts["finished"] == sum(counts.values()) else 1

@@ -15,9 +15,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import track
 
+from predictors.cli.terminal import PlainConsole
 from predictors.compiling import folder_of
 from sim.composition import configuration
 from sim.config import CONFIG_FOLDER
@@ -75,7 +75,7 @@ def main(given: Sequence[str] | None = None) -> int:
         help="how many compile at once (default: %(default)s)",
     )
     asked = parser.parse_args(given)
-    console = Console(stderr=True, soft_wrap=True)
+    console = PlainConsole(stderr=True, soft_wrap=True)
     wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
     if not wanted:
         console.print(f"{' '.join(asked.only)}: must be parts such as policy=sa, predictor=adept")
@@ -87,7 +87,7 @@ def main(given: Sequence[str] | None = None) -> int:
         done = as_completed([pool.submit(warm, overrides) for overrides in wanted])
         for one in track(done, "compiling", len(wanted), console=console, transient=True):
             one.result()
-    Console(soft_wrap=True).print(
+    PlainConsole(soft_wrap=True).print(
         f"compiled; kept in {folder_of(Path(__file__).resolve())} and like folders"
     )
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from predictors.plain import shown_plainly
 from workloads.errors import WorkloadError
 from workloads.limits import MOST
 
@@ -54,7 +55,7 @@ def _describe(asked: argparse.Namespace) -> None:
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{found.source}\n")
+    sys.stdout.write(f"{shown_plainly(found.source)}\n")
     for section, figures in found.sections.items():
         sys.stdout.write(f"\n{section}\n")
         for name, value in figures.items():
@@ -62,7 +63,7 @@ def _describe(asked: argparse.Namespace) -> None:
                 continue
             unit = "s" if section == "runtimes" and name in _SPREAD else UNITS.get(name, "")
             words = name.replace("_", " ")
-            sys.stdout.write(f"  {words:<58} {_shown(value)} {unit}".rstrip() + "\n")
+            sys.stdout.write(f"  {words:<58} {shown_plainly(_shown(value))} {unit}".rstrip() + "\n")
     if asked.plots is not None:
         written = draw_pictures(found, asked.plots)
         sys.stdout.write(f"\n{len(written)} pictures in {asked.plots}\n")
@@ -213,7 +214,7 @@ def main(given: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # a reader such as ``head`` has gone away
         sys.stderr.close()
     except (WorkloadError, OSError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"error: {shown_plainly(' '.join(str(error).split()))}\n")
         return 2
     return 0
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from predictors.base import FloatArray, Predictor, Remark
 from predictors.cli.report import Report
+from predictors.plain import shown_plainly
 
 _LABELS = {
     "A": "average parallelism A",
@@ -135,4 +136,4 @@ def write_table(as_json: bool, title: str, rows: pd.DataFrame, remarks: list[Rem
         return
     table = rows.to_string(index=False, float_format=lambda value: f"{value:.6g}")
     lines = "".join(f"{remark.grade}: {remark.text}\n" for remark in remarks)
-    sys.stdout.write(f"{title}\n{table}\n{lines}")
+    sys.stdout.write(shown_plainly(f"{title}\n{table}\n{lines}"))

@@ -11,6 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from sim.command.interrupts import watch
+
 BAD_STATUS = 2
 
 
@@ -97,6 +99,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if given is None:  # the folder may not take the place of modules of workers either
         os.environ.setdefault("PYTHONSAFEPATH", "1")
         gc.disable()  # what is loaded is no garbage
+        watch()
     name, *rest = [*(sys.argv[1:] if given is None else given)] or ["--help"]
     if name in ("--help", "-h"):
         sys.stdout.write(overview())

@@ -11,9 +11,10 @@ from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
+from predictors.cli.terminal import PlainConsole
 from predictors.errors import PredictorError
+from predictors.plain import shown_plainly
 from sim.errors import SimError
 from sim.explain.account import Account, explained
 from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
@@ -303,7 +304,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("job", type=int, help="its number, job_id in jobs.parquet")
     parser.add_argument("--json", action="store_true", help="every pass, for programs")
     asked = parser.parse_args(given)
-    messages = Console(stderr=True)
+    messages = PlainConsole(stderr=True)
     logging.basicConfig(level=logging.ERROR)  # what the run was warned of it has said itself
     try:
         told = explained(asked.run, asked.job, messages)
@@ -313,9 +314,9 @@ def main(given: Sequence[str] | None = None) -> int:
     if asked.json:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
     else:
-        width = Console().width
+        width = PlainConsole().width
         for one in sentences(told):
-            sys.stdout.write(f"{_folded(one, width)}\n")
+            sys.stdout.write(f"{_folded(shown_plainly(one), width)}\n")
     return 0 if told["agrees"] else 1
 
 

@@ -2,8 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,10 @@ class Call:
         """Return the settings of a log's workload whose jobs are those of a table."""
         keys = {key: value for key, value in workload.items() if key != "path"}
         return {**keys, "_target_": FRAME, "frame": frame}
+
+    def saver(self, composed: Composed) -> Callable[[Path], None]:
+        """Return what writes the configuration of a run into a folder."""
+        return partial(composed.save, parts={k: (p.name, p.target) for k, p in self.parts.items()})
 
     def names(self, choices: Mapping[str, str]) -> Names:
         """Return what the parts of the run are called."""

@@ -1,8 +1,7 @@
 """Simulations from Python: `sim.run` and `sim.sweep`."""
 
-import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from os import PathLike, fspath
@@ -18,13 +17,13 @@ from sim.errors import ConfigError, SimError, one_line
 from sim.library.call import Call, axis
 from sim.library.result import Names, Result
 from sim.results.artefacts import write_failure
-from sim.results.run_folder import clear_run
+from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
 from sim.simulation.replay import Results, Show, Simulated
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import parse_override
-from sim.sweeps.locks import locked
+from sim.sweeps.locks import own_folder
 from sim.sweeps.resume import mark_finished, override_dirname, samples_to_validate
 from workloads.errors import WorkloadError
 
@@ -94,8 +93,8 @@ def run(
         means = replay({**config, "picture": "none"}, None, {}, show, kept.append)
         return _result(means, kept, names, config["baseline"], None)
     place = _made(folder)
-    with _kept_whole(place, composed, call):
-        means = run_in(place, config, show, kept.append, anew=True).results
+    with own_folder(place):
+        means = run_in(place, config, show, call.saver(composed), kept.append, anew=True).results
     return _result(means, kept, names, config["baseline"], place)
 
 
@@ -123,21 +122,6 @@ def _made(folder: str | PathLike[str]) -> Path:
         said = getattr(error, "strerror", None) or error
         raise ConfigError(f"folder={folder!r:.200}: cannot be made: {said}") from None
     return place
-
-
-@contextlib.contextmanager
-def _kept_whole(
-    folder: Path, composed: Composed, call: Call, *, wait: bool = False
-) -> Iterator[None]:
-    """Keep others out of a run's folder, and leave nothing half-finished in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, wait=wait):
-        composed.save(folder, {key: (one.name, one.target) for key, one in call.parts.items()})
-        try:
-            yield
-        except BaseException:
-            clear_run(folder)
-            raise
 
 
 def _result(
@@ -264,9 +248,9 @@ class Planned:
         show = _show(config, names)
         if folder is None:
             return names, replay({**config, "picture": "none"}, None, {}, show)
-        with _kept_whole(folder, composed, call, wait=True):
-            done = run_in(folder, config, show, anew=bool(call.parts))
-            mark_finished(folder, list(self.overrides), done.inputs)
+        with own_folder(folder, wait=True):
+            done = run_in(folder, config, show, call.saver(composed), anew=bool(call.parts))
+            mark_finished(folder, list(self.overrides), done.inputs, done.listed)
         return names, done.results
 
 
@@ -294,7 +278,7 @@ def _row(one: Planned, place: Path | None, differing: Sequence[str]) -> dict[str
     try:
         names, (own, base, _) = one.carry_out(folder)
     except REFUSED as error:
-        if folder is not None:
+        if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         logger.warning("failed: %s: %s", name, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}

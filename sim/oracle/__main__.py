@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
+from predictors.plain import shown_plainly
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
-from sim.errors import SimError
+from sim.errors import SimError, one_line
 from sim.machine.base import Dedicated
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.policies.allocation.rigid import Request
@@ -269,7 +270,9 @@ def check_files(
 def _check(asked: argparse.Namespace) -> int:
     found = check_files(asked.workload, asked.schedule, asked.rule, asked.processors)
     for one in found[: asked.most]:
-        sys.stdout.write(f"job {one.job_id} at {one.time:.12g}: {one.rule}: {one.text}\n")
+        sys.stdout.write(
+            f"job {one.job_id} at {one.time:.12g}: {one.rule}: {shown_plainly(one.text)}\n"
+        )
     if len(found) > asked.most:
         sys.stdout.write(f"and {len(found) - asked.most} more\n")
     jobs = len({one.job_id for one in found})
@@ -316,7 +319,7 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         return int(asked.act(asked))
     except (SimError, WorkloadError, OSError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"error: {one_line(error)}\n")
         return 2
 
 

@@ -107,9 +107,9 @@ def _rows(root: Path, run: Path, summary: Figures | None, wrong: str | None) -> 
                 yield _Row(
                     own | {"role": role, "status": "finished", "message": ""}, SharedNames(beside)
                 )
-    elif (run / FAILURE).exists():
+    if (run / FAILURE).exists():  # beside results of an earlier run, which stay
         yield _Row(own | {"status": "failed", "message": read_failure(run)}, {})
-    else:
+    elif wrong is None and summary is None:
         yield _Row(own | {"status": "unfinished", "message": "it wrote no summary"}, {})
 
 

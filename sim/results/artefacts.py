@@ -1,4 +1,4 @@
-"""Artefacts of a run: written whole or not at all, the summary last."""
+"""Artefacts of a run: what is written, and how it is read again."""
 
 import contextlib
 import json
@@ -13,14 +13,12 @@ import pandas as pd
 
 from sim.results.durable import (
     CHECKSUMS,
+    CONFIGURED,
+    HYDRA,
     MANIFEST,
     SUMMARY,
     checksums,
-    clear_partial,
-    new_partial,
-    publish,
     read_object,
-    real_folder,
     write_whole,
 )
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
@@ -95,13 +93,6 @@ def is_finished(folder: Path) -> bool:
     return True
 
 
-def clear(folder: Path) -> None:
-    """Remove the artefacts of an earlier run from a folder, the summary first."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-    clear_partial(folder)
-
-
 def _json(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
@@ -152,6 +143,8 @@ def _write_ends(
     """Write the summary, and the manifest with the checksums of all else."""
     (folder / SUMMARY).write_text(_json(summary), encoding="utf-8")
     whole = {**manifest, CHECKSUMS: checksums(folder, below)}
+    if (folder / HYDRA).is_dir():
+        whole[CONFIGURED] = checksums(folder / HYDRA)
     (folder / MANIFEST).write_text(_json(whole), encoding="utf-8")
 
 
@@ -167,29 +160,20 @@ def write_run(
 ) -> None:
     """Write the artefacts of a run, and those that it is compared with in folders below.
 
-    Everything is written in a folder of its own first and then moved; the run's
-    summary comes last, after its baseline is whole. A process that dies on the
-    way leaves no summary, and so no run that looks finished.
-
     Parameters
     ----------
     folder : pathlib.Path
-        Made if missing; artefacts of an earlier run in it are removed.
+        Made if missing; `sim.results.run_folder.replacing` gives one in which nothing is yet.
     run : Artefacts
     baseline, step : Artefacts, optional
         Written to ``baseline/`` and ``baseline_predictor/``.
     """
-    real_folder(folder)
-    clear(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     others = {folder / BASELINE: baseline, folder / STEP: step}
-    for place, other in others.items():
-        if other is not None:
-            write_run(place, other)
-        elif place.is_dir() and not place.is_symlink():
-            clear(place)
-    partial = new_partial(folder)
-    _write_parts(partial, run, [place for place, other in others.items() if other is not None])
-    publish(partial, folder)
+    played = {place: other for place, other in others.items() if other is not None}
+    for place, other in played.items():
+        write_run(place, other)
+    _write_parts(folder, run, list(played))
 
 
 def replication_folder(folder: Path, replication: int) -> Path:
@@ -285,17 +269,13 @@ def write_means(
     summary : dict
         As `mean_of_replications` returns it.
     """
-    clear(folder)
-    partial = new_partial(folder)
     places = [replication_folder(folder, k) for k in range(replications)]
-    _write_ends(partial, summary, manifest, places)
-    publish(partial, folder)
+    _write_ends(folder, summary, manifest, places)
 
 
 def write_failure(folder: Path, message: str) -> None:
-    """Mark a run as failed with its message, and remove what it may have written before."""
+    """Mark a run as failed with its message; results of an earlier one stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    clear(folder)
     write_whole(folder / FAILURE, _json({"status": "failed", "message": message}))
 
 

@@ -12,15 +12,20 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unicodedata import category
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
-PARTIAL = ".partial"
+LOCK = ".moldsim.lock"
+"""Keeps other processes out of a run's folder, and says that a run may write there."""
+PARTIAL = ".moldsim-partial"
 """Begins the names of files and folders that are being written; the rest nobody can guess."""
+CONFIGURED = "configuration"
+"""Under this key the manifest has the SHA-256 of each file that says what was run."""
+HYDRA = ".hydra"
+"""Folder of these files."""
 CHECKSUMS = "artefacts"
 """Under this key the manifest has the SHA-256 of each artefact, and of manifests below it."""
 LARGEST_JSON = 2**26
@@ -131,37 +136,11 @@ def real_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def publish(partial: Path, folder: Path) -> None:
-    """Move finished files to their place, the summary last, each on the disk before."""
-    names = sorted(path.name for path in partial.iterdir())
-    for name in names:
-        sync(partial / name)
-    for name in sorted(names, key=lambda name: name == SUMMARY):
-        if name == SUMMARY:
-            sync(folder)
-        (partial / name).replace(folder / name)
-    partial.rmdir()
-    sync(folder)
-
-
 def checksums(folder: Path, below: Iterable[Path] = ()) -> dict[str, str]:
     """Return the SHA-256 of a folder's files, and of the manifests of folders below another."""
     own = {path.name: sha256(path) for path in sorted(folder.iterdir()) if path.is_file()}
     inner = {f"{one.name}/{MANIFEST}": sha256(one / MANIFEST) for one in below}
     return own | inner
-
-
-def shown_plainly(text: str) -> str:
-    r"""Return text without characters that a terminal obeys.
-
-    Examples
-    --------
-    >>> shown_plainly("a\x1b[2Jb")
-    'a�[2Jb'
-    """
-    if text.isprintable():
-        return text
-    return "".join("\ufffd" if category(one) == "Cc" and one != "\n" else one for one in text)
 
 
 _OBEYED = re.compile(rb"\\u00(?:0[0-9b-f]|1[0-9a-f]|7f|[89][0-9a-f])", re.IGNORECASE)
@@ -219,12 +198,13 @@ def unlike_manifest(
     folder: Path, manifest: Mapping[str, Any], *, complete: bool = True
 ) -> str | None:
     """Return what of a finished run is not as its manifest says; see `damage`."""
-    known = manifest.get(CHECKSUMS, {})
-    if not isinstance(known, Mapping):
+    known, configured = manifest.get(CHECKSUMS, {}), manifest.get(CONFIGURED, {})
+    if not isinstance(known, Mapping) or not isinstance(configured, Mapping):
         return f"{MANIFEST} is damaged: {CHECKSUMS} holds no checksums"
     if not known:
         return None if (folder / MANIFEST).exists() or not complete else f"{MANIFEST} is missing"
-    for name, checksum in known.items():
+    written = {**known, **{f"{HYDRA}/{name}": sum_ for name, sum_ in configured.items()}}
+    for name, checksum in written.items():
         path = folder / name
         inner = path.parent if path.name == MANIFEST else None
         if not path.is_file():
@@ -235,6 +215,8 @@ def unlike_manifest(
             found = sha256(path)
         except OSError as error:
             return f"{name} cannot be read: {error.strerror}"
+        if found != checksum and path.parent.name == HYDRA:
+            return f"{name} does not belong to these results: its checksum differs"
         if found != checksum:
             return f"{name} is damaged: its checksum differs"
         if inner is not None and (wrong := damage(inner, complete=complete)):

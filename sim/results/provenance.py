@@ -130,6 +130,35 @@ def foreign_sources(target: str) -> dict[str, Path]:
     return {f"{top}/{path.relative_to(one).as_posix()}": path for path, one in files}
 
 
+def listed_files(key: str, value: str) -> dict[str, Path]:
+    """Return the files that a key names by a folder, a pattern or a class, as they are now."""
+    from workloads.shapes.measured import find_files
+
+    if key.rpartition(".")[2] == "_target_":
+        return {f"{key}/{name}": path for name, path in foreign_sources(value).items()}
+    try:
+        files = find_files(value)
+    except WorkloadError:
+        return {}
+    common = os.path.commonpath([file.parent for file in files])
+    return {f"{key}/{file.relative_to(common).as_posix()}": file for file in files}
+
+
+def listings(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the keys that name files by a folder, a pattern or a class, and their values."""
+    found = {key: value for key, value in _leaves(config) if isinstance(value, str) and value}
+    return {
+        key: value
+        for key, value in found.items()
+        if key.rpartition(".")[2] == "_target_"
+        or (
+            key.startswith("moldability.")
+            and key.endswith(".path")
+            and not Path(value).expanduser().is_file()
+        )
+    }
+
+
 def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     """Return the files that a configuration reads, those that are there, by its keys.
 
@@ -140,19 +169,14 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
         (``KEY/NAME`` each). A log of the archive is the file in its cache, fetched
         where it is not there. What a class of another package is made of counts too.
     """
-    from workloads.shapes.measured import find_files
-
     found: dict[str, Path] = {}
     for key, value in _leaves(config):
         if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
             whole = Path(value).expanduser()
             if whole.is_file():
                 found[key] = whole
-            elif key.startswith("moldability."):
-                with contextlib.suppress(WorkloadError):
-                    found |= {f"{key}/{file.name}": file for file in find_files(value)}
-        elif key.rpartition(".")[2] == "_target_":
-            found |= {f"{key}/{name}": path for name, path in foreign_sources(str(value)).items()}
+    for key, value in listings(config).items():
+        found |= listed_files(key, value)
     workload = config["workload"]
     if str(workload.get("_target_")).endswith(".ArchiveWorkload") and workload.get("name"):
         from workloads.logs.archive import fetch_log
@@ -194,10 +218,21 @@ def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | Non
 
 
 def changed_inputs(before: object, now: Mapping[str, str]) -> str | None:
-    """Return which input has changed, None if none has."""
+    """Return which input has changed, None if none has.
+
+    Examples
+    --------
+    >>> changed_inputs({"a.path/1.csv": "x", "a.path/2.csv": "y"}, {"a.path/1.csv": "x"})
+    'a.path/2.csv is not there any more'
+    >>> changed_inputs({"a.path": "x"}, {})
+    """
     known = before if isinstance(before, Mapping) else {}
     other = [key for key, checksum in now.items() if known.get(key) != checksum]
-    return f"{', '.join(other)} is another file than it was" if other else None
+    if other:
+        return f"{', '.join(other)} is another file than it was"
+    listed = {key.partition("/")[0] for key in now if "/" in key}
+    gone = [key for key in known if key not in now and key.partition("/")[0] in listed]
+    return f"{', '.join(gone)} is not there any more" if gone else None
 
 
 def changed_code(before: object, *, keep_code: bool) -> str | None:

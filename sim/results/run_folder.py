@@ -1,12 +1,32 @@
-"""The folder of a run: whether it is finished, and how it is emptied."""
+"""The folder of a run: whose it is, what is in it, and how new results replace former ones."""
 
 import contextlib
 import platform
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from sim.help.versions import commit, installed, own_version
-from sim.results.artefacts import BASELINE, STEP, clear, is_finished, mean_summary, read_summary
+from sim.results.artefacts import (
+    BASELINE,
+    FAILURE,
+    FILES,
+    STEP,
+    is_finished,
+    mean_summary,
+    read_summary,
+)
+from sim.results.durable import (
+    CHECKSUMS,
+    HYDRA,
+    LOCK,
+    MANIFEST,
+    SUMMARY,
+    clear_partial,
+    new_partial,
+    read_object,
+    sync,
+)
 from sim.results.job_metrics import Figures
 from workloads.base import Trace
 
@@ -64,22 +84,119 @@ def read_results(run: Path) -> tuple[Figures, Figures | None, Figures | None]:
     return summary, summary_beside(run, summary), summary_beside(run, summary, STEP)
 
 
-def _parts(folder: Path) -> Iterator[Path]:
-    for run in (*sorted(folder.glob("replication=*")), folder):
-        yield run / BASELINE
-        yield run / STEP
-        yield run
+def known_names(folder: Path) -> set[str]:
+    """Return the artefacts that a run wrote into a folder, as its manifest lists them.
 
-
-def clear_run(folder: Path) -> None:
-    """Remove what an earlier or broken run left: its own files, and folders empty then.
-
-    The run's own summary goes first, so that nothing looks finished on the way.
+    Where there is a manifest that cannot be read, every name of an artefact counts.
     """
-    (folder / ".hydra" / "finished.json").unlink(missing_ok=True)
-    clear(folder)
-    for part in list(_parts(folder)):
-        clear(part)
-        if part != folder:
-            with contextlib.suppress(OSError):
-                part.rmdir()
+    if not (folder / MANIFEST).exists():
+        return set()
+    try:
+        known = read_object(folder / MANIFEST).get(CHECKSUMS)
+    except ValueError:
+        known = None
+    return {*(known if isinstance(known, dict) else FILES), MANIFEST}
+
+
+def foreign(folder: Path) -> str | None:
+    """Return a name in a folder for which no run may write there; None if one may.
+
+    A folder is a run's own if a manifest with checksums or a lock tells that one was there; then
+    what is called like an artefact must be in a manifest, and nothing of a run's is a link.
+    """
+    if not folder.exists():
+        return None
+    names = sorted(path.name for path in folder.iterdir())
+    if names and LOCK not in names:
+        try:
+            own = isinstance(read_object(folder / MANIFEST).get(CHECKSUMS), dict)
+        except ValueError:
+            own = False
+        if not own:
+            return names[0]
+    return _unknown(folder, {FAILURE, *known_names(folder)})
+
+
+def _unknown(folder: Path, known: set[str]) -> str | None:
+    """Return a name of a run's that is not among the known ones, or a link."""
+    for path in sorted(folder.iterdir()):
+        is_folder = path.name in (BASELINE, STEP, HYDRA) or path.name.startswith("replication=")
+        is_own = is_folder or path.name in FILES or path.name.endswith(".log")
+        if is_own and (path.is_symlink() or path.is_dir() != is_folder):
+            return path.name
+        if path.name in FILES and path.name not in known:
+            return path.name
+        if is_folder:
+            below = known_names(path) if f"{path.name}/{MANIFEST}" in known else set()
+            inner = _unknown(path, below)
+            if inner is not None:
+                return f"{path.name}/{inner}"
+    return None
+
+
+COMPLETE = ".moldsim-complete"
+"""Folder of results that are whole, from when on the former ones are given up."""
+MARK = f"{HYDRA}/finished.json"
+"""What a sweep notes of a finished run."""
+
+
+@contextlib.contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Give a new folder whose content takes the place of a run's former results at the end.
+
+    Until all is written and on the disk the former results stay as they are, whatever happens. A
+    process that dies while files are moved leaves no summary, and `finish` moves the rest.
+    """
+    finish(folder)
+    clear_partial(folder)
+    partial = new_partial(folder)
+    try:
+        yield partial
+        for path in [*partial.rglob("*"), partial]:
+            sync(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    partial.rename(folder / COMPLETE)
+    try:
+        finish(folder)
+    except KeyboardInterrupt:
+        finish(folder)
+        raise
+
+
+def finish(folder: Path) -> None:
+    """Move results that are whole to their place, if there are such."""
+    if (folder / COMPLETE).is_dir():
+        for name in (MARK, FAILURE):
+            (folder / name).unlink(missing_ok=True)
+        _move(folder / COMPLETE, folder)
+        sync(folder)
+
+
+def _move(whole: Path, folder: Path) -> None:
+    """Move files to their place, the summary last; what their manifest does not list is removed."""
+    folder.mkdir(exist_ok=True)
+    if (whole / MANIFEST).exists():
+        _forget(folder, known_names(whole))
+    last = (MANIFEST, SUMMARY)
+    for path in sorted(whole.iterdir(), key=lambda path: (path.name in last, path.name)):
+        if path.is_dir():
+            _move(path, folder / path.name)
+        else:
+            path.replace(folder / path.name)
+    whole.rmdir()
+
+
+def _forget(folder: Path, kept: set[str]) -> None:
+    """Remove a run's own files, the summary first, and folders empty then; some are kept."""
+    known = known_names(folder)
+    for name in [SUMMARY, *sorted(known - kept - {SUMMARY})] if known else []:
+        path = folder / name
+        if path.parent == folder:
+            path.unlink(missing_ok=True)
+        else:
+            _forget(path.parent, set())
+    if not kept:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.config import digest
+from sim.results.durable import SUMMARY
 from sim.results.provenance import (
     CODE,
     DIGEST,
@@ -14,19 +15,24 @@ from sim.results.provenance import (
     checked_inputs,
     code_checksum,
     input_files,
+    listings,
     why_again,
 )
-from sim.results.run_folder import clear_run, read_results
+from sim.results.run_folder import finish, read_results, replacing
 from sim.simulation.replay import Results, Show, Simulated, run
 
 logger = logging.getLogger(__name__)
 
 
 class Carried(NamedTuple):
-    """A run that is finished in its folder: its summaries, and the files that it read."""
+    """A run that is finished in its folder: its summaries, and the files that it read.
+
+    Of those that it names by a folder or a pattern, `listed` has the keys and their values.
+    """
 
     results: Results
     inputs: Mapping[str, Path]
+    listed: Mapping[str, str]
     was_there: bool
 
 
@@ -34,6 +40,7 @@ def run_in(
     folder: Path,
     config: Mapping[str, Any],
     show: Show,
+    save: Callable[[Path], None],
     keep: Callable[[Simulated], None] | None = None,
     *,
     anew: bool,
@@ -46,6 +53,9 @@ def run_in(
     config : mapping
         Its whole settings.
     show : Show
+    save : callable
+        Writes the configuration into a folder's ``.hydra/``: at once where there are no former
+        results, which otherwise keep their own until the new ones are whole.
     keep : callable, optional
         Is handed each replication as it ends.
     anew : bool
@@ -54,12 +64,17 @@ def run_in(
     """
     files = input_files(config)
     identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
+    finish(folder)
     if not anew:
         why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
         if why is None:
             logger.info("already finished: %s", folder.name)
-            return Carried(read_results(folder), files, was_there=True)
+            return Carried(read_results(folder), files, listings(config), was_there=True)
         if why:
             logger.warning("done again: %s", why)
-    clear_run(folder)
-    return Carried(run(config, folder, identity, show, keep), files, was_there=False)
+    if not (folder / SUMMARY).exists():
+        save(folder)
+    with replacing(folder) as new:
+        save(new)
+        results = run(config, new, identity, show, keep)
+    return Carried(results, files, listings(config), was_there=False)

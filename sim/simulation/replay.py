@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.results.artefacts import (
     REQUESTS,
@@ -144,7 +145,7 @@ class Show:
     policy: str = "run"
     predictor: str = ""
     workload: str = ""
-    messages: Console = field(default_factory=lambda: Console(stderr=True))
+    messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
 
     def name(self, parts: Mapping[str, Any]) -> str:
         """Return the name of a run's or a baseline's policy."""

@@ -13,10 +13,11 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from sim.errors import SimError
+from predictors.plain import shown_plainly
+from sim.errors import ConfigError, SimError
+from sim.results.durable import HYDRA
 from sim.sweeps.configurations import Setting, flatten, load_yaml
 
-HYDRA = ".hydra"
 LATEST = 50
 """Earlier runs in folders named by date and time that are looked through."""
 LISTED = 6
@@ -150,6 +151,32 @@ def _message(run: Path) -> str:
     return read_failure(run)
 
 
+class KeepToFolders(Callback):
+    """Refuse, before anything is written, what would be written outside of a run's folder."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Look at the names that Hydra makes paths of; its own copies are not wanted."""
+        own = config.hydra
+        if own.output_subdir is not None:
+            raise ConfigError(f"hydra.output_subdir={own.output_subdir}: must be null, as a run "
+                              f"writes {HYDRA}/ with its results")  # fmt: skip
+        for key, name in (("job.name", own.job.name), ("sweep.subdir", _subdir(own))):
+            if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
+                raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Look at the folder of a sweep too."""
+        self.on_run_start(config)
+        from sim.sweeps.locks import refuse_foreign_sweep
+
+        refuse_foreign_sweep(Path(config.hydra.sweep.dir))
+
+
+def _subdir(own: DictConfig) -> object:
+    """Return the folder of runs below a sweep as it is written, not as it is for any run."""
+    return OmegaConf.to_container(own.sweep, resolve=False)["subdir"]  # type: ignore[index,call-overload]
+
+
 class TellChangedDefaults(Callback):
     """Say in one line which defaults have changed since the same command last ran.
 
@@ -230,6 +257,7 @@ class _Once(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record passes."""
+        record.msg, record.args = shown_plainly(record.getMessage()), ()
         if record.levelno != logging.WARNING:
             return True
         text = record.getMessage()
@@ -273,6 +301,6 @@ class ReportFailures(Callback):
             sys.stderr.write(f"WARNING: {len(found) - MOST_WARNINGS} more in the runs' logs\n")
         failed = [run for run, stamp in _failures(folder).items() if self._before.get(run) != stamp]
         for run in failed:
-            sys.stderr.write(f"failed: {run.relative_to(folder)}: {_message(run)}\n")
+            sys.stderr.write(shown_plainly(f"failed: {run.relative_to(folder)}: {_message(run)}\n"))
         if failed:
             raise SystemExit(1)

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import yaml
 
+from predictors.plain import shown_plainly
 from sim.errors import SimError
-from sim.results.durable import shown_plainly
 
 OVERLAYS = ("hydra/", "given/", "former/")
 """Groups whose options follow from those of others, or tell nothing of a run."""

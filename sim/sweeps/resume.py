@@ -17,7 +17,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from sim.help.pages import roots
-from sim.results.durable import MANIFEST, checksums, damage, read_object, write_whole
+from sim.results.durable import LOCK, MANIFEST, checksums, damage, read_object, write_whole
 from sim.results.provenance import (
     CODE,
     INPUTS,
@@ -25,10 +25,12 @@ from sim.results.provenance import (
     changed_code,
     changed_inputs,
     checked_inputs,
+    listed_files,
 )
 from sim.results.rows import duration
+from sim.results.run_folder import MARK, foreign
 from sim.sweeps.callback import folder_name
-from sim.sweeps.locks import PAUSE, holder
+from sim.sweeps.locks import PAUSE, holder, refuse_foreign
 from sim.sweeps.packing import batch_size, spread
 
 SECONDS = 5.0
@@ -93,7 +95,7 @@ class SweepProgress:
                 self._failed += 1
             else:
                 waiting.append(run)
-                running += _is_new(run / ".hydra" / "overrides.yaml", self._begun)
+                running += _is_new(run / LOCK, self._begun)
         self._waiting = waiting
         return State(self._before + self._done, self._failed, running, self._total)
 
@@ -182,10 +184,11 @@ def _is_new(path: Path, since: float) -> bool:
 
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
-MARK = ".hydra/finished.json"
 UNLIKE = ("picture", "reuse", "sim.progress")
 """Keys that may differ between a finished run and one that is asked for."""
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
+LISTED = "listed"
+"""Under this key the mark has what names files by a folder, a pattern or a class, and which."""
 logger = logging.getLogger(__name__)
 
 Combination = Sequence[str]
@@ -219,7 +222,10 @@ def fingerprint(overrides: Combination) -> str:
 
 
 def mark_finished(
-    folder: Path, overrides: Combination, files: Mapping[str, Path] = MappingProxyType({})
+    folder: Path,
+    overrides: Combination,
+    files: Mapping[str, Path] = MappingProxyType({}),
+    listed: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Note in a finished run's folder what it was, for `is_marked`.
 
@@ -229,18 +235,30 @@ def mark_finished(
     overrides : sequence of str
     files : mapping of str to pathlib.Path
         Its input files, by the names that the manifest has.
+    listed : mapping of str to str
+        Keys that name such files by a folder or a pattern, and their values.
     """
     manifest = read_object(folder / MANIFEST)
     known = manifest.get(INPUTS, {})
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
-    made = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
+    made: dict[str, Any] = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
     mark = {"fingerprint": fingerprint(overrides), "configured": _configured(path.parent)}
+    made[LISTED] = {
+        key: [value, sorted(str(files[name]) for name in files if name.startswith(f"{key}/"))]
+        for key, value in listed.items()
+    }
     write_whole(path, json.dumps({**mark, CODE: manifest.get(CODE), **made}))
 
 
 def _configured(folder: Path) -> dict[str, str]:
     return {name: sha for name, sha in checksums(folder).items() if name.endswith(".yaml")}
+
+
+def _is_relisted(key: str, value: str, before: Sequence[str]) -> bool:
+    """Return whether a folder, a pattern or a class names other files than before."""
+    now = sorted(map(str, listed_files(key, value).values()))
+    return bool(now) and now != before
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
@@ -254,6 +272,9 @@ def is_marked(folder: Path, overrides: Combination) -> bool:
         return False
     inputs = mark.get(INPUTS)
     there = {name: Path(name) for name in inputs} if isinstance(inputs, dict) else {}
+    listed = mark.get(LISTED)
+    if isinstance(listed, dict) and any(_is_relisted(key, *one) for key, one in listed.items()):
+        return False
     now = checked_inputs({name: path for name, path in there.items() if path.is_file()})
     keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
     code = changed_code(mark.get(CODE), keep_code=keep_code)
@@ -340,6 +361,8 @@ class Sweep:
             logger.warning("%d of %d runs are finished already", done, len(self.combinations))
         if self.known:  # folders are named from overrides, not from the order
             left = spread(left)
+        for one in left if self.known else ():
+            refuse_foreign(self.place(one))
         size = most or self.runs_per_job * batch_size(self.launcher)
         places = [self.place(c) for c in left] if self.known else []
         with SweepProgress(self.folder, places, done):
@@ -391,7 +414,8 @@ class Sweep:
         left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
         if len(left) == 1 and len(batch) == 1:
             words = " ".join(str(error).split())
-            write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
+            if foreign(self.place(left[0])) is None:
+                write_failure(self.place(left[0]), f"{type(error).__name__}: {words}"[:2000])
             return
         middle = (len(left) + 1) // 2
         for part in (left[:middle], left[middle:]):

@@ -24,6 +24,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
+from sim.errors import ConfigError
 from sim.help.pages import CONFIG_FOLDER
 from sim.results.durable import replaced
 
@@ -63,6 +64,7 @@ class Loader(ConfigLoaderImpl):
         self, config_name: str | None, overrides: list[str], *given: Any, **more: Any
     ) -> DictConfig:
         parsed = OverridesParser.create().parse_overrides(overrides)
+        self._refuse_above(parsed)
         if not any(one.is_sweep_override() for one in parsed):
             with contextlib.suppress(Exception):  # Hydra itself is to say what it refuses
                 return self._filled_in(config_name, parsed, *given, **more)
@@ -104,6 +106,14 @@ class Loader(ConfigLoaderImpl):
         self._apply_overrides_to_config(values, composed)
         _note(composed.hydra, parsed)
         return composed
+
+    def _refuse_above(self, parsed: Sequence[Override]) -> None:
+        """Refuse names of groups and options that lead out of the folder of configurations."""
+        for one in parsed:
+            key = one.key_or_group
+            chosen = str(one.value()) if self.repository.group_exists(key) else ""
+            if ".." in key.split("/") or ".." in chosen.split("/"):
+                raise ConfigError(f"{one.input_line}: must be the name of a group and an option")
 
     def _is_value(self, one: Override) -> bool:
         """Return whether an override says a value, and does not choose among files."""

@@ -20,7 +20,7 @@ from sim.results.artefacts import (
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.plots.schedule import schedule_figure
-from sim.results.run_folder import manifest
+from sim.results.run_folder import finish, manifest, replacing
 
 NAMES = {
     "jobs.parquet",
@@ -70,72 +70,90 @@ def test_tables_read_back_with_nulls_and_units(tmp_path):
     assert list(json.loads(text)) == sorted(run.summary)
 
 
-@pytest.mark.parametrize("steps", range(10))
-def test_death_on_the_way_leaves_nothing_that_looks_finished(tmp_path, monkeypatch, steps):
+def rewrite(folder, *runs):
+    """Write a run over a former one, as a command does."""
+    folder.mkdir(exist_ok=True)
+    with replacing(folder) as new:
+        write_run(new, *runs)
+
+
+def everything(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_death_on_the_way_leaves_the_former_results(tmp_path, monkeypatch, steps):
     folder = tmp_path / "run"
-    write_run(folder, made(seed=2), made(seed=3))
-    assert is_finished(folder)
+    rewrite(folder, made(seed=2), made(seed=3))
+    before = everything(folder)
     left = iter(range(steps))
     write = artefacts.write_table
-    publish = artefacts.publish
 
-    def dying(do):
-        def act(*arguments):
-            if next(left, None) is None:
-                raise KeyboardInterrupt
-            return do(*arguments)
+    def dying(*arguments):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return write(*arguments)
 
-        return act
-
-    monkeypatch.setattr(artefacts, "write_table", dying(write))
-    monkeypatch.setattr(artefacts, "publish", dying(publish))
+    monkeypatch.setattr(artefacts, "write_table", dying)
     with pytest.raises(KeyboardInterrupt):
-        write_run(folder, made(seed=4), made(seed=5))
-    assert not is_finished(folder)
-    assert not (folder / "jobs.parquet").exists()
+        rewrite(folder, made(seed=4), made(seed=5))
+    assert everything(folder) == before
     monkeypatch.undo()
-    write_run(folder, made(seed=4), made(seed=5))
-    write_run(tmp_path / "other", made(seed=4), made(seed=5))
-    assert content(folder) == content(tmp_path / "other")
-    assert content(folder / "baseline") == content(tmp_path / "other" / "baseline")
-    assert not list(folder.glob(".partial*"))
+    rewrite(folder, made(seed=4), made(seed=5))
+    rewrite(tmp_path / "other", made(seed=4), made(seed=5))
+    assert everything(folder) == everything(tmp_path / "other")
 
 
-@pytest.mark.parametrize("moves", range(14))
-def test_death_among_the_moves_leaves_no_summary(tmp_path, monkeypatch, moves):
+@pytest.mark.parametrize("moves", range(7))
+def test_death_among_the_moves_loses_nothing(tmp_path, monkeypatch, moves):
+    folder = tmp_path / "run"
+    rewrite(folder, made(seed=2), made(seed=3))
     left = iter(range(moves))
     replace = type(tmp_path).replace
 
     def dying(self, target):
         if next(left, None) is None:
-            raise KeyboardInterrupt
+            raise SystemExit
         return replace(self, target)
 
     monkeypatch.setattr(type(tmp_path), "replace", dying)
-    with pytest.raises(KeyboardInterrupt):
-        write_run(tmp_path, made(), made(seed=2))
-    assert not is_finished(tmp_path)
-    assert is_finished(tmp_path / "baseline") == (moves >= 7)
+    with pytest.raises(SystemExit):
+        rewrite(folder, made(seed=4))
+    monkeypatch.undo()
+    assert not is_finished(folder)
+    finish(folder)
+    rewrite(tmp_path / "other", made(seed=4))
+    assert everything(folder) == everything(tmp_path / "other")
 
 
-def test_summary_is_moved_last(tmp_path, monkeypatch):
-    moved = []
-    replace = type(tmp_path).replace
+def test_an_interrupt_among_the_moves_comes_after_them(tmp_path, monkeypatch):
+    replace, moved = type(tmp_path).replace, []
 
-    def watch(self, target):
+    def interrupted(self, target):
         moved.append(target.name)
+        if len(moved) == 3:
+            raise KeyboardInterrupt
         return replace(self, target)
 
-    monkeypatch.setattr(type(tmp_path), "replace", watch)
-    write_run(tmp_path, made())
-    assert set(moved) == NAMES
+    monkeypatch.setattr(type(tmp_path), "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rewrite(tmp_path, made())
+    assert set(content(tmp_path)) == NAMES
     assert moved[-1] == "summary.json"
 
 
-def test_run_without_baseline_leaves_no_old_one(tmp_path):
-    write_run(tmp_path, made(), made(seed=2))
-    write_run(tmp_path, made())
+def test_run_without_baseline_leaves_no_old_one_and_what_is_not_of_a_run(tmp_path):
+    rewrite(tmp_path, made(), made(seed=2))
+    (tmp_path / "notes.txt").write_text("mine")
+    rewrite(tmp_path, made(), made(seed=2))
+    (tmp_path / "baseline/notes.txt").write_text("mine too")
+    rewrite(tmp_path, made())
     assert not is_finished(tmp_path / "baseline")
+    assert set(everything(tmp_path)) == {*NAMES, "notes.txt", "baseline/notes.txt"}
 
 
 def test_means_over_replications(tmp_path):
@@ -166,12 +184,12 @@ def test_mean_of_undefined_text_and_truth():
     assert means == {"a": None, "b": "x", "c": 0.5, "d": None, "replications": 2}
 
 
-def test_failure_removes_artefacts_and_keeps_the_message(tmp_path):
-    write_run(tmp_path, made())
+def test_failure_keeps_the_message_and_former_results(tmp_path):
+    rewrite(tmp_path, made())
     write_failure(tmp_path, "workload.load must be positive, got -1")
-    assert set(content(tmp_path)) == {"failure.json"}
+    assert set(content(tmp_path)) == {"failure.json", *NAMES}
     assert artefacts.read_failure(tmp_path) == "workload.load must be positive, got -1"
-    write_run(tmp_path, made())
+    rewrite(tmp_path, made())
     assert set(content(tmp_path)) == NAMES
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim.compare import main as compare
 from sim.results.artefacts import FAILURE, is_finished, read_failure, write_failure
-from sim.results.durable import damage, publish, read_object, real_folder, sha256, write_whole
+from sim.results.durable import damage, read_object, real_folder, sha256, write_whole
 from sim.verify import main as verify
 from sim.verify import state
 
@@ -45,12 +45,6 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
     (folder / "baseline").symlink_to(tmp_path)
     real_folder(folder / "baseline")
     assert not (folder / "baseline").is_symlink()
-    partial = folder / "partial"
-    partial.mkdir()
-    (partial / "summary.json").write_text("{}")
-    (folder / "summary.json").symlink_to(target)
-    publish(partial, folder)
-    assert target.read_text() == "kept"
 
 
 def test_a_write_that_breaks_leaves_what_was_there(tmp_path, monkeypatch):

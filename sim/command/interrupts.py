@@ -1,0 +1,111 @@
+"""Ctrl-C: a command ends within two seconds, with one line and status 130, wherever it is.
+
+First the main thread is told, between two of its steps, so that it puts away what it was writing.
+A thread that waits for signals ends the process if that takes too long; compiled functions let
+it run (`predictors.compiling.compiled`), and so do those of other libraries that take long.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NoReturn
+
+INTERRUPTED = 130
+SAID = "interrupted: nothing half-finished was kept\n"
+GRACE = 1.0
+"""Seconds that the main thread has."""
+_noted: list[int] = []
+_watched: list[bool] = []
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    _noted.append(number)
+    if _watched:
+        sys.unraisablehook = lambda _: None  # what it meets within a finaliser says nothing more
+    signal.default_int_handler(number, frame)
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Return whether the user's interrupt is behind an error.
+
+    Modules that are being loaded turn it into errors of their own, some without its trace.
+    """
+    if _noted:
+        return True
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind is not None
+
+
+def _is_free() -> bool:
+    """Return whether Python's own handler would meet an interrupt here."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@contextlib.contextmanager
+def noting_interrupts() -> Iterator[None]:
+    """Remember interrupts by the user while something is done within a process of others."""
+    if not _is_free():
+        yield
+        return
+    _noted.clear()
+    signal.signal(signal.SIGINT, _note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def watch() -> None:
+    """Let an interrupt end this process, which is a command's, from now on."""
+    if not _is_free():
+        return
+    _watched.append(True)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, _note)
+    sys.excepthook = _told
+    threading.Thread(target=_wait, args=(read,), name="interrupts", daemon=True).start()
+
+
+def _wait(read: int) -> None:
+    """End the process a while after an interrupt, if it has not ended."""
+    while os.read(read, 1) != bytes([signal.SIGINT]):
+        pass
+    time.sleep(GRACE)
+    end()
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if was_interrupted(error):
+        end()
+    sys.__excepthook__(kind, error, trace)
+
+
+def end() -> NoReturn:
+    """End an interrupted command: at once where the process is its own, which its threads share.
+
+    Python's own end, while other threads are at work, can be a segmentation fault.
+    """
+    if not _watched:
+        sys.stderr.write(SAID)
+        # An interrupt that met code made from text would be the end of Python whatever
+        # status is asked for; the next such code, which is this, lets it be forgotten.
+        exec("")
+        raise SystemExit(INTERRUPTED)
+    with contextlib.suppress(BaseException):
+        for one in Path("/proc/self/task").glob("*/children"):  # workers of a sweep
+            for child in one.read_text(encoding="ascii").split():
+                os.kill(int(child), signal.SIGKILL)
+    show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+    os.write(2, f"{show_cursor}{SAID}".encode())
+    os._exit(INTERRUPTED)
