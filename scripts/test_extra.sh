@@ -66,6 +66,9 @@ scripts/check_slurm.sh "$python"
 echo "== an installation that cannot be written"
 scripts/check_read_only.sh "$python"
 
+echo "== twenty kinds of interruption"
+"$python" -m tests.soak.interrupts
+
 echo "== a sweep that is killed and started again"
 "$python" scripts/check_restart.py 20 40
 

@@ -87,7 +87,8 @@ def read_results(run: Path) -> tuple[Figures, Figures | None, Figures | None]:
 def known_names(folder: Path) -> set[str]:
     """Return the artefacts that a run wrote into a folder, as its manifest lists them.
 
-    Where there is a manifest that cannot be read, every name of an artefact counts.
+    Where there is a manifest that cannot be read, every name of an artefact counts, and every
+    folder below with a manifest.
     """
     if not (folder / MANIFEST).exists():
         return set()
@@ -95,7 +96,9 @@ def known_names(folder: Path) -> set[str]:
         known = read_object(folder / MANIFEST).get(CHECKSUMS)
     except ValueError:
         known = None
-    return {*(known if isinstance(known, dict) else FILES), MANIFEST}
+    if not isinstance(known, dict):
+        known = [*FILES, *(f"{one.parent.name}/{MANIFEST}" for one in folder.glob(f"*/{MANIFEST}"))]
+    return {*known, MANIFEST}
 
 
 def foreign(folder: Path) -> str | None:
@@ -127,7 +130,8 @@ def _unknown(folder: Path, known: set[str]) -> str | None:
         if path.name in FILES and path.name not in known:
             return path.name
         if is_folder:
-            below = known_names(path) if f"{path.name}/{MANIFEST}" in known else set()
+            is_listed = f"{path.name}/{MANIFEST}" in known
+            below = known_names(path) or {*FILES} if is_listed else set()
             inner = _unknown(path, below)
             if inner is not None:
                 return f"{path.name}/{inner}"
@@ -190,8 +194,8 @@ def _move(whole: Path, folder: Path) -> None:
 
 def _forget(folder: Path, kept: set[str]) -> None:
     """Remove a run's own files, the summary first, and folders empty then; some are kept."""
-    known = known_names(folder)
-    for name in [SUMMARY, *sorted(known - kept - {SUMMARY})] if known else []:
+    known = known_names(folder) or {*FILES}
+    for name in [SUMMARY, *sorted(known - kept - {SUMMARY})]:
         path = folder / name
         if path.parent == folder:
             path.unlink(missing_ok=True)

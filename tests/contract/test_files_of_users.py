@@ -178,8 +178,10 @@ def test_inputs_by_folder_or_pattern_are_listed_again(command, tmp_path, named):
     write_log(tmp_path, "; MaxProcs: 4", *jobs)
     (tmp_path / "curves").mkdir()
     (tmp_path / "curves/a.csv").write_text(CURVE.format("a"))
-    asked = ("-m", "workload=swf", "workload.path=log.swf", "moldability=measured", "policy=fcfs",
-             f"moldability.path={named}", "predictor=user_estimate", "hydra.sweep.dir=sweep")  # fmt: skip
+    asked = (
+        *("-m", "workload=swf", "workload.path=log.swf", "policy=fcfs", "hydra.sweep.dir=sweep"),
+        *("moldability=measured", f"moldability.path={named}", "predictor=user_estimate"),
+    )
 
     def inputs():
         assert command(*asked).status == 0

@@ -1,0 +1,95 @@
+"""Ctrl-C while something is composed, at work in compiled code, swallowed, or a sweep's."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from sim.command.interrupts import SAID
+from tests.contract.test_architecture import ROOT
+from tests.soak.interrupts import heed
+
+WAYS = {
+    "in Python": "print('in', flush=True)\nwhile True: pass",
+    "swallowed": """
+        while True:
+            try:
+                print('in', flush=True)
+                while True: pass
+            except BaseException:
+                pass
+    """,
+    "in compiled code": """
+        from predictors.compiling import compiled
+        @compiled()
+        def endless(number):
+            while number > 0:
+                number = (number * 3) % 1000003 + 1
+            return number
+        endless(0)
+        print('in', flush=True)
+        endless(5)
+    """,
+    "as something else": """
+        try:
+            print('in', flush=True)
+            while True: pass
+        except KeyboardInterrupt:
+            pass
+        raise ImportError('a module could not be loaded')
+    """,
+    "among threads": """
+        import threading
+        def busy():
+            while True: sorted(range(1000))
+        for _ in range(4): threading.Thread(target=busy, daemon=True).start()
+        print('in', flush=True)
+        while True: pass
+    """,
+    "with a worker": """
+        import subprocess, time
+        worker = subprocess.Popen(['sleep', '1000'])
+        print('in', worker.pid, flush=True)
+        while True: time.sleep(100)
+    """,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interrupt_ends_a_command_with_one_line(tmp_path, way):
+    (tmp_path / "interrupted.py").write_text(
+        "from sim.command.interrupts import watch\nwatch()\n" + textwrap.dedent(WAYS[way])
+    )
+    with subprocess.Popen(
+        [sys.executable, "interrupted.py"], cwd=tmp_path, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        first = process.stdout.readline().split()
+        assert first[:1] == ["in"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == SAID
+    for worker in first[1:]:
+        status = Path(f"/proc/{worker}/stat")
+        assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
+def test_python_m_can_be_interrupted_as_soon_as_the_package_is_found():
+    code = (
+        "import os, signal, sys; sys.argv = ['-m']; import sim\n"
+        "os.kill(os.getpid(), signal.SIGINT)\nimport sim.compare"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed,
+    )
+    assert (ended.returncode, ended.stderr) == (130, SAID)
