@@ -8,6 +8,7 @@ another place, which the nodes of a cluster may share.
 import argparse
 import contextlib
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,10 @@ def main(given: Sequence[str] | None = None) -> int:
         console.print(f"--processes={asked.processes} must be at least 1")
         return 2
     with ProcessPoolExecutor(min(asked.processes, len(wanted)), get_context("spawn")) as pool:
-        done = as_completed([pool.submit(warm, overrides) for overrides in wanted])
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the processes stay deaf to it
+        begun = [pool.submit(warm, overrides) for overrides in wanted]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        done = as_completed(begun)
         for one in track(done, "compiling", len(wanted), console=console, transient=True):
             one.result()
     PlainConsole(soft_wrap=True).print(

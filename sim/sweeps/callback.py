@@ -13,7 +13,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from predictors.plain import shown_plainly
+from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError
 from sim.results.durable import HYDRA
 from sim.sweeps.configurations import Setting, flatten, load_yaml
@@ -257,7 +257,7 @@ class _Once(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record passes."""
-        record.msg, record.args = shown_plainly(record.getMessage()), ()
+        told_plainly(record)
         if record.levelno != logging.WARNING:
             return True
         text = record.getMessage()

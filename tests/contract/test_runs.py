@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from sim.results.artefacts import EXPORTS, FILES, PICTURES
+from sim.results.durable import LOCK
 from sim.statistics.intervals import t_interval
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,8 @@ WHOLE = {*FILES} - {"failure.json"} - ASKED_FOR
 
 
 def names(folder):
-    return {path.name for path in folder.iterdir() if path.is_file() and path.suffix != ".log"}
+    files = {path.name for path in folder.iterdir() if path.is_file() and path.suffix != ".log"}
+    return files - {LOCK}
 
 
 def summary(folder):
@@ -136,9 +138,10 @@ def test_fewer_replications_into_the_same_folder_leave_no_others(command, tmp_pa
 
 
 def test_what_a_user_keeps_in_a_runs_folder_stays(command, tmp_path):
-    (tmp_path / "run/baseline").mkdir(parents=True)
+    command(*TINY, "hydra.run.dir=run")
     (tmp_path / "run/baseline/notes.txt").write_text("mine")
     command(*TINY, "baseline=null", "hydra.run.dir=run")
+    assert names(tmp_path / "run/baseline") == {"notes.txt"}
     assert (tmp_path / "run/baseline/notes.txt").read_text() == "mine"
 
 

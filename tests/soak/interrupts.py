@@ -74,7 +74,11 @@ def interrupted(command: Sequence[str], folder: Path, after: float, whole: bool)
         took = monotonic() - began
         assert process.stderr is not None
         said = process.stderr.read()
-    lines = [line for line in said.splitlines(keepends=True) if not line.startswith("WARNING: ")]
+    lines = [
+        line
+        for line in said.splitlines(keepends=True)
+        if line.strip() and not line.startswith("WARNING: ")
+    ]
     told = [line for line in lines if "running" not in line]
     if status != 130 or took > LIMIT or told != [SAID]:
         return f"FOUND: status {status} after {took:.1f} s: {said[-500:]!r}"

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from predictors.plain import told_plainly
 from workloads.arrivals import resample, scale_load, window_of
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
@@ -25,6 +26,7 @@ from workloads.models.tsafrir import HOUR, site_limit, tsafrir_estimates
 from workloads.streams import Streams
 
 _log = logging.getLogger(__name__)
+_log.addFilter(told_plainly)
 
 _MISSING = "missing_requested_time"
 
