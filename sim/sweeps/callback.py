@@ -14,7 +14,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from predictors.plain import shown_plainly, told_plainly
-from sim.errors import ConfigError, SimError
+from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import HYDRA
 from sim.sweeps.configurations import Setting, flatten, load_yaml
 
@@ -156,25 +156,32 @@ class KeepToFolders(Callback):
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Look at the names that Hydra makes paths of; its own copies are not wanted."""
-        own = config.hydra
-        if own.output_subdir is not None:
-            raise ConfigError(f"hydra.output_subdir={own.output_subdir}: must be null, as a run "
-                              f"writes {HYDRA}/ with its results")  # fmt: skip
-        for key, name in (("job.name", own.job.name), ("sweep.subdir", _subdir(own))):
-            if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
-                raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
+        self._check(config, None)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Look at the folder of a sweep too."""
-        self.on_run_start(config)
+        self._check(config, Path(config.hydra.sweep.dir))
+
+    def _check(self, config: DictConfig, sweep: Path | None) -> None:
         from sim.sweeps.locks import refuse_foreign_sweep
 
-        refuse_foreign_sweep(Path(config.hydra.sweep.dir))
+        try:
+            _refuse_outside(config.hydra)
+            if sweep is not None:
+                refuse_foreign_sweep(sweep)
+        except SimError as error:  # Hydra would go on after any other exception
+            sys.stderr.write(f"error: {one_line(error)}\n")
+            raise SystemExit(2) from None
 
 
-def _subdir(own: DictConfig) -> object:
-    """Return the folder of runs below a sweep as it is written, not as it is for any run."""
-    return OmegaConf.to_container(own.sweep, resolve=False)["subdir"]  # type: ignore[index,call-overload]
+def _refuse_outside(own: DictConfig) -> None:
+    if own.output_subdir is not None:
+        said = f"hydra.output_subdir={own.output_subdir}: must be null"
+        raise ConfigError(f"{said}, as a run writes {HYDRA}/ with its results")
+    plain: Any = OmegaConf.to_container(own, resolve=False)  # a subfolder as it is for any run
+    for key, name in (("job.name", own.job.name), ("sweep.subdir", plain["sweep"]["subdir"])):
+        if ".." in Path(str(name)).parts or Path(str(name)).is_absolute():
+            raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
 
 
 class TellChangedDefaults(Callback):

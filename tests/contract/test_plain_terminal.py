@@ -47,15 +47,17 @@ def plain(folder, *command):
 
 def test_commands_that_name_what_a_log_holds(tmp_path):
     header = "submit_time,runtime,requested_processors,user,application"
-    rows = [f'{9 * k},{60 + k},{1 + k % 3},"u{BAD}","a{BAD}"' for k in range(12)]
-    (tmp_path / "jobs.csv").write_text("\n".join([header, *rows, f'x{BAD},1,1,"u","a"']) + "\n")
-    asked = ("workload=table", "workload.path=jobs.csv", *TINY)
-    assert "�" in plain(tmp_path, "sim", *asked, "hydra.run.dir=run")
+    asked = ("sim", "workload=table", "workload.path=jobs.csv", *TINY, "hydra.run.dir=run")
+    (tmp_path / "jobs.csv").write_text(f"{header}\n0,60,1,u{BAD},a\n")
+    assert "not a text file (byte 0x1b" in plain(tmp_path, *asked)
+    odd = "\x9b2J"  # which is text to Python
+    rows = [f"{9 * k},{60 + k},{1 + k % 3},u{odd},a{odd}" for k in range(12)]
+    (tmp_path / "jobs.csv").write_text("\n".join([header, *rows, f"x{odd},1,1,u,a"]) + "\n")
+    assert "\ufffd" in plain(tmp_path, *asked)
     (tmp_path / "jobs.csv").write_text("\n".join([header, *rows]) + "\n")
-    plain(tmp_path, "sim", *asked, "hydra.run.dir=run")
+    plain(tmp_path, *asked)
     plain(tmp_path, "sim.explain", "run", "3")
-    plain(tmp_path, "sim.command.main", "describe", "jobs.csv")
-    plain(tmp_path, "sim.command.main", "describe", f"none{BAD}.swf")
+    plain(tmp_path, "sim.command.main", "describe", f"none{odd}.swf")
     plain(tmp_path, "sim.advise", "jobs.csv")
 
 

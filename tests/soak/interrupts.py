@@ -5,6 +5,7 @@ was in its folder as it was. ``SLOW`` (default 1) stretches the moments on a slo
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def main(asked: Sequence[str]) -> int:
             if asked and kind not in asked:
                 continue
             for whole in (False, True):
+                shutil.rmtree(folder / "new", ignore_errors=True)
                 end = interrupted(command, folder, slow * after, whole)
                 if any(path.read_bytes() != content for path, content in before.items()):
                     end += "; FOUND: files have changed"
