@@ -5,10 +5,13 @@ what it ran.
 """
 
 import datetime
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
+from sim.command.interrupts import INTERRUPTED
 from sim.config import CONFIG_FOLDER
 
 FOLDER = "hydra.sweep.dir="
@@ -64,7 +67,13 @@ def main(given: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"error: {name or asked[0]}: must be one of {', '.join(known)}\n")
             return 2
     run, compare = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
-    ran = subprocess.run(run, check=False).returncode
+    with subprocess.Popen(run) as begun:
+        try:
+            ran = begun.wait()
+        except KeyboardInterrupt:  # the multirun says so, once
+            begun.send_signal(signal.SIGINT)
+            begun.wait()
+            os._exit(INTERRUPTED)
     if ran not in (0, 1):
         return ran
     return subprocess.run(compare, check=False).returncode or ran

@@ -97,7 +97,8 @@ def known_names(folder: Path) -> set[str]:
     except ValueError:
         known = None
     if not isinstance(known, dict):
-        known = [*FILES, *(f"{one.parent.name}/{MANIFEST}" for one in folder.glob(f"*/{MANIFEST}"))]
+        below = [one.parent.name for one in folder.glob(f"*/{MANIFEST}")]
+        known = [*FILES, *(f"{name}/{MANIFEST}" for name in below if not name.startswith("."))]
     return {*known, MANIFEST}
 
 

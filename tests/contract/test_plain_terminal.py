@@ -53,7 +53,7 @@ def test_commands_that_name_what_a_log_holds(tmp_path):
     odd = "\x9b2J"  # which is text to Python
     rows = [f"{9 * k},{60 + k},{1 + k % 3},u{odd},a{odd}" for k in range(12)]
     (tmp_path / "jobs.csv").write_text("\n".join([header, *rows, f"x{odd},1,1,u,a"]) + "\n")
-    assert "\ufffd" in plain(tmp_path, *asked)
+    assert "line 14, column submit_time" in plain(tmp_path, *asked)
     (tmp_path / "jobs.csv").write_text("\n".join([header, *rows]) + "\n")
     plain(tmp_path, *asked)
     plain(tmp_path, "sim.explain", "run", "3")
