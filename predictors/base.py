@@ -375,7 +375,11 @@ class RuntimePredictor(Protocol):
         """Return the believed runtimes of job index `job` at each count, seconds.
 
         None says that the predictor has nothing for this job: the request
-        stands, and the requested time is the belief.
+        stands, and the requested time is the belief. NaN says that nothing is
+        known of a count, which may not be the request: no rule chooses it, and
+        where somebody must believe something of it the request's work in
+        processor-seconds counts, as without a curve. Where the request alone is
+        known it stands.
         """
         ...
 

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from sim.engine.run import simulate as simulate
     from sim.engine.setup import Setup as Setup
     from sim.errors import ConfigError as ConfigError
+    from sim.errors import PluginError as PluginError
     from sim.errors import PolicyError as PolicyError
     from sim.errors import SimError as SimError
     from sim.errors import StatisticsError as StatisticsError
+    from sim.library.checking import check_plugin as check_plugin
     from sim.library.result import Result as Result
     from sim.library.simulations import run as run
     from sim.library.simulations import sweep as sweep
@@ -48,6 +50,7 @@ _MODULES = {
     "LargestFirst": "sim.policies.order",
     "LongestFirst": "sim.policies.order",
     "NoBackfill": "sim.policies.backfill.none",
+    "PluginError": "sim.errors",
     "Policy": "sim.policies.base",
     "PolicyError": "sim.errors",
     "Request": "sim.policies.allocation.rigid",
@@ -59,6 +62,7 @@ _MODULES = {
     "SmallestTurnaround": "sim.policies.allocation.sa",
     "StatisticsError": "sim.errors",
     "View": "sim.state.view",
+    "check_plugin": "sim.library.checking",
     "outcome": "sim.results.outcome",
     "run": "sim.library.simulations",
     "simulate": "sim.engine.run",

@@ -187,6 +187,8 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
         if was_interrupted(error):
             raise KeyboardInterrupt from None
         if is_bad_input(error):
+            if error.__cause__ is not None:
+                logger.info("refused because of", exc_info=error.__cause__)
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:
             logger.info("unexpected", exc_info=True)

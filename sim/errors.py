@@ -15,6 +15,10 @@ class PolicyError(SimError):
     """A policy took a decision that the machine cannot carry out."""
 
 
+class PluginError(SimError):
+    """A part of somebody else's answered what cannot be used, or failed; the message names it."""
+
+
 class StatisticsError(SimError):
     """Samples do not allow the statistic that is asked for."""
 

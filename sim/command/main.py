@@ -43,6 +43,7 @@ SUBCOMMANDS = {
     "oracle": Subcommand("sim.oracle", "schedules by the rules, and whether another's keeps them"),
     "warm": Subcommand("sim.warm", "compile everything, so that later runs start at once"),
     "new": Subcommand("sim.command.new", "class, YAML file and test of a part of your own"),
+    "check": Subcommand("sim.library.checking", "what is wrong with a part of your own"),
     "completion": Subcommand("sim.command.completion", "completion for bash, zsh or fish"),
     "help": Subcommand("sim.command.topics", "a group, an option, a key or a subcommand"),
     "version": Subcommand("sim.help.versions", "the version"),

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,6 +18,7 @@ from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
 from sim.library.result import Names
 from sim.simulation.build import build
+from sim.simulation.doors import raised
 from sim.simulation.parts import fits_as, given_object
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
@@ -26,6 +27,8 @@ from workloads.logs.log import LogWorkload
 KEYS = (*(one.name for one in fields(Config)), "given", "experiment")
 """Keywords beside those of their own meaning."""
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+NAME = re.compile(r"[\w.+-][\w .+-]*")
+"""What an object may call itself."""
 WORDS = ("null", "true", "false", "nan", "inf")
 """What plain text would not stay text as."""
 FRAME = f"{FrameWorkload.__module__}.{FrameWorkload.__qualname__}"
@@ -131,26 +134,77 @@ def part(key: str, given: Any) -> str | Part | None:
     ConfigError
         If it is neither a name nor fit for its place.
     """
-    if given is None:
-        return None
+    if given is None or isinstance(given, Part):
+        return given
     if isinstance(given, str) and "." not in given:
         return f"{key}={literal(given)}"
     if isinstance(given, str):
         node = {"_target_": given}
         return Part(node, type(build(node, key)).__name__)
     if inspect.isclass(given):
-        given = _made(given, key)
+        given = instance(given, key)
+    name = _name(given, key)
     if key == "predictor" and fits_as(given, "predictor.model") and not fits_as(given, key):
-        name = type(given).__name__
-        return Part(given_object(CurvePerApplication(given, name.lower()), key), name)
-    return Part(given_object(given, key), type(given).__name__)
+        method = type(given).__name__.lower()
+        return Part(given_object(CurvePerApplication(given, method), key), name)
+    return Part(given_object(given, key), name)
 
 
-def _made(kind: type, key: str) -> object:
+def _name(given: object, key: str) -> str:
+    """Return what an object calls itself, else its class."""
+    name = getattr(given, "name", None)
+    if not isinstance(name, str):
+        return type(given).__name__
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"{key}.name={name!r:.60}: must be letters, digits, spaces and any of _.+-"
+        )
+    return name
+
+
+def instance(kind: type, key: str) -> object:
+    """Return an object of a class without arguments.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be made.
+    """
     try:
         return kind()
-    except TypeError as error:
-        raise ConfigError(f"{key}={kind.__name__}: {error}; hand over an object") from None
+    except (Exception, SystemExit) as error:
+        said = f"{key}={kind.__name__}: raised {raised(error)}; hand over an object"
+        raise ConfigError(said) from error
+
+
+def several(key: str, given: object) -> list[Any]:
+    """Return the values of an axis; objects that share a name get a number.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, or one is no part.
+
+    Examples
+    --------
+    >>> import sim
+    >>> mine = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+    >>> [getattr(one, "name", one) for one in several("policy", ["easy", mine, mine])]
+    ['easy', 'Policy-1', 'Policy-2']
+    """
+    if not isinstance(given, list | tuple):
+        return [given]
+    if not given:
+        raise ConfigError(f"{key}={given}: needs a value at least")
+    found = [part(key, one) for one in given]
+    names = [one.name if isinstance(one, Part) else str(given[k]) for k, one in enumerate(found)]
+    for k, one in enumerate(found):
+        if isinstance(one, Part) and names.count(one.name) > 1:
+            number = names[: k + 1].count(one.name)
+            while (name := f"{one.name}-{number}") in names:
+                number += 1
+            found[k], names = replace(one, name=name), [*names, name]
+    return [one if isinstance(one, Part) else given[k] for k, one in enumerate(found)]
 
 
 def source(jobs: object, overrides: Sequence[str]) -> tuple[list[str], Part | None]:

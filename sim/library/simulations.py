@@ -14,7 +14,7 @@ from predictors.errors import PredictorError
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError, SimError, one_line
-from sim.library.call import Call, axis
+from sim.library.call import Call, axis, several
 from sim.library.result import Names, Result
 from sim.results.artefacts import write_failure
 from sim.results.run_folder import foreign
@@ -203,7 +203,7 @@ def sweep(
     rest = {key: value for key, value in keys.items() if not _is_axis(key, value)}
     planned = [
         planned
-        for own, other in product(_several("policy", policy), _several("predictor", predictor))
+        for own, other in product(several("policy", policy), several("predictor", predictor))
         for planned in _plan(Call([*overrides, *axes], jobs, processors, own, other, rest))
     ]
     differing = _differing([one.values for one in planned])
@@ -213,12 +213,6 @@ def sweep(
 
 def _is_axis(key: str, value: object) -> bool:
     return isinstance(value, list | tuple) and key != "export"
-
-
-def _several(key: str, part: object) -> list[object]:
-    if isinstance(part, list | tuple) and not part:
-        raise ConfigError(f"{key}={part}: needs a value at least")
-    return list(part) if isinstance(part, list | tuple) else [part]
 
 
 @dataclass(frozen=True)
@@ -232,7 +226,8 @@ class Planned:
     @property
     def values(self) -> dict[str, Any]:
         """What was given, by key; of objects their names."""
-        return dict(map(parse_override, self.said))
+        said = dict(map(parse_override, self.overrides))
+        return said | {key: held.name for key, held in self.call.parts.items()}
 
     @property
     def said(self) -> list[str]:

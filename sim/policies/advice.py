@@ -216,11 +216,19 @@ class Advice:
             runtimes = runtimes * caution
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None
+        serial = float(runtimes[0])
+        known = view.known_counts and view.known_counts(job, asked)  # where there are gaps
+        if known is not None:
+            asked, runtimes = asked[known], runtimes[known]
+            begin *= int(known[0])
+            counts = asked[begin:]
+            if not (counts != view.requested_processors[job]).any():
+                return None
         own = runtimes[begin:]
         if self.repair == "always" or (view.fitted and self.repair == "fitted"):
             own = _useful(runtimes, begin)
             counts = counts[: own.size]
-        return Reading(counts, own, float(runtimes[0]))
+        return Reading(counts, own, serial)
 
     def _within_reach(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, int]:
         """Return 1 and the counts that may be given, and the place of the first of these."""

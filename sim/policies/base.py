@@ -147,6 +147,8 @@ class Policy:
         Reservations are planned with beliefs stretched by this quantile of runtime
         over belief in the application's past runs, within (0, 1]; None plans with
         beliefs as they are. See `sim.state.prediction_correction.PastErrors`.
+    name : str or None
+        What it is called in tables and folders; None takes its class.
 
     Raises
     ------
@@ -173,6 +175,7 @@ class Policy:
     placement: Placement | None = None
     error_quantile: float | None = None
     grants: Grants | None = None
+    name: str | None = None
 
     @property
     def _reallocates(self) -> bool:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from predictors.base import Estimator
-from sim.errors import ConfigError
+from sim.errors import ConfigError, PluginError
 from sim.policies.advice import check_counts
-from sim.simulation.parts import OBJECT, check_class, check_object, needs_of
+from sim.simulation.doors import let_in, raised
+from sim.simulation.parts import OBJECT, PACKAGES, check_class, check_object, is_own, needs_of
 
-PACKAGES = ("sim", "predictors", "workloads")
-"""A ``_target_`` outside of these packages must be a class with what its part needs."""
 _PART = "a part"
 _WORDS: Mapping[object, str] = {
     bool: "true or false",
@@ -104,7 +103,7 @@ def _located(target: object, key: str) -> Any:
         if isinstance(error, ImportError) and missing and not f"{module}.".startswith(missing):
             raise ConfigError(f"{said}: cannot be imported ({error})") from error
         raise ConfigError(f"{said}: there is no such class{_where(module)}") from error
-    except Exception as error:  # whatever somebody's module dies of
+    except (Exception, SystemExit) as error:  # whatever somebody's module dies of
         raise ConfigError(
             f"{said}: cannot be imported ({type(error).__name__}: {error})"
         ) from error
@@ -202,7 +201,13 @@ def build(node: Any, key: str, **more: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
     if OBJECT in node:
-        return copy.deepcopy(node[OBJECT])
+        try:
+            made = copy.deepcopy(node[OBJECT])
+        except Exception as error:  # whatever somebody's object dies of
+            said = f"{key}={node['_target_']}: cannot be copied, raised {raised(error)}"
+            raise PluginError(said) from error
+        let_in(made)
+        return made
     arguments = {name: build(v, f"{key}.{name}") for name, v in node.items() if name != "_target_"}
     if "_target_" not in node:
         return arguments
@@ -215,8 +220,13 @@ def build(node: Any, key: str, **more: Any) -> Any:
             made.check_parameters()
     except ValueError as error:
         raise ConfigError(_located_message(error, key, arguments)) from error
-    if needs_of(key) is not None and str(node["_target_"]).partition(".")[0] not in PACKAGES:
+    except (Exception, SystemExit) as error:
+        if is_own(factory):
+            raise
+        raise PluginError(f"{key}._target_={node['_target_']}: raised {raised(error)}") from error
+    if needs_of(key) is not None and not is_own(factory):
         check_object(made, key, f"{key}._target_={node['_target_']}")
+        let_in(made)
     return made
 
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from sim.errors import ConfigError
 
+PACKAGES = ("sim", "predictors", "workloads")
+"""Where this project's own parts are."""
 OBJECT = "_object_"
 """Key of an object that was handed over instead of a class; every use gets a copy."""
 
@@ -42,6 +44,11 @@ NEEDED: Mapping[str, Needs] = {
 """What the parts of a configuration must have, by key; a test holds it against the protocols."""
 _WRAPPED = "predictor.before"
 """Predictors within predictors need what these need."""
+
+
+def is_own(kind: type) -> bool:
+    """Return whether a class is of this project, or Python's."""
+    return kind.__module__.partition(".")[0] in (*PACKAGES, "builtins")
 
 
 def needs_of(key: str) -> Needs | None:

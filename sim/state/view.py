@@ -69,6 +69,7 @@ class View(SeenState):
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
         self._selective = provider(predictor, Selective)
+        self.known_counts = setting(predictor, "known_counts", None)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: dict[int, tuple[int, float]] = {}

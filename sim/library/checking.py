@@ -1,0 +1,152 @@
+"""``moldsim check NAME`` and `sim.check_plugin`: what is wrong with a part, before any run."""
+
+import inspect
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from pydoc import ErrorDuringImport, locate
+from typing import Any
+
+from predictors.errors import PredictorError
+from predictors.in_loop.learned import CurvePerApplication
+from sim.composition import configuration
+from sim.errors import ConfigError, PluginError, SimError, one_line
+from sim.help.pages import options
+from sim.library.call import instance
+from sim.results.metrics import summarise
+from sim.simulation.parts import NEEDED, check_object, fits_as, given_object
+from sim.simulation.scene import REPETITION, play, set_scene
+from workloads.errors import WorkloadError
+from workloads.truth.options import TRUTH_KEYS
+
+BAD_STATUS = 2
+TOYS = ("moldability.malleable=0.5", "cluster.processors=32")
+UNDER = {"predictor": ("easy", "sa", "equi"), "policy.reallocation": ("equi",)}
+"""Policies under which toy jobs are played; EASY where nothing else is said."""
+BEGINS = {1: "policy", 2: "policy.placement", 3: "policy.backfill"}
+"""What begins with so many arguments."""
+USAGE = """usage: moldsim check NAME ...
+
+Plays toy jobs with a part of your own, and says what of its answers cannot be used. NAME is a
+class, such as my.Predictor, or an option, such as that of a package's policy.
+"""
+
+
+def taken_for(made: Any) -> str:
+    """Return the key of the part that an object can be.
+
+    Raises
+    ------
+    ConfigError
+        If it can be none, with what it lacks for the nearest.
+
+    Examples
+    --------
+    >>> import sim
+    >>> taken_for(sim.Easy()), taken_for(sim.ShortestFirst())
+    ('policy.backfill', 'policy.order')
+    """
+    fitting = [key for key in NEEDED if fits_as(made, key)]
+    if fitting and all(NEEDED[key] == NEEDED["policy"] for key in fitting):
+        return BEGINS.get(len(inspect.signature(made.begin).parameters), "policy")
+    if fitting:
+        return max(fitting, key=lambda key: sum(map(len, NEEDED[key])))
+    nearest = max(NEEDED, key=lambda key: sum(hasattr(made, one) for one in NEEDED[key].methods))
+    check_object(made, nearest, f"{type(made).__name__}, taken for {nearest}")
+    return nearest
+
+
+def _located(name: str) -> Any:
+    """Return the class of a dotted name."""
+    try:
+        found = locate(name)
+    except (ErrorDuringImport, SystemExit) as error:
+        raise ConfigError(f"{name}: cannot be imported ({one_line(error)})") from error
+    if found is None:
+        raise ConfigError(f"{name}: there is no such class; its folder must be in PYTHONPATH")
+    return found
+
+
+def _play(key: str, overrides: Sequence[str], node: Mapping[str, Any]) -> None:
+    """Play toy jobs with a node in the place of a part, if there is one."""
+    config = configuration(overrides)
+    group, _, inner = key.partition(".")
+    kept = {*config[group]} if inner or not node else {*REPETITION, *TRUTH_KEYS}
+    put = {inner: node} if inner and node else node
+    config[group] = {name: one for name, one in config[group].items() if name in kept} | {**put}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        summarise(play(config, config, set_scene(config, 0)).outcome)
+
+
+def check_plugin(plugin: Any) -> str:
+    """Play toy jobs with a part of your own, as a run would.
+
+    Parameters
+    ----------
+    plugin : object, class or str
+        A policy or a part of one, a predictor, a model of curves, a workload: an object, a
+        class without arguments, a class's dotted name, or an option's name.
+
+    Returns
+    -------
+    str
+        What it was taken for, and what was tried.
+
+    Raises
+    ------
+    SimError
+        If it is no part, or answers what cannot be used: a line for each policy that met it.
+
+    Examples
+    --------
+    >>> import sim
+    >>> sim.check_plugin(sim.ShortestFirst())
+    'ShortestFirst: taken for policy.order; toy jobs policy=easy: nothing to refuse'
+    """
+    node: Mapping[str, Any] = {}
+    chosen = [*TOYS]
+    if isinstance(plugin, str) and "." not in plugin:
+        groups = {key: key.replace(".", "/") for key in NEEDED}
+        key = next(
+            (k for k, group in groups.items() if plugin in {one.name for one in options(group)}), ""
+        )
+        if not key:
+            raise ConfigError(f"{plugin}: there is no such option, nor a class without its module")
+        name = plugin
+        chosen.append(f"{groups[key]}={name}")
+    else:
+        made = _located(plugin) if isinstance(plugin, str) else plugin
+        made = instance(made, "check") if inspect.isclass(made) else made
+        name, key = type(made).__name__, taken_for(made)
+        is_model = key == "predictor.model"
+        key, made = ("predictor", CurvePerApplication(made, name)) if is_model else (key, made)
+        node = given_object(made, key)
+    if key != "workload":
+        chosen.append("workload.jobs=30")
+    under = [] if key == "policy" else [f"policy={one}" for one in UNDER.get(key, ("easy",))]
+    problems = []
+    for policy in under or [""]:
+        try:
+            _play(key, [*chosen, policy] if policy else chosen, node)
+        except (SimError, WorkloadError, PredictorError) as error:
+            problems.append(one_line(error))
+    if problems:
+        raise PluginError("\n".join(dict.fromkeys(problems)))
+    played = " ".join(["toy jobs", *under])
+    return f"{name}: taken for {key}; {played}: nothing to refuse"
+
+
+def main(given: Sequence[str]) -> int:
+    """Check parts by their names; return the exit status."""
+    if not given or {"--help", "-h"} & set(given):
+        sys.stdout.write(USAGE)
+        return 0 if given else BAD_STATUS
+    status = 0
+    for name in given:
+        try:
+            sys.stdout.write(f"{check_plugin(name)}\n")
+        except SimError as error:
+            sys.stderr.writelines(f"error: {line}\n" for line in str(error).split("\n"))
+            status = BAD_STATUS
+    return status
