@@ -116,11 +116,11 @@ def check_plugin(plugin: Any) -> str:
         name = plugin
         chosen.append(f"{groups[key]}={name}")
     else:
-        made = _located(plugin) if isinstance(plugin, str) else plugin
+        made: Any = _located(plugin) if isinstance(plugin, str) else plugin
         made = instance(made, "check") if inspect.isclass(made) else made
         name, key = type(made).__name__, taken_for(made)
-        is_model = key == "predictor.model"
-        key, made = ("predictor", CurvePerApplication(made, name)) if is_model else (key, made)
+        if key == "predictor.model":
+            key, made = "predictor", CurvePerApplication(made, name)
         node = given_object(made, key)
     if key != "workload":
         chosen.append("workload.jobs=30")

@@ -170,7 +170,7 @@ def _shares(call: Call, answer: object) -> IntArray:
 def _decisions(call: Call, answer: Any) -> Any:
     """Return decisions on jobs and processors that there are, at times to come."""
     view = call.door.view
-    most = dict.fromkeys(("cost", "time"), np.finfo(float).max)
+    most: dict[str, float] = dict.fromkeys(("cost", "time"), float(np.finfo(float).max))
     most |= {"job": len(view.submit_time) - 1, "processors": view.processors}
     words = f"a list of sim.state.decisions, on 1 to {view.processors} processors, after {view.now}"
     for one in answer if isinstance(answer, list | tuple) else [answer]:
@@ -201,7 +201,7 @@ def _reading(call: Call, answer: object) -> Reading:
         call.refuse(answer, "a Reading, see sim.policies.advice")
     feasible = call.door.view.counts(call.args[0])
     counts = np.array([_count(call, one, feasible) for one in answer.counts])
-    serial = _seconds(call, answer.serial, np.int64(1)).item()
+    serial = _seconds(call, answer.serial, np.array(1)).item()
     return Reading(counts, _seconds(call, answer.runtimes, counts), serial)
 
 
