@@ -25,6 +25,7 @@ from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace
 from workloads.logs.identity import KEYS
+from workloads.logs.machine import most_held
 
 TABLE, FIGURES, PAGE = "advice.csv", "advice.json", "advice.html"
 REPEATED = 3
@@ -107,7 +108,7 @@ def read_jobs(words: Sequence[str]) -> Jobs:
     if not given:
         raise ConfigError("no jobs are given: python -m sim.advise JOBS")
     config = composed([*given, "policy=easy"])
-    trace, named, asked = read_source(config)
+    trace, asked = read_source(config)
     jobs = trace.jobs
     group = jobs.groupby(["application", "request_class"], sort=False).ngroup().to_numpy()
     known = jobs["request_class"].to_numpy() >= 0
@@ -119,7 +120,7 @@ def read_jobs(words: Sequence[str]) -> Jobs:
             "asked": np.where(known, jobs["requested_time"], np.nan),
         }
     )
-    processors = asked or named or int(jobs["requested_processors"].max())
+    processors = asked or trace.processors or 1
     names = _names(jobs.assign(group=group, asked=runs["asked"]), str(trace.identity))
     return Jobs(runs, names, trace.source, trace.checksum, processors, trace, config)
 
@@ -161,11 +162,12 @@ def _of_run(path: Path) -> Jobs:
                 "asked": jobs["requested_time"].to_numpy(float),
             }
         )
+        end = jobs["end_time"].to_numpy(float)
+        most = most_held(end - jobs["runtime"].to_numpy(float), end, runs["nprocs"].to_numpy()) or 1
     except (OSError, ValueError, KeyError) as error:
         first = " ".join(str(error).split())[:200]
         raise SimError(f"{path}: no table of jobs of a run: {first}") from error
     names = {int(one): f"application {one}" for one in sorted(runs["group"].unique())}
-    most = int(runs["nprocs"].max()) if len(runs) else 1
     return Jobs(runs, names, path.parent.name or "run", None, most, None, {})
 
 

@@ -142,14 +142,14 @@ def read_log(config: Mapping[str, Any]) -> Log:
     SimError, WorkloadError
         As `read_source`, or if it records no waits.
     """
-    trace, named, asked = read_source(config, waits=True)
-    found = recorded_schedule(trace, asked, named)
+    trace, asked = read_source(config, waits=True)
+    found = recorded_schedule(trace, asked)
     missing = trace.repaired.get(MISSING, 0) / len(trace.jobs)
     exact = None
     if missing >= FEW:
         workload = dict(config["workload"])
         workload["cleaning"] = {**(workload.get("cleaning") or {}), MISSING: "exact"}
-        twin, _, _ = read_source({**config, "workload": workload}, quiet=True)
+        twin, _ = read_source({**config, "workload": workload}, quiet=True)
         exact = twin.jobs["requested_time"].to_numpy(float)
     return Log(found, missing, exact)
 

@@ -83,6 +83,8 @@ def _shown(value: object) -> str:
 
 
 def _convert(asked: argparse.Namespace) -> None:
+    from workloads.logs.cleaning import screen
+    from workloads.logs.log import tell_machine
     from workloads.logs.swf import write_swf
     from workloads.streams import Streams
 
@@ -91,7 +93,9 @@ def _convert(asked: argparse.Namespace) -> None:
     if json_wanted or asked.jobs is not None or asked.processors is not None:
         _write(source.trace(Streams(1), asked.processors), asked.output)
     else:
-        write_swf(asked.output, source.read())  # every value as recorded, defects included
+        log = source.read()
+        tell_machine(screen(log))
+        write_swf(asked.output, log)  # every value as recorded, defects included
 
 
 def _is_json(path: Path) -> bool:

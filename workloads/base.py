@@ -70,6 +70,8 @@ class Trace:
     altered : str or None
         Why submit times are not those that a log recorded, such as
         "workload.load=0.8 scales them"; None where they are.
+    size_by_use : bool
+        Whether `processors` is the most that a log holds at once, as it states no size.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Trace:
     epoch: float | None = None
     identity: str | None = None
     altered: str | None = None
+    size_by_use: bool = False
 
     @property
     def is_recorded(self) -> bool:

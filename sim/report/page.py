@@ -124,7 +124,7 @@ def page(
 
 def _verdict(verdict: Verdict) -> str:
     """Return the sentences and the three figures of the first screen."""
-    names = ("best-sentence", "rests-on")
+    names = ("best-sentence", "rests-on", "machine")
     parts = [
         f'<p id="{name}">{escape(sentence)}</p>'
         for name, sentence in zip(names, verdict.sentences, strict=False)

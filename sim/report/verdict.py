@@ -48,17 +48,20 @@ class Verdict:
     tiles : list of Tile
     order : list of Group
         The groups, best first among those on the same jobs.
+    machine : str
+        Whose size no log states, and what is taken for it; empty where all are known.
     """
 
     best: str
     rests_on: str
     tiles: list[Tile]
     order: list[Group]
+    machine: str
 
     @property
     def sentences(self) -> list[str]:
         """The sentences."""
-        return [sentence for sentence in (self.best, self.rests_on) if sentence]
+        return [sentence for sentence in (self.best, self.rests_on, self.machine) if sentence]
 
 
 def has_foresight(group: Group) -> bool:
@@ -98,16 +101,16 @@ def verdict(
         Of the best.
     """
     best = best_of(found, figure)
-    order = best_first(groups, figure)
+    order, machine = best_first(groups, figure), _machine(groups)
     if best is None:
         told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
-        return Verdict(told, "", [], order)
+        return Verdict(told, "", [], order, machine)
     tiles = [
         _best_tile(best, figure),
         _foresight_tile(best, groups, found, figure),
         _losers_tile(best, who),
     ]
-    return Verdict(_best_sentence(best, found, figure), _rests_on(best), tiles, order)
+    return Verdict(_best_sentence(best, found, figure), _rests_on(best), tiles, order, machine)
 
 
 def best_first(groups: Sequence[Group], figure: str) -> list[Group]:
@@ -177,6 +180,18 @@ def _rests_on(best: Difference) -> str:
     told = f"what its predictor was given ({given})" if given else ""
     real = _recorded(best)
     return f"It hangs on {told or 'the assumptions of the configuration'}; {real}."
+
+
+def _machine(groups: Sequence[Group]) -> str:
+    """Return in a sentence the size of machines that logs do not state."""
+    summaries = [sample.summary for group in groups for sample in group.samples]
+    sizes = {int(s["processors"]) for s in summaries if s.get("processors_by") == "recorded"}
+    if not sizes:
+        return ""
+    return (
+        f"A log that states no size of its machine has {', '.join(map(str, sorted(sizes)))} "
+        "processors, the most that it holds at once."
+    )
 
 
 def _recorded(best: Difference) -> str:

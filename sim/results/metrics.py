@@ -120,6 +120,7 @@ def slug(reason: str) -> str:
 def _cleaning(run: Outcome) -> Figures:
     dropped, repaired = run.trace.dropped, run.trace.repaired
     return {
+        **({"processors_by": "recorded"} if run.trace.size_by_use else {}),
         "dropped_jobs": sum(dropped.values()),
         **{f"dropped_jobs_{slug(reason)}": count for reason, count in dropped.items()},
         "repaired_values": sum(repaired.values()),

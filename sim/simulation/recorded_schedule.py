@@ -8,7 +8,8 @@ import numpy as np
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
 from sim.state.records import Consultations, Ranges, Records, Stretches
-from workloads.base import FloatArray, IntArray, Trace
+from workloads.base import Trace
+from workloads.logs.machine import most_held
 
 UNKNOWN: Ranges = ()
 """Stands for processors of which nobody says which they were."""
@@ -81,13 +82,6 @@ class RecordedSchedule:
 def is_recorded(policy: Mapping[str, Any]) -> bool:
     """Say whether the ``policy`` part of a configuration is the log's own schedule."""
     return str(policy.get("_target_")).rpartition(".")[2] == RecordedSchedule.__name__
-
-
-def most_held(start: FloatArray, end: FloatArray, held: IntArray) -> int:
-    """Return the most processors that are held at an instant; ends come before starts."""
-    times = np.concatenate([end, start])
-    change = np.concatenate([-held, held])
-    return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
 
 def _nobody_asked() -> Consultations:

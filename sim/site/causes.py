@@ -88,14 +88,14 @@ def machine_size(found: Recorded, weeks: Weeks) -> Reason | None:
         "most_held": most,
         "most_held_by_week": weeks.most.tolist(),
     }
-    if most > size:
+    known = found.source_of_size != "recorded"
+    if known and most > size:
         over = int((weeks.most > size).sum())
         text = (
             f"The machine is believed too small: up to {most:,} processors were held at once, it "
             f"has {size:,}; so in {over} of {len(weeks.most)} weeks."
         )
         return Reason("machine_too_small", text, evidence | {"weeks": over}, most / size - 1)
-    known = found.source_of_size != "recorded"
     if not (known and telling.size) or np.median(telling) >= FULL * size:
         return None
     middle = int(np.median(telling))

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from sim.errors import SimError
 from workloads.base import BoolArray, FloatArray, IntArray, Trace
+from workloads.logs.machine import DIGITS
 
 WEEK, DAY = 7 * 86400.0, 86400.0
-DIGITS = 6
-"""Decimals of seconds within which an end and a start are the same instant: sums round."""
 SKIPPED = 0.1
 """Share of the jobs that may be submitted before an automatic begin."""
 NO_WAITS = "it records no wait of any job, so that no schedule can be compared"
@@ -192,7 +191,7 @@ class Recorded:
         return np.asarray(self.begin + WEEK * np.arange(number + 1), float)
 
 
-def recorded_schedule(trace: Trace, asked: int | None, named: int | None) -> Recorded:
+def recorded_schedule(trace: Trace, asked: int | None) -> Recorded:
     """Return what a log recorded, from its first submit on.
 
     Parameters
@@ -201,8 +200,6 @@ def recorded_schedule(trace: Trace, asked: int | None, named: int | None) -> Rec
         All jobs of the log.
     asked : int or None
         ``cluster.processors``.
-    named : int or None
-        The size that the log names.
 
     Raises
     ------
@@ -214,12 +211,9 @@ def recorded_schedule(trace: Trace, asked: int | None, named: int | None) -> Rec
     jobs = trace.jobs
     if "recorded_wait_time" not in jobs or not (jobs["recorded_wait_time"] >= 0).any():
         raise SimError(f"{trace.source}: {NO_WAITS}")
-    found = Recorded(trace, 1, "recorded", float(jobs["submit_time"].iloc[0]))
-    if asked is not None or named is not None:
-        source = "log" if asked is None else "cluster.processors"
-        return replace(found, processors=int(asked or named or 1), source_of_size=source)
-    most = max(float(found.held.values.max()), float(found.count.max()))
-    return replace(found, processors=int(most))
+    source = "cluster.processors" if asked else "recorded" if trace.size_by_use else "log"
+    size = asked or trace.processors or 1
+    return Recorded(trace, size, source, float(jobs["submit_time"].iloc[0]))
 
 
 def steady_begin(found: Recorded) -> float:

@@ -5,8 +5,6 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from sim.composition import configuration
 from sim.errors import ConfigError, SimError
 from sim.simulation.build import build
@@ -52,10 +50,8 @@ def of_log(given: Sequence[str]) -> list[str]:
 
 def read_source(
     config: Mapping[str, Any], quiet: bool = False, waits: bool = False
-) -> tuple[Trace, int | None, int | None]:
-    """Return all jobs of a log, the machine's size that it names, and the one that is asked for.
-
-    A log that names no size is taken whole.
+) -> tuple[Trace, int | None]:
+    """Return all jobs of a log, and the machine's size that is asked for.
 
     Parameters
     ----------
@@ -77,11 +73,9 @@ def read_source(
     log = source.read()
     if waits and not (log.jobs["wait_time"] >= 0).any():
         raise SimError(f"{log.source}: {NO_WAITS}")
-    asked, named = config["cluster"]["processors"], log.machine_size()
-    counts = log.jobs[["allocated_processors", "requested_processors"]].to_numpy(float)
-    size = asked or named or int(np.ceil(counts.max(initial=1.0)))
+    asked = config["cluster"]["processors"]
     with _without_warnings() if quiet else contextlib.nullcontext():
-        return source.trace_of(log, Streams(config["seed"], 0), size), named, asked
+        return source.trace_of(log, Streams(config["seed"], 0), asked), asked
 
 
 @contextlib.contextmanager

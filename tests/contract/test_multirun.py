@@ -59,14 +59,14 @@ def test_a_warning_is_told_once_with_how_many_runs_had_it(command, tmp_path):
     few = "workload.jobs=9, but only 6 jobs can run; all are taken"
     told = [line for line in ended.err.splitlines() if few in line]
     assert told == [f"WARNING (3 runs): {path.name}: {few}"]
-    size = [line for line in ended.err.splitlines() if "it says no size of its machine" in line]
+    size = [line for line in ended.err.splitlines() if "it states no size of its machine" in line]
     assert len(size) == 1
     assert size[0].startswith("WARNING (6 runs): ")
     logs = [one.read_text() for one in (tmp_path / "sweep").glob("*/moldsim.log")]
     assert sum(few in text for text in logs) == 3
     assert few not in command(*asked).err  # nothing is done again
     single = command(*log, "workload.jobs=2", "replications=3", "hydra.run.dir=one")
-    assert single.err.count("it says no size of its machine") == 1
+    assert single.err.count("it states no size of its machine") == 1
 
 
 def test_a_bug_in_one_run_stops_no_other(command, tmp_path, monkeypatch):

@@ -163,10 +163,11 @@ def test_advice_from_a_run(tmp_path):
     jobs = jobs.assign(submit_time=np.arange(len(jobs), dtype=float))
     jobs.loc[::2, "size"] = 2.0
     jobs.loc[::2, "runtime"] *= 2.0
+    jobs["end_time"] = jobs["runtime"].cumsum()
     jobs.to_parquet(tmp_path / "jobs.parquet")
     row = advice_frame(advise(read_jobs([str(tmp_path)]), options([])).rows).iloc[0]
     assert row["application"] == "application 3"
-    assert row["efficient"] == 8  # no more than the widest, as nobody says how large the machine is
+    assert row["efficient"] == 8  # no more than the widest, as no more is ever held
     median_size = 1.5
     assert row["predicted"] == pytest.approx(median_size * (100 + 3200 / 8), rel=0.15)
 

@@ -119,7 +119,7 @@ def _recorded(jobs, processors=PROCESSORS):
         }
     )
     trace = Trace(check_jobs(table, "toy"), None, "toy", "0" * 64)
-    return recorded_schedule(trace, processors, None), trace
+    return recorded_schedule(trace, processors), trace
 
 
 @pytest.mark.slow

@@ -190,7 +190,7 @@ def test_short_jobs_run():
     assert cleaned.jobs["reference_runtime"].tolist() == [1.0, 0.5]
 
 
-def test_the_machine_is_the_given_one_else_the_headers_else_the_widest_job():
+def test_the_machine_is_the_given_one_else_the_headers_else_the_most_held_at_once():
     records = ({"allocated_processors": 100}, {"allocated_processors": 200})
     assert clean(log_of(*records)).processors == 200
     headed = log_of(*records, header=("; MaxProcs: 150",))

@@ -210,9 +210,12 @@ def test_feedback_is_carried_and_refuses_a_load(path):
         SwfWorkload(path, load=0.8, feedback=True)
 
 
-def test_a_log_that_says_no_machine_has_one_as_wide_as_its_widest_job(tmp_path, caplog):
-    lines = [job_line(job_number=n, submit_time=n, allocated_processors=n) for n in (2, 5)]
-    said = "no size of its machine, which is taken to be its widest job, 5 processors"
+def test_a_log_that_states_no_machine_has_what_it_holds_at_once(tmp_path, caplog):
+    lines = [
+        job_line(job_number=n, submit_time=n, wait_time=1, run_time=9, allocated_processors=n)
+        for n in (4, 5, 14)  # from 5 to 14, from 6 to 15, from 15 on
+    ]
+    said = "taken to be the most processors that it holds at once, 14 (cluster.processors=N says"
     for header, asked, warned in (("; Note: x", None, True), ("; Note: x", 9, False),
                                   ("; MaxProcs: 8", None, False)):  # fmt: skip
         caplog.clear()

@@ -10,6 +10,7 @@ import pandas as pd
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.limits import check_mapping
+from workloads.logs.machine import size_by_use
 from workloads.logs.swf import SwfLog
 
 
@@ -91,7 +92,7 @@ class Cleaned:
         where unknown), in submit order. ``requested_time`` is NaN where it is
         missing and to be modelled.
     processors : int or None
-        The header's machine, else the widest job of the log; None for no jobs.
+        As `Screened.machine`.
     dropped, repaired : mapping of str to int
         Counts by rule, of the lines up to the last job taken; only rules that
         found something.
@@ -193,9 +194,9 @@ class Screened:
 
     @cached_property
     def machine(self) -> int | None:
-        """The header's machine, else the widest job of the log, None without jobs."""
-        widest = np.ceil(_width(self.records.iloc[self.usable])).max(initial=0.0)
-        return self.log.machine_size() or int(widest) or None
+        """The header's machine, else the most that the log holds at once, None without jobs."""
+        records = self.records.iloc[self.usable]
+        return self.log.machine_size() or size_by_use(records, _width(records)) or None
 
 
 def screen(
@@ -207,7 +208,7 @@ def screen(
     ----------
     log : SwfLog
     processors : int or None
-        Size of the machine; None takes the header's, else the widest job.
+        Size of the machine; None takes `Screened.machine`.
     actions : mapping of str to str, optional
         Rule to action, where it differs from the rule's default.
 

@@ -12,6 +12,7 @@ from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.logs.cleaning import RULES, Cleaned, screen
 from workloads.logs.identity import identify, known_share, labels_by, measured_share, offered
+from workloads.logs.log import tell_machine
 from workloads.logs.swf import SwfLog
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Description:
     ----------
     source : str
     processors : int
-        Of the machine: as the header says, else the widest job.
+        Of the machine: as given, or as the header says, else the most held at once.
     jobs : pandas.DataFrame
         Columns of `workloads.base.COLUMNS`, after cleaning.
     sections : mapping
@@ -81,6 +82,8 @@ def describe(log: SwfLog, processors: int | None = None) -> Description:
     if jobs.empty:
         raise WorkloadError(f"{log.source}: none of {len(log.jobs)} jobs can run")
     machine = processors or cleaned.processors or 1
+    if processors is None:
+        tell_machine(screened)
     sections = {
         "log": _whole(log, jobs, machine),
         "sizes": _sizes(jobs["requested_processors"].to_numpy(np.int64), machine),

@@ -17,7 +17,7 @@ from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
 from workloads.limits import Limits, check_count, check_load, check_mapping
 from workloads.logs.archive import fetch_log, find_log
-from workloads.logs.cleaning import RULES, Cleaned, check_actions, screen
+from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
 from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
 from workloads.logs.swf import SwfLog, read_swf
@@ -124,13 +124,7 @@ class LogWorkload(ABC):
         first = size * (place or 0)
         cleaned = screened.take(first, None if place is None else self.jobs)
         self._report(log, cleaned)
-        if processors is None and log.machine_size() is None:
-            _log.warning(
-                "%s: it says no size of its machine, which is taken to be its widest job, %d "
-                "processors; cluster.processors=N says otherwise",
-                log.source,
-                cleaned.processors,
-            )
+        by_use = processors is None and tell_machine(screened)
         recorded = screened.recorded()
         identity, labels = identify(recorded, self.identity, log.source)
         taken = slice(first, first + len(cleaned.jobs))
@@ -154,6 +148,7 @@ class LogWorkload(ABC):
             epoch=log.epoch(),
             identity=identity,
             altered=altered,
+            size_by_use=by_use,
         )
 
     @property
@@ -220,6 +215,24 @@ class LogWorkload(ABC):
                 self.jobs,
                 len(cleaned.jobs),
             )
+
+
+def tell_machine(screened: Screened) -> bool:
+    """Say in a warning what is taken for a machine that a log does not state; False if it does."""
+    log, machine = screened.log, screened.machine
+    if log.machine_size() is not None or machine is None:
+        return False
+    waits = screened.records["wait_time"].iloc[screened.usable]
+    unknown = int((waits < 0).sum())
+    apart = f"; {unknown} of {len(waits)} jobs have no recorded wait and count one by one"
+    _log.warning(
+        "%s: it states no size of its machine, which is taken to be the most processors that it "
+        "holds at once, %d (cluster.processors=N says otherwise%s)",
+        log.source,
+        machine,
+        apart if unknown else "",
+    )
+    return True
 
 
 def _drawn_again(
