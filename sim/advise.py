@@ -33,6 +33,8 @@ REPEATED = 3
 MOST_STARTS = 60
 """Replays for expected starts; applications with most jobs come first."""
 RUN = "jobs.parquet"
+COMPLETED = 1
+"""Status of a job that ended well, in the Standard Workload Format."""
 
 
 @dataclass
@@ -75,8 +77,8 @@ class Jobs:
     Attributes
     ----------
     runs : pandas.DataFrame
-        Columns ``group, nprocs, runtime, asked``, by submit; times in seconds, ``asked``
-        NaN where unknown.
+        Columns ``group, nprocs, runtime, asked, completed``, by submit; times in seconds,
+        ``asked`` NaN where unknown. Where nobody says how any job ended, all count as completed.
     names : dict of int to str
         Of the groups.
     source : str
@@ -112,12 +114,14 @@ def read_jobs(words: Sequence[str]) -> Jobs:
     jobs = trace.jobs
     group = jobs.groupby(["application", "request_class"], sort=False).ngroup().to_numpy()
     known = jobs["request_class"].to_numpy() >= 0
+    status = jobs["recorded_status"].to_numpy()
     runs = pd.DataFrame(
         {
             "group": group,
             "nprocs": jobs["requested_processors"],
             "runtime": jobs["reference_runtime"],
             "asked": np.where(known, jobs["requested_time"], np.nan),
+            "completed": (status == COMPLETED) | (status < 0).all(),
         }
     )
     processors = asked or trace.processors or 1
@@ -160,6 +164,7 @@ def _of_run(path: Path) -> Jobs:
                 "nprocs": jobs["allocated_processors"].to_numpy(np.int64),
                 "runtime": (jobs["runtime"] * scale).to_numpy(float),
                 "asked": jobs["requested_time"].to_numpy(float),
+                "completed": True,
             }
         )
         end = jobs["end_time"].to_numpy(float)
@@ -191,7 +196,8 @@ class Advised:
 def advise(jobs: Jobs, own: Options) -> Advised:
     """Return what the past jobs advise."""
     first = int(np.ceil(own.until * len(jobs.runs)))
-    past, later = jobs.runs.iloc[:first], jobs.runs.iloc[first:]
+    parts = jobs.runs.iloc[:first], jobs.runs.iloc[first:]
+    past, later = (part[part["completed"]] for part in parts)
     limits, factor = walltimes(past)
     sizes = past["group"].value_counts()
     groups = dict(list(past.groupby("group")))
@@ -206,6 +212,7 @@ def advise(jobs: Jobs, own: Options) -> Advised:
         "log": jobs.source,
         "checksum": jobs.checksum,
         "jobs": len(past),
+        "not_completed": first - len(past),
         "processors": jobs.processors,
         "applications": len(sizes),
         "repeating": len(repeated),

@@ -34,6 +34,7 @@ LOGGED: Mapping[str, type] = {
     "recorded_wait_time": np.float64,  # s, -1 where unknown
     "application": np.int64,  # which application it is by the log's identity, from 0
     "request_class": np.int64,  # which popular requested time it asks for, -1 where unknown
+    "recorded_status": np.int64,  # 1 where it completed, -1 where unknown
     "partition": np.int64,  # or queue, where the log has no two partitions; -1 where unknown
 }
 """Columns that only job tables of logs have."""

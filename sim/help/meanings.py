@@ -188,7 +188,7 @@ FIGURES = (
         "Standard Workload Format, field 3",
     ),
     _kind("repaired_values dropped_jobs", "by cleaning"),
-    _kind("processors_by", "`recorded`: the log states no size, the most it holds at once is taken"),
+    _kind("processors_by", "`recorded`: the most that the log holds at once, as it states no size"),
     _kind(
         "reallocation* reallocations interrupted_runs node_failures shrunk_runs",
         "changes of running jobs and what they cost; failures",

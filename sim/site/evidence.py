@@ -40,6 +40,8 @@ WHY = {
 """Why nothing is known of scaling, and the words by which evidence says so."""
 USUAL_STEP = 60.0
 """Walltimes are whole minutes."""
+DAY, LINGERING = 86400.0, 300.0
+"""Seconds; so much more than whole days is what jobs take to end at a limit of whole days."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,16 @@ class Advice:
 
 
 def minutes(seconds: float) -> float:
-    """Return a time rounded up to whole minutes, in seconds.
+    """Return a time rounded up to whole minutes, or down to whole days just passed, in seconds.
 
     Examples
     --------
-    >>> minutes(61.0), minutes(60.0)
-    (120.0, 60.0)
+    >>> minutes(61.0), minutes(60.0), minutes(3 * 86400.0 + 7.0) / 86400.0
+    (120.0, 60.0, 3.0)
     """
+    days = DAY * (seconds // DAY)
+    if days and seconds - days <= LINGERING:
+        return days
     return float(USUAL_STEP * np.ceil(seconds / USUAL_STEP - 1e-9))
 
 
@@ -325,7 +330,7 @@ def advice_of(name: str, runs: pd.DataFrame, walltime: float | None, processors:
     asked = float(runs["asked"].median())
     own = runs.loc[runs["nprocs"] == usual, "runtime"]
     if walltime is None:
-        evidence += f"; no evidence for a walltime: {len(runs)} runs, fewer than {FEWEST_RUNS}"
+        evidence += f"; no evidence for a walltime: {len(runs)} of {FEWEST_RUNS} completed runs"
     return Advice(
         application=name,
         jobs=len(runs),

@@ -228,10 +228,15 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     """Return what is known of how many applications, and how advice was judged."""
     said = [
         f"{figures['repeating']:,} of {figures['applications']:,} applications came three times "
-        f"or more ({percent(figures['share_of_jobs_repeating'])} of {figures['jobs']:,} jobs): "
-        f"{figures['with_scaling']:,} of them say how they scale, {figures['with_walltime']:,} "
-        "how long to ask for."
+        f"or more ({percent(figures['share_of_jobs_repeating'])} of {figures['jobs']:,} completed "
+        f"jobs): {figures['with_scaling']:,} of them say how they scale, "
+        f"{figures['with_walltime']:,} how long to ask for."
     ]
+    if figures["not_completed"]:
+        said.append(
+            f"{figures['not_completed']:,} more jobs failed, were cancelled or ended nobody says "
+            "how: their runtimes count for nothing."
+        )
     why = [f"{number:,} {words}" for words, number in figures["without_scaling"].items() if number]
     if why:
         said.append(
@@ -241,7 +246,7 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:
         said.append(
-            f"Judged by the {judged['jobs']:,} later jobs, "
+            f"Judged by the {judged['jobs']:,} later completed jobs, "
             f"{percent(judged['share_with_walltime'])} of which have advice: "
             f"{percent(judged['share_held'], 1)} ended within it"
             + _against_requests(judged) + "."
@@ -316,8 +321,9 @@ HOW_TO_READ = (
     "Fastest is the smallest count within 5 % of the least predicted time, efficient the largest "
     "one that spends at most twice the processor-seconds of the fewest; recommended is that of the "
     "two which is expected to end first, its start included. Predicted times have 80 % ranges.",
-    "A walltime should hold for 95 % of the jobs: a high quantile of past runtimes, stretched by "
-    "as much as the log's own past has needed. Fewer than 19 runs say nothing.",
+    "A walltime should hold for 95 % of the jobs: a high quantile of the runtimes of completed "
+    "jobs, stretched by as much as the log's own past has needed. Fewer than 19 say nothing. Up to "
+    "five minutes more than whole days are those days, as limits are.",
     "Starts after is the mean wait of such jobs put among the last ones of the log, by EASY.",
     "Measure next is the count whose run would say most.",
 )

@@ -30,7 +30,12 @@ def log_of(folder, jobs):
 
 def test_a_run_and_its_comparison_take_and_state_it(command, tmp_path, capsys):
     log = log_of(tmp_path, JOBS)
-    rigid = ("moldability=none", "policy=conservative", "predictor=user_estimate", "hydra.run.dir=run")
+    rigid = (
+        "moldability=none",
+        "policy=conservative",
+        "predictor=user_estimate",
+        "hydra.run.dir=run",
+    )
     ended = command("workload=swf", f"workload.path={log}", *rigid)
     assert SAID in ended.err.splitlines()[0]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

@@ -62,7 +62,7 @@ def test_no_evidence_is_said_and_nothing_is_recommended(runs, said):
     assert told.efficient is None
     assert said in told.evidence
     assert told.evidence.startswith("no evidence of scaling: ")
-    assert f"fewer than {FEWEST_RUNS}" in told.evidence
+    assert f"of {FEWEST_RUNS} completed runs" in told.evidence
     assert told.recommended == told.usual
     assert told.measure_next is not None
     assert told.sbatch == f"sbatch --ntasks={told.usual} job.sh"
@@ -88,6 +88,28 @@ def test_small_parts():
     assert considered([6, 12], 16).tolist() == [6.0, 8.0, 12.0, 16.0]
     assert minutes(61.0) == 120.0
     assert clock_time(90061.0) == "1-01:01:01"
+    whole = 3 * 86400.0
+    lines = [clock_time(minutes(whole + more)) for more in (-30.0, 0.0, 1.0, 299.0, 301.0)]
+    assert lines == ["3-00:00:00"] * 4 + ["3-00:06:00"]
+
+
+@pytest.mark.parametrize(("completed", "walltime"), [(FEWEST_RUNS - 1, None), (FEWEST_RUNS, 36e3)])
+def test_only_completed_runs_say_how_long_to_ask_for(tmp_path, completed, walltime):
+    ended = ["COMPLETED"] * completed + ["FAILED"] * 60 + ["CANCELLED"] * 20
+    rows = [
+        f"{60 * k},{'36000' if how == 'COMPLETED' else '45'},4,ann,{how}"
+        for k, how in enumerate(ended)
+    ]
+    log = tmp_path / "log.csv"
+    log.write_text("submit,runtime,cpus,user,state\n" + "\n".join(rows) + "\n")
+    told = advise(read_jobs([str(log)]), options(["advise.starts=false"]))
+    assert told.figures["not_completed"] == 80
+    (only,) = told.rows
+    assert (only.jobs, only.usual_runtime, only.walltime) == (completed, 36e3, walltime)
+    assert ("--time=10:00:00" in only.sbatch) is (walltime is not None)
+    log.write_text("submit,runtime,cpus,user\n" + "\n".join(r.rpartition(",")[0] for r in rows))
+    silent = advise(read_jobs([str(log)]), options(["advise.starts=false"]))
+    assert silent.figures["not_completed"] == 0  # nobody says how any job ended
 
 
 def write_log(path, jobs=400):

@@ -354,6 +354,7 @@ def _job_table(
             "preceding_job": np.where(followed, predecessor, -1),
             "think_time": records["think_time"].to_numpy(float),
             "recorded_wait_time": np.where(wait >= 0, wait, -1.0),
+            "recorded_status": records["status"].to_numpy(np.int64),
             "partition": records[parts].to_numpy(np.int64),
         }
     )
