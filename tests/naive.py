@@ -3,17 +3,30 @@
 They share nothing with the engine: no event queue, no profile, no compiled code.
 """
 
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Callable, Sequence
+from math import inf, log2
 
 Row = tuple[float, int, float, float]
+Key = Callable[[float, Row], float]
+"""Of a waiting job, the smallest first, from the time and its row."""
+
+
+def shortest(now: float, row: Row) -> float:
+    return row[3]
+
+
+def unicep(now: float, row: Row) -> float:
+    return -(now - row[0]) / (log2(max(row[1], 2)) * row[3])
 
 
 class NaiveScheduler:
-    """Replays rigid (submit, processors, runtime, estimate) rows."""
+    """Replays rigid (submit, processors, runtime, estimate) rows, conservatively in an order."""
 
-    def __init__(self, rows: Sequence[Row], processors: int, rule: str) -> None:
+    def __init__(
+        self, rows: Sequence[Row], processors: int, rule: str, key: Key | None = None
+    ) -> None:
         self.rows = rows
+        self.key = key
         self.processors = processors
         self.rule = rule
         self.waiting: list[int] = []
@@ -63,7 +76,7 @@ class NaiveScheduler:
             self.waiting += arrived
             getattr(self, f"_{self.rule}")()
         elif self.rule == "replan":
-            self.waiting += arrived
+            self.waiting = self._ranked(self.waiting + arrived)
             self.reserved = {}
             for job in self.waiting:
                 self.reserved[job] = self._earliest(job)
@@ -131,7 +144,13 @@ class NaiveScheduler:
             if self.now + estimate <= shadow or count <= spare:
                 self._begin(job)
 
+    def _ranked(self, jobs: list[int]) -> list[int]:
+        if self.key is None:
+            return jobs
+        return sorted(jobs, key=lambda job: (self.key(self.now, self.rows[job]), job))
+
     def _conservative(self, freed: bool, grown: bool, arrived: list[int]) -> None:
+        self.waiting = self._ranked(self.waiting)
         if grown:
             kept, self.reserved = self.reserved, {}
             displaced = []
@@ -146,7 +165,7 @@ class NaiveScheduler:
             for job in self.waiting:
                 before = self.reserved.pop(job)
                 self.reserved[job] = min(before, self._earliest(job))
-        for job in arrived:
+        for job in self._ranked(arrived):
             self.waiting.append(job)
             self.reserved[job] = self._earliest(job)
         self._start_due()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from sim.state.prediction_correction import PastErrors
@@ -102,9 +103,18 @@ class Refuse(NamedTuple):
 
 
 class WakeAt(NamedTuple):
-    """Look again at this time, whatever happens until then (seconds)."""
+    """Look again at this time, whatever happens until then (seconds).
+
+    Attributes
+    ----------
+    time : float
+        Infinite for never.
+    instead : float
+        A time asked for before that is withdrawn; infinite for none.
+    """
 
     time: float
+    instead: float = inf
 
 
 Decision = Start | Resize | Requeue | Grant | Refuse | WakeAt

@@ -301,6 +301,13 @@ class MachineState:
             tables = self.tables = tables._replace(wakes=np.tile(tables.wakes, 2))
         _ask_to_wake(tables, time)
 
+    def withdraw_wake(self, time: float) -> None:
+        """Forget one request of `wake_at` for this very time."""
+        wakes, number = self.tables.wakes, self.tables.counters.item(WAKES)
+        place = int(wakes[:number].searchsorted(time))
+        wakes[place : number - 1] = wakes[place + 1 : number]
+        self.tables.counters[WAKES] = number - 1
+
     def fail(self, node: int, end: float, processors: int) -> None:
         """Note that a node is believed to be repaired then."""
         self.outages[node] = (end, processors)

@@ -1,5 +1,7 @@
 """Conservative backfilling: every waiting job holds a reservation (Feitelson & Weil 1998)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
@@ -80,15 +82,21 @@ class ReplanningScheduler(EasyScheduler):
     def decide(self) -> list[Decision]:
         """Start those whose hole begins now, and see to it that there is a pass for the next.
 
-        Most begin when a running job is believed to end, when there is one anyway.
+        Most begin when a running job is believed to end, when there is one anyway. A pass that
+        was asked for by a plan that is no more is withdrawn: orders of which keys change with
+        time would plan otherwise then.
         """
-        decisions, following = super().decide(), self._next_start
-        if self.queue.waiting and following < np.inf and following != self._waking:
-            ends = self.view._ends.end
-            place = ends.searchsorted(following)
-            if place == ends.size or ends.item(place) != following:
-                self._waking = following
-                decisions.append(WakeAt(following))
+        if self._waking <= self.view.now:
+            self._waking = np.inf
+        decisions = super().decide()
+        following = self._next_start if self.queue.waiting else np.inf
+        ends = self.view._ends.end
+        place = ends.searchsorted(following)
+        if place < ends.size and ends.item(place) == following:
+            following = np.inf
+        if following != self._waking:
+            decisions.append(WakeAt(following, instead=self._waking))
+            self._waking = following
         return decisions
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
@@ -152,9 +160,20 @@ class ConservativeScheduler(QueueKeeper):
         self._take_in_arrivals()
         if released and queue.waiting:
             self._compress()
-        for job in view.arrived:
+        for job in self._newcomers():
             self.place(job)
         return self._start_due() if queue.waiting else []
+
+    def _newcomers(self) -> Sequence[int]:
+        """Return the jobs that have just arrived, in the policy's order by what they ask for."""
+        view, jobs = self.view, self.view.arrived
+        if self._keyless or len(jobs) < 2:
+            return jobs
+        submit = np.array([view.submit_time[job] for job in jobs])
+        asked = np.array([view.requested_processors[job] for job in jobs])
+        runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
+        keys = np.asarray(self.order.keys(view.now, submit, asked, runtime))
+        return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
 
     def place(self, job: int) -> None:
         """Admit a job and reserve the earliest hole for it."""
@@ -202,6 +221,7 @@ class ConservativeScheduler(QueueKeeper):
 
     def _repair(self) -> None:
         queue, profile, now = self.queue, self.profile, self.view.now
+        self.rank()
         profile.lay(now, self.view._ends)
         repair(profile.holes, now, queue.table, queue.first, queue.last, self.kept)
 
