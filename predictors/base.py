@@ -75,6 +75,10 @@ class Predictor(Protocol):
         ...
 
 
+_STRANGE = (str, bool, np.bool_, complex, np.complexfloating, pd.Timestamp)
+"""Of what NumPy makes numbers, or warns that it does, and what is none."""
+
+
 class Estimator:
     """What scikit-learn asks of an estimator, without a need of scikit-learn.
 
@@ -168,7 +172,7 @@ def run_table(
     """
     if runtime is None:
         if isinstance(observations, pd.DataFrame):
-            return observations
+            return _in_seconds(observations)
         raise PredictorError(
             "a table with columns nprocs and runtime is needed, or counts and their runtimes; "
             f"got a {type(observations).__name__} and no runtimes"
@@ -185,17 +189,31 @@ def run_table(
         observations = pd.DataFrame(values, columns=list(names[: values.shape[1]]))
     if len(observations) != len(seconds):
         raise PredictorError(f"{len(observations)} rows of runs and {len(seconds)} runtimes")
-    return observations.assign(runtime=seconds)
+    return _in_seconds(observations.assign(runtime=seconds))
+
+
+def _in_seconds(table: pd.DataFrame) -> pd.DataFrame:
+    """Return runs whose runtimes are numbers."""
+    if "runtime" not in table or table["runtime"].dtype.kind in "iuf":
+        return table
+    return table.assign(runtime=numbers(table["runtime"], "runtime"))
 
 
 def numbers(column: pd.Series, name: str) -> FloatArray:
-    """Return a column as float64.
+    """Return a column as float64, seconds of time spans; numbers as text are none.
 
     Raises
     ------
     PredictorError
         Naming the first row that holds no number.
     """
+    if column.dtype.kind == "m":
+        return np.asarray(column.dt.total_seconds(), float)
+    if column.dtype.kind not in "iuf":
+        strange = [isinstance(value, _STRANGE) for value in column]
+        if any(strange):
+            row = strange.index(True)
+            raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}")
     try:
         return np.asarray(column.to_numpy(), float)
     except (TypeError, ValueError):
@@ -209,13 +227,16 @@ def asked_of(
 ) -> tuple[ArrayLike, dict[str, ArrayLike]]:
     """Return counts and inputs; a table's column nprocs, and its columns of these names.
 
+    An array of one column, as scikit-learn has it, is that column.
+
     Raises
     ------
     PredictorError
         If a table has no column nprocs.
     """
     if not isinstance(nprocs, pd.DataFrame):
-        return nprocs, dict(inputs)
+        is_column = isinstance(nprocs, np.ndarray) and nprocs.ndim == 2 and nprocs.shape[1] == 1
+        return (np.ravel(nprocs) if is_column else nprocs), dict(inputs)
     if "nprocs" not in nprocs:
         raise PredictorError(f"no column nprocs; the columns are {', '.join(map(str, nprocs))}")
     found = {name: nprocs[name].to_numpy() for name in names if name in nprocs}

@@ -312,7 +312,10 @@ def checked_targets(nprocs: ArrayLike) -> FloatArray:
 
 
 def _checked(nprocs: ArrayLike, runtime: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    counts, times = (np.atleast_1d(np.asarray(values, float)) for values in (nprocs, runtime))
+    counts, times = np.atleast_1d(np.asarray(nprocs, float)), np.atleast_1d(np.asarray(runtime))
+    if times.dtype.kind not in "iuf" and times.ndim == 1:
+        times = numbers(pd.Series(times), "runtime")
+    times = times.astype(float, copy=False)
     if counts.shape != times.shape or counts.ndim != 1:
         raise PredictorError(
             f"a runtime for each processor count is needed, got shapes {counts.shape} "

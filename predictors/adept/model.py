@@ -34,6 +34,7 @@ from predictors.adept.reliability import (
     point_remarks,
 )
 from predictors.adept.search import Scale
+from predictors.adept.selection import EXACT
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
@@ -313,13 +314,15 @@ class Adept(AnchoredEstimator):
 
         Off the observations the noise grows with the distance to the nearest, twice
         as fast beyond them as between them. Where no noise was found, the range is
-        that of the instances alone.
+        that of the instances alone, and the least difference at which they are told apart,
+        so that the one that fits exactly is within it.
         """
         answers = self._instances(targets)
         errors = np.zeros(len(targets))
         for phase, places in self._by_phase(targets):
             errors[places] = phase.errors(targets[places])
         wider = np.exp(np.minimum(scipy.special.ndtri(0.5 + 0.5 * level) * errors, 50.0))
+        wider = np.maximum(wider, 1.0 + EXACT)
         return answers.low / wider, answers.high * wider
 
     def _model_remarks(

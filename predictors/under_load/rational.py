@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import BoolArray, Estimator, FloatArray, Remark, asked_of, run_table
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.least_squares import (
     LinearFit,
     Method,
@@ -364,9 +364,17 @@ class RationalPolynomial(Estimator):
         PredictorError
             If no size up to 1,000 times the largest seen takes that long, or
             the smallest already takes longer.
+        UndeterminedError
+            For counts other than the only one of the runs.
         """
         fit = self._fitted()
         wanted, counts = np.broadcast_arrays(np.asarray(seconds, float), np.asarray(nprocs, float))
+        seen = self.runs_.nprocs
+        if np.ptp(seen) == 0 and not np.allclose(counts, seen[0]):
+            raise UndeterminedError(
+                f"every run was on {seen[0]:g} processors: what size takes how long on others is "
+                "undetermined"
+            )
         low = np.full(wanted.shape, max(1.0, 1e-3 * self.runs_.size.min()))
         high = np.full(wanted.shape, 1e3 * self.form_.largest)
 

@@ -75,9 +75,15 @@ def compiled_passes(engine: Engine) -> CompiledPasses | None:
 
 
 def _shares_all_counts(engine: Engine) -> bool:
-    """Say whether malleable jobs may have every count up to their largest, and tables room."""
-    malleable = np.flatnonzero(engine.malleable)
+    """Say whether malleable jobs may have every count up to their largest, and tables room.
+
+    Without curves some are kept to their request while others wait, unless nobody waits
+    while a processor is free.
+    """
+    malleable, counts = np.flatnonzero(engine.malleable).tolist(), engine.counts
     pages = min(len(engine.submit), PIECE) * (engine.view.processors // BLOCK + 1)
-    return pages <= MOST_PAGES and all(
-        engine.counts.special(job) is None for job in malleable.tolist()
-    )
+    has_curves = vars(type(engine.predictor)).get("has_curves", True)
+    everybody = len(malleable) == len(engine.submit)
+    fills = everybody and all(counts.extremes(job)[0] == 1 for job in malleable)
+    has_room = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
+    return has_room and (has_curves or fills)

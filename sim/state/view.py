@@ -146,6 +146,11 @@ class View(SeenState):
             counts = sealed(counts)
         return self._predictor.curve(job, counts)
 
+    def has_curve(self, job: int) -> bool:
+        """Return whether the predictor says anything of the job."""
+        asked = vars(type(self._predictor)).get("has_curves", True)
+        return asked and self._predictor.curve(job, np.array([1])) is not None
+
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
 

@@ -1,7 +1,6 @@
 """Allocations that read a count off the predicted curve, whatever the load.
 
-Where the predictor has nothing for a job, the request stands; under the maximum
-rule, the largest count.
+Where the predictor has nothing for a job, the request stands.
 """
 
 from abc import abstractmethod
@@ -87,15 +86,11 @@ class CurveRule:
             return int(counts[0])
         reading = self.advice.read(job, view, counts)
         if reading is None:
-            return self.without_curve(job, view, counts)
+            return view.requested_processors[job]
         place = self.pick(reading)
         count = int(reading.counts[place])
         view.believe(job, count, float(reading.runtimes[place]))
         return count
-
-    def without_curve(self, job: int, view: View, counts: IntArray) -> int:
-        """Return the count of a job of which nothing can be read: its request."""
-        return view.requested_processors[job]
 
     @abstractmethod
     def pick(self, reading: Reading) -> int:
@@ -104,8 +99,6 @@ class CurveRule:
 
 class Maximum(CurveRule):
     """Every job gets as many processors as shorten it: the fastest count on its curve.
-
-    Without a curve it gets its largest count.
 
     Parameters
     ----------
@@ -116,10 +109,6 @@ class Maximum(CurveRule):
     def pick(self, reading: Reading) -> int:
         """Return the place of the fastest count, the least of equals."""
         return int(first_least(reading.runtimes))
-
-    def without_curve(self, job: int, view: View, counts: IntArray) -> int:
-        """Return the largest count."""
-        return int(counts[-1])
 
 
 class AverageParallelism(CurveRule):

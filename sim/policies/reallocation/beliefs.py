@@ -1,7 +1,7 @@
 """The malleable jobs on the machine, and what a reallocation rule knows of each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -63,6 +63,7 @@ class Beliefs:
         self._serial: dict[int, float] = {}
         self._tables: dict[int, FloatArray] = {}
         self._read: dict[int, Any] = {}
+        self._has_curve: dict[int, bool] = {}
         self.notes: dict[int, Any] = {}
 
     def refresh(self) -> None:
@@ -70,13 +71,13 @@ class Beliefs:
         view = self.view
         if view.revised:
             application = view.application
-            for kept in (self._serial, self._tables, self._read):
+            for kept in (self._serial, self._tables, self._read, self._has_curve):
                 for job in [job for job in kept if application[job] in view.revised]:
                     del kept[job]
 
     def forget(self, job: int) -> None:
         """Forget a job that has ended."""
-        for kept in (self._serial, self._tables, self._read, self.notes):
+        for kept in (self._serial, self._tables, self._read, self._has_curve, self.notes):
             kept.pop(job, None)
 
     def serial(self, job: int) -> float:
@@ -102,6 +103,19 @@ class Beliefs:
             table[1:] = self.view.stretch_factors(job, 1, counts)
             self._tables[job] = table
         return table
+
+    def within_request(self, job: int, wanted: int) -> int:
+        """Return a count, at most the request where the predictor has no curve for the job."""
+        known = self._has_curve.get(job)
+        if known is None:
+            known = self._has_curve[job] = self.view.has_curve(job)
+        return wanted if known else min(wanted, self.view.requested_processors[job])
+
+    def modest(self, members: Members) -> Members:
+        """Return the members while others wait: without a curve none grows beyond its request."""
+        limits = zip(members.job, members.largest.tolist(), strict=True)
+        most = np.array([self.within_request(job, largest) for job, largest in limits], np.int64)
+        return replace(members, largest=np.maximum(most, np.maximum(members.held, members.least)))
 
     def feasible(self, job: int, wanted: int) -> int:
         """Return the largest count up to `wanted` on which a job can run, else its least."""

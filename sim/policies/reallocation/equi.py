@@ -32,8 +32,9 @@ class Equipartition(Reallocation):
         """Return `SHARING` where passes are those of `equal_passes`.
 
         They are under EASY in the order of arrival, where changes are free, every count
-        between the least and the largest of a malleable job is feasible, and the predictor
-        does not learn.
+        between the least and the largest of a malleable job is feasible, the predictor
+        does not learn, and nobody is kept to the request: there are curves, or nobody waits
+        while a processor is free.
         """
         inner, view = scheduler.inner, scheduler.view
         is_free = self.cost.free and self.cost.start(1) == self.distance == 0 and self.reclaim

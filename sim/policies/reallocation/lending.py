@@ -222,6 +222,7 @@ class Deferral:
         The rule: members and a total to the processors of each.
     limits : callable
         Job to the count below which it never falls and its largest.
+    beliefs : Beliefs
 
     Attributes
     ----------
@@ -234,12 +235,15 @@ class Deferral:
         view: View,
         share: Callable[[Members, int], IntArray],
         limits: Callable[[int], tuple[int, int]],
+        beliefs: Beliefs,
     ) -> None:
         self._view = view
+        self._beliefs = beliefs
         self._share = share
         self._limits = limits
         self._total = -1
         self._asked: list[int] = []
+        self._largest: IntArray = np.zeros(0, np.int64)
         self._found: IntArray = np.zeros(0, np.int64)
         self.jobs: list[int] = []
 
@@ -262,13 +266,14 @@ class Deferral:
             return arrived
         self._total = view.free + int(running.held.sum())
         everybody = self._with(running, candidates)
-        self._asked = everybody.job
+        self._asked, self._largest = everybody.job, everybody.largest
         self._found = found = self._share(everybody, self._total)
         if found.all():
             returned, self.jobs = self.jobs, []
             return [*returned, *arrived] if returned else arrived
         shares = dict(zip(everybody.job, found.tolist(), strict=True))
-        self._asked, self._found = [job for job in everybody.job if shares[job]], found[found > 0]
+        self._asked = [job for job in everybody.job if shares[job]]
+        self._found, self._largest = found[found > 0], everybody.largest[found > 0]
         returned = [job for job in self.jobs if shares[job]]
         self.jobs = [job for job in candidates if not shares[job]]
         return [*returned, *(job for job in arrived if shares.get(job) != 0)]
@@ -279,6 +284,7 @@ class Deferral:
         Those who are kept back count among the jobs that are there.
         """
         same = total == self._total and members.job == self._asked
+        same = same and np.array_equal(members.largest, self._largest)
         if same and not (self._found < members.least).any():
             return self._found
         if self.jobs:
@@ -292,10 +298,11 @@ class Deferral:
         count = len(candidates)
         nothing: IntArray = np.zeros(count, np.int64)
         largest = np.array([self._limits(job)[1] for job in candidates], np.int64)
-        return Members(
+        everybody = Members(
             running.job + candidates,
             running.run + [None] * count,
             np.concatenate([running.held, nothing]),
             np.concatenate([running.least, nothing]),
             np.concatenate([running.largest, largest]),
         )
+        return self._beliefs.modest(everybody)

@@ -36,7 +36,8 @@ class Pools(Reallocation):
     strategy : {"min", "pref", "average"}
     min_efficiency, preferred_efficiency, max_efficiency : float
         A job's three counts are the largest whose believed efficiency is above
-        these; all within its feasible range.
+        these; all within its feasible range, and without a curve the minimum and the
+        preferred count at most its request.
     """
 
     strategy: Literal["min", "pref", "average"] = "average"
@@ -72,7 +73,8 @@ class Pools(Reallocation):
             enough = np.flatnonzero(efficiency > bound * (1 + TIE))
             count = int(enough[-1]) + 1 if enough.size else 1
             found.append(min(max(count, least), largest))
-        return found[0], found[1], found[2]
+        low, preferred = (max(beliefs.within_request(job, n), least) for n in found[:2])
+        return low, preferred, found[2]
 
     def queue_count(self, beliefs: Beliefs, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""

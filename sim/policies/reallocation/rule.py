@@ -189,7 +189,7 @@ class ReallocatingScheduler:
         self._given: dict[int, int] = {}  # what shrinks that are worth it would leave
         self._deferral: Deferral | None = None
         if rule.defers and rule.reclaim:
-            self._deferral = Deferral(view, self._share, self._limits)
+            self._deferral = Deferral(view, self._share, self._limits, self.beliefs)
         self.compiled = rule.compiled(self)
 
     def _share(self, members: Members, total: int) -> IntArray:
@@ -224,7 +224,9 @@ class ReallocatingScheduler:
             self._known_limits.pop(run.job, None)
         running = self._running()
         lent = self._lent(running)
-        arrived = view.arrived if self._deferral is None else self._deferral.admit(running)
+        deferral, arrived = self._deferral, view.arrived
+        if deferral is not None:
+            arrived = deferral.admit(running)
         decisions = self._starts(arrived, lent)
         starts = [d for d in decisions if type(d) is Start]
         others: list[Decision] = [d for d in decisions if type(d) is not Start]
@@ -232,7 +234,10 @@ class ReallocatingScheduler:
         total = view.free + int(members.held.sum())
         total -= sum(d.processors for d in starts if not view.malleable[d.job])
         if len(members):
-            share = self._share if self._deferral is None else self._deferral.share
+            queue = self.inner.queue.waiting if isinstance(self.inner, QueueKeeper) else 0
+            if queue or (deferral is not None and deferral.jobs):
+                members = self.beliefs.modest(members)
+            share = self._share if deferral is None else deferral.share
             shares = share(members, total)
             shares = self._snapped(members, shares, total)
             shares, later = self._guarded(members, shares, total)
