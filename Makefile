@@ -7,11 +7,13 @@ BIN := .venv/bin
 .venv/runs: requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
 .venv/installed: requirements-dev.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
 run: .venv/runs

@@ -120,11 +120,16 @@ def test_the_first_headline_is_that_of_the_default_run(tmp_path):
 
 
 def test_there_are_two_commands_for_a_fresh_machine():
+    """Both install the package, so that its command and its modules are there in any folder."""
     setup = "python3 -m venv .venv && .venv/bin/pip install -q -r "
+    package = ".venv/bin/pip install -q --no-deps -e ."
+    first = next(one for one in PLAIN if one.startswith("python -m sim "))
     assert [
-        f"{setup}requirements.lock && .venv/bin/python -m sim",
-        f"{setup}requirements-dev.lock && .venv/bin/python -m pytest",
+        f"{setup}requirements.lock && {package} && "
+        f"{first.replace('python -m sim', '.venv/bin/moldsim run')}",
+        f"{setup}requirements-dev.lock && {package} && .venv/bin/python -m pytest",
     ] == SETUP
+    assert "by the policy alone |" in README.partition("never settles")[0]
 
 
 def test_continuous_integration_calls_the_test_command_of_the_readme():
