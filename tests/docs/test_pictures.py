@@ -85,7 +85,4 @@ def test_the_command_makes_the_picture(name, tmp_path):
     assert made.shape == kept.shape
     assert np.abs(made - kept).mean() < 0.01
     if name == "schedule.png":
-        first = ended.stdout.splitlines()
-        policy = next(line.split()[-4] for line in first if line.startswith("mean response"))
-        said = f"{first[0].split(', ')[1].split()[0]} %, one draw; {policy} % by the policy alone"
-        assert said in PAGES[0].read_text(encoding="utf-8")
+        assert ended.stdout.splitlines()[0] in PAGES[0].read_text(encoding="utf-8")
