@@ -10,20 +10,36 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
 from sim.errors import ConfigError
+from sim.help.meanings import meanings
 from sim.help.misspellings import no_such_key
 from sim.help.pages import CONFIG_FOLDER as CONFIG_FOLDER
 
+PARTS = ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor")
+"""Open groups, whose classes say what they accept."""
 PRECISE = ("run", "change")
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
-WHOLE = (("seed", 0, 2**63 - 1), ("replications", 1, 10**5), ("most_replications", 1, 10**5))
-ONE_OF: Mapping[str, tuple[str | None, ...]] = {
+WHOLE = (
+    ("seed", 0, 2**63 - 1),
+    ("replications", 1, 10**5),
+    ("most_replications", 1, 10**5),
+    ("sim.stall_events", 1, 10**15),
+)
+SMALLEST, LARGEST = 1e-15, 1e15
+"""No quantity of a run is nearer to 0 without being 0, or farther from it."""
+ENDLESS = ".q"
+"""How the keys end that may be infinite: ADEPT's, which then leans on all runs alike."""
+MOST_NOISE = 10.0
+ONE_OF: Mapping[str, tuple[str | bool | None, ...]] = {
+    "baseline_predictor": (True, False, None),
+    "sim.check": (True, False),
+    "sim.progress": (True, False, None),
     "menu": ("powers_of_two", "all", None),
     "overrun": ("extend", "kill"),
     "picture": ("none", "first", "all", None),
@@ -44,10 +60,13 @@ class MetricsConfig:
 
 @dataclass
 class SimConfig:
-    """How a simulation is carried out; none of it changes a result."""
+    """How a simulation is carried out; none of it changes a result.
 
-    check: bool = False
-    progress: bool | None = None
+    OmegaConf takes any number for a switch; `ONE_OF` does not.
+    """
+
+    check: Any = False
+    progress: Any = None
     stall_events: int = 1_000_000
     stall_time: float | None = None
 
@@ -64,7 +83,7 @@ class Config:
     policy: Any = MISSING
     predictor: Any = MISSING
     baseline: str | None = "easy"
-    baseline_predictor: bool | None = None
+    baseline_predictor: Any = None
     menu: str | None = None
     reuse: str | None = None
     picture: str | None = None
@@ -127,9 +146,41 @@ def _wrapped(predictor: str) -> dict[str, Any]:
     return {"defaults": [{"/predictor@_here_": predictor}, *changed]}
 
 
-def _refuse(key: str, value: object, allowed: str) -> None:
+def _refuse(key: str, value: object, allowed: str) -> NoReturn:
     shown = "null" if value is None else value
     raise ConfigError(f"{key}={shown}: must be {allowed}")
+
+
+def _at(config: Mapping[str, Any], key: str) -> Any:
+    above, _, last = key.rpartition(".")
+    return (config[above] if above else config)[last]
+
+
+def check_sizes(key: str, value: object) -> None:
+    """Refuse numbers that are no quantity of a run, in lists and mappings too.
+
+    Raises
+    ------
+    ConfigError
+        If one is not finite, but for an `ENDLESS` key, or is beyond `SMALLEST` or `LARGEST`.
+
+    Examples
+    --------
+    >>> check_sizes("policy.worth", 1e300)
+    Traceback (most recent call last):
+    ...
+    sim.errors.ConfigError: policy.worth=1e+300: must be 0, or between 1e-15 and 1e+15 in size
+    """
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            check_sizes(f"{key}.{name}".lstrip("."), inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            check_sizes(key, inner)
+    elif isinstance(value, int | float) and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
+        if value == math.inf and key.endswith(ENDLESS):
+            return
+        _refuse(key, value, f"0, or between {SMALLEST:g} and {LARGEST:g} in size")
 
 
 def check_values(config: Mapping[str, Any]) -> None:
@@ -144,23 +195,27 @@ def check_values(config: Mapping[str, Any]) -> None:
 
     for name in config.keys() - {one.name for one in fields(Config)}:
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
-    for key in ("workload", "moldability", "cluster", "evolving", "growth", "policy", "predictor"):
+    for key in PARTS:
         if not isinstance(config.get(key, {}), Mapping):
             _refuse(key, config[key], "the name of an option")
     for key, least, most in WHOLE:
-        if not least <= config[key] <= most:
-            _refuse(key, config[key], f"a whole number, at least {least} and at most {most:,}")
-    if not 0 <= config["sensor_noise"] < math.inf:
-        _refuse("sensor_noise", config["sensor_noise"], "a number, at least 0")
+        value = _at(config, key)
+        if not least <= value <= most:
+            _refuse(key, value, f"a whole number, at least {least} and at most {most:,}")
+    if not 0 <= config["sensor_noise"] <= MOST_NOISE:
+        _refuse(
+            "sensor_noise", config["sensor_noise"], f"a number, at least 0 and at most {MOST_NOISE}"
+        )
     for key, accepted in ONE_OF.items():
-        if config[key] not in accepted:
-            names = ", ".join(name for name in accepted if name is not None)
-            _refuse(key, config[key], f"{names} or null" if None in accepted else f"one of {names}")
-    if config["sim"]["stall_events"] < 1:
-        _refuse("sim.stall_events", config["sim"]["stall_events"], "a whole number, at least 1")
-    if (longest := config["sim"]["stall_time"]) is not None and not 0 < longest < math.inf:
-        _refuse("sim.stall_time", longest, "above 0 and finite, or null")
+        value = _at(config, key)
+        if not any(value == one and type(value) is type(one) for one in accepted):
+            names = ", ".join(str(one).lower() for one in accepted if one is not None)
+            _refuse(key, value, f"{names} or null" if None in accepted else f"one of {names}")
+    longest = config["sim"]["stall_time"]
+    if longest is not None and not 1.0 <= longest <= LARGEST:
+        _refuse("sim.stall_time", longest, f"at least 1 and at most {LARGEST:g} seconds, or null")
     _check_precision(config)
+    check_sizes("", {key: config[key] for key in config.keys() - {*PARTS, "seed"}})
     processors = config["cluster"].get("processors")
     whole = type(processors) is int and 1 <= processors <= MOST_PROCESSORS
     if processors is not None and not whole:
@@ -170,8 +225,11 @@ def check_values(config: Mapping[str, Any]) -> None:
 
 def _check_precision(config: Mapping[str, Any]) -> None:
     asked = config["precision"]
-    if asked is not None and not 0 < asked < 1:
+    if asked is not None and not SMALLEST <= asked < 1:
         _refuse("precision", asked, "a number between 0 and 1, or null")
+    known = (place for place, _ in meanings(config["objective"]))
+    if not any(place.startswith("summary.json") for place in known):
+        _refuse("objective", config["objective"], "a key of summary.json, such as mean_wait_time")
     if config["objective_of"] not in PRECISE:
         _refuse("objective_of", config["objective_of"], f"one of {', '.join(PRECISE)}")
 

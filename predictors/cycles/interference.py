@@ -60,6 +60,7 @@ def run_length(reference: float, threshold: float, confirm: float = np.inf) -> f
     Returns
     -------
     float, cycles
+        Infinite where no alarm is ever likely enough for numbers to tell.
     """
     states = 128
     width = 2.0 * threshold / (2 * states - 1)
@@ -69,7 +70,10 @@ def run_length(reference: float, threshold: float, confirm: float = np.inf) -> f
     steps = centres[None, :] + width / 2.0 - centres[:, None]
     below = np.where(steps >= largest, 1.0, ndtr(steps + reference))
     chain = np.diff(below, axis=1, prepend=0.0)
-    return float(np.linalg.solve(np.eye(states) - chain, np.ones(states))[0])
+    try:
+        return float(np.linalg.solve(np.eye(states) - chain, np.ones(states))[0])
+    except np.linalg.LinAlgError:
+        return np.inf
 
 
 @lru_cache(maxsize=256)
@@ -161,8 +165,10 @@ class SequentialDetector:
         bias: float = 0.0,
         confirm: int = 2,
     ) -> None:
-        if not 0.0 < false_alarm < 1.0:
-            raise PredictorError(f"false_alarm must lie between 0 and 1, got {false_alarm}")
+        if not 1.0 / LONGEST <= false_alarm < 1.0:
+            raise PredictorError(
+                f"false_alarm must lie between {1.0 / LONGEST:g} and 1, got {false_alarm}"
+            )
         if not 1.0 < slowdown < np.inf:
             raise PredictorError(f"slowdown must be above 1 and finite, got {slowdown}")
         if not 0.0 < spread < np.inf:

@@ -294,11 +294,12 @@ class Engine:
         tables = self.tables
         if tables.counters.item(PASSES) % INSTANTS:
             return
-        ended = (self.compiled or self.log).ended
+        book = self.compiled or self.log
         now, running = tables.instant.item(NOW), tables.counters.item(RUNNING)
         arrived = int(np.searchsorted(self.books.submit, now, side="right")) - self._awaited
         for watcher in self.watchers:
-            watcher.progressed(now, ended, max(arrived - running - ended, 0))
+            if watcher.is_due():
+                watcher.progressed(now, max(arrived - running - book.ended, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
         counters = self.tables.counters

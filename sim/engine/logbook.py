@@ -19,11 +19,19 @@ class Logbook:
     ----------
     state : MachineState
         What it notes the processors of.
+
+    Attributes
+    ----------
+    ended, given_up : int
+        How many jobs are over, and how many of them failed for good.
+    over : numpy.ndarray of bool, shape (n,)
+        Which they are.
     """
 
     def __init__(self, state: MachineState) -> None:
-        self._state, self.ended = state, 0
+        self._state, self.ended, self.given_up = state, 0, 0
         jobs = state.tables.seconds.shape[1]
+        self.over = np.zeros(jobs, np.bool_)
         self._first_start = array("d", [np.nan]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._end = array("d", [0.0]) * jobs
@@ -39,7 +47,7 @@ class Logbook:
 
     def is_over(self, job: int) -> bool:
         """Say whether a job has ended, or was given up."""
-        return self._status[job] not in ("waiting", "running")
+        return bool(self.over[job])
 
     def held(self, job: int) -> int:
         """Return how many processors a job holds, 0 while it does not run."""
@@ -88,7 +96,9 @@ class Logbook:
         self._stretch_end[run.stretch] = now
         self._end[run.job] = now
         self._status[run.job] = status
+        self.over[run.job] = True
         self.ended += 1
+        self.given_up += status == "failed"
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""

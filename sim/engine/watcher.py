@@ -7,6 +7,7 @@ from sim.engine.logbook import Logbook
 from sim.state.decisions import Decision
 from sim.state.records import Ranges
 from sim.state.view import View
+from workloads.base import BoolArray
 
 
 class Watched(NamedTuple):
@@ -49,8 +50,12 @@ class Watcher:
     def decided(self, engine: Watched, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided, before any of it is done."""
 
-    def progressed(self, now: float, ended: int, queued: int) -> None:
-        """Be told at every 256th pass, once it is carried out, how many jobs ended and wait."""
+    def is_due(self) -> bool:
+        """Say, at every 256th pass, whether to be told how far the run is."""
+        return False
+
+    def progressed(self, now: float, queued: int, over: BoolArray) -> None:
+        """Be told how many jobs wait and which are over."""
 
     def finished(self, engine: Watched) -> None:
         """Be told that nothing is left to happen."""

@@ -16,7 +16,7 @@ from predictors.in_loop.wrapper import provider
 from sim.engine.clock import FAILURE, Occurrence, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
-from sim.errors import PolicyError
+from sim.errors import PolicyError, SimError
 from sim.evolving.asking import Asker
 from sim.evolving.attempts import Costs
 from sim.evolving.node_outages import NodeOutages
@@ -24,10 +24,14 @@ from sim.evolving.running import Granting, Renewal, Renews
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine
-from sim.state.decisions import Decision, Grant, Refuse, Requeue
+from sim.state.decisions import Decision, Grant, Refuse, Requeue, Start
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Outages, Records, Recoveries
 
+TRIES, MOST_STARTS = 10, 1000
+"""Of a job that begins from zero: interruptions after which it is asked whether it can be
+expected to end, and the starts that it may be expected to take, unless
+``cluster.max_restarts`` allows more."""
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
 STUCK = "no cycle fits its limit"
@@ -212,6 +216,28 @@ class RecoveringEngine(Engine):
         state.arrived.append(job)
         state.disturbed = True
         self.ask_for_pass()
+
+    def _start(self, start: Start, now: float) -> None:
+        self._refuse_hopeless(start.job, start.processors)
+        super()._start(start, now)
+
+    def _refuse_hopeless(self, job: int, processors: int) -> None:
+        """Refuse to begin a job once more, and from zero, that cannot be expected to end."""
+        machine, again = self._failing, self.restarts.get(job, 0)
+        if machine is None or again < TRIES or self.work.evolves(job):
+            return
+        if machine.shrink_off_failed and self.malleable[job]:
+            return
+        runtime = self.work.runtime(job, processors)
+        starts = machine.expected_starts(runtime, processors)
+        if starts > max(MOST_STARTS, machine.max_restarts):
+            raise SimError(
+                f"job {self.trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
+                f"{runtime:,.0f} s on {processors} processors without checkpoints, where "
+                f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
+                f"({again} so far); change cluster.mtbf, evolving, the policy, or raise "
+                f"cluster.max_restarts={machine.max_restarts}"
+            )
 
     def _follow_no_longer(self, run: Run) -> None:
         """Neither renew beliefs about a run nor let it ask: it is over, or told to stop."""

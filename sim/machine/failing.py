@@ -1,7 +1,7 @@
 """The machine whose nodes fail and are repaired, and on which foreign processes may run."""
 
 from dataclasses import dataclass, field
-from math import ceil, inf
+from math import ceil, exp, inf
 from typing import Literal, NoReturn
 
 from sim.errors import ConfigError
@@ -60,6 +60,18 @@ class FailingMachine(Dedicated):
         """Return the first and the last processor of a node."""
         first = node * self.processors_per_node
         return first, min(first + self.processors_per_node, self.processors) - 1
+
+    def expected_starts(self, runtime: float, processors: int) -> float:
+        """Return how often a job without checkpoints must begin, on average, until it ends.
+
+        Its nodes fail at the rate λ = nodes / mtbf, so that a run of T seconds succeeds with
+        probability exp(-λT), and all its runs take (exp(λT) - 1) / λ. Told for exponential
+        lifetimes; 1 for others.
+        """
+        if self.failures is None or not isinstance(self.failures.lifetimes, ExponentialLifetimes):
+            return 1.0
+        nodes = ceil(processors / self.processors_per_node)
+        return exp(min(nodes * runtime / self.mtbf, 700.0))
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0

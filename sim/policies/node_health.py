@@ -44,9 +44,9 @@ class NodeHealthAware:
     react : str
         ``avoid`` suspected nodes at starts, or ``restart`` slowed jobs as well.
     check_every : float
-        Seconds between two checks of the cycles of running jobs, positive.
+        Seconds between two checks of the cycles of running jobs, at least 1.
     distrust : float
-        Seconds for which a node is suspected, and a moved job left alone; positive.
+        Seconds for which a node is suspected, and a moved job left alone; at least 1.
     worth : float
         Seconds that a job must still be believed to run for a restart.
     false_alarm, slowdown : float
@@ -72,8 +72,8 @@ class NodeHealthAware:
         if self.react not in ("restart", "avoid"):
             raise ValueError(f"react must be restart or avoid, got {self.react!r}")
         for name in ("check_every", "distrust"):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+            if not getattr(self, name) >= 1.0:
+                raise ValueError(f"{name} must be at least 1 s, got {getattr(self, name)}")
         if not self.worth >= 0.0:
             raise ValueError(f"worth must be at least 0, got {self.worth}")
         SequentialDetector(self.false_alarm, self.slowdown)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from predictors.base import Estimator
+from sim.config import check_sizes
 from sim.errors import ConfigError, PluginError
 from sim.policies.advice import check_counts
 from sim.simulation.doors import let_in, raised
@@ -219,11 +220,15 @@ def build(node: Any, key: str, **more: Any) -> Any:
         if isinstance(made, Estimator):
             made.check_parameters()
     except ValueError as error:
-        raise ConfigError(_located_message(error, key, arguments)) from error
+        said = _located_message(error, key, arguments)
+        if said.startswith(f"{key}:"):  # by which it does not say what it is about
+            check_sizes(key, node)
+        raise ConfigError(said) from error
     except (Exception, SystemExit) as error:
         if is_own(factory):
             raise
         raise PluginError(f"{key}._target_={node['_target_']}: raised {raised(error)}") from error
+    check_sizes(key, node)  # after what the class itself has to say
     if needs_of(key) is not None and not is_own(factory):
         check_object(made, key, f"{key}._target_={node['_target_']}")
         let_in(made)

@@ -19,7 +19,7 @@ from sim.engine.watcher import Watched, Watcher
 from sim.errors import SimError
 from sim.results.rows import duration
 from sim.state.decisions import Decision
-from workloads.base import GroundTruth, Trace
+from workloads.base import BoolArray, FloatArray, GroundTruth, Trace
 
 PATIENCE_SECONDS = 1.0
 """Shorter runs show nothing."""
@@ -67,7 +67,8 @@ class Progress:
     Examples
     --------
     >>> with Progress(Console(quiet=True), "sa") as progress:
-    ...     progress.update(now=60.0, done=1, total=2, queued=1)
+    ...     over = np.array([True, False])
+    ...     progress.update(now=60.0, queued=1, over=over, work=np.array([10.0, 30.0]))
     """
 
     def __init__(
@@ -86,39 +87,45 @@ class Progress:
         self._line_at = self._begun + LINE_SECONDS
         self._live: Live | None = None
 
-    def update(self, now: float, done: int, total: int, queued: int) -> None:
+    def is_due(self) -> bool:
+        """Return whether it is time to show something."""
+        wall = time.monotonic()
+        if wall - self._begun < PATIENCE_SECONDS:
+            return False
+        return self._console.is_terminal or wall >= self._line_at
+
+    def update(self, now: float, queued: int, over: BoolArray, work: FloatArray) -> None:
         """Show the state of the simulation.
 
         Parameters
         ----------
         now : float
             The simulation's clock, seconds on the trace's clock.
-        done, total : int
-            Jobs that ended, and all jobs.
         queued : int
             Jobs that wait.
+        over : numpy.ndarray of bool, shape (n,)
+            Whether each job has ended.
+        work : numpy.ndarray of float, shape (n,)
+            Of each job, in any unit: how much of it has ended says what time is left.
         """
         wall = time.monotonic()
-        if wall - self._begun < PATIENCE_SECONDS:
-            return
-        text = self._text(now, done, total, queued, wall - self._begun)
+        ended, to_come = float(work[over].sum()), float(work[~over].sum())
+        left = duration((wall - self._begun) * to_come / ended) if ended else "-:--:--"
+        date = simulated_date(now - self._origin, self._start)
+        jobs = f"{over.sum():,} of {over.size:,} jobs"
+        text = f"{date} · {jobs} · {queued:,} waiting · {left} left"
         if self._console.is_terminal:
-            self._redraw(text, done, total)
-        elif wall >= self._line_at:
+            self._redraw(text, ended / max(ended + to_come, 1.0))
+        else:
             self._line_at = wall + LINE_SECONDS
             self._console.print(f"{self._label}: {text}", highlight=False, soft_wrap=True)
 
-    def _text(self, now: float, done: int, total: int, queued: int, elapsed: float) -> str:
-        left = duration(elapsed * (total - done) / done) if done else "-:--:--"
-        date = simulated_date(now - self._origin, self._start)
-        return f"{date} · {done:,} of {total:,} jobs · {queued:,} waiting · {left} left"
-
-    def _redraw(self, text: str, done: int, total: int) -> None:
+    def _redraw(self, text: str, share: float) -> None:
         row = Table.grid(padding=(0, 1))
         cells: list[RenderableType] = [Text(self._label), Text(text)]
         room = self._console.width - sum(cell_len(one) for one in (self._label, text)) - 3
         if room >= LEAST_BAR:
-            cells.insert(1, ProgressBar(max(total, 1), done, width=min(room, LONGEST_BAR)))
+            cells.insert(1, ProgressBar(1.0, share, width=min(room, LONGEST_BAR)))
         for _ in cells:
             row.add_column(no_wrap=True)
         row.add_row(*cells)
@@ -147,19 +154,24 @@ class ProgressWatcher(Watcher):
     Parameters
     ----------
     progress : Progress
-    jobs : int
-        How many there are in all.
+    trace : Trace
+        Whose jobs' work is processors times runtime, as requested and recorded.
     """
 
     checks = False
 
-    def __init__(self, progress: Progress, jobs: int) -> None:
+    def __init__(self, progress: Progress, trace: Trace) -> None:
         self._progress = progress
-        self._jobs = jobs
+        work = trace.jobs["requested_processors"] * trace.jobs["reference_runtime"]
+        self._work = work.to_numpy(np.float64)
 
-    def progressed(self, now: float, ended: int, queued: int) -> None:
+    def is_due(self) -> bool:
+        """Return whether it is time to show something."""
+        return self._progress.is_due()
+
+    def progressed(self, now: float, queued: int, over: BoolArray) -> None:
         """Update the display."""
-        self._progress.update(now, ended, self._jobs, queued)
+        self._progress.update(now, queued, over, self._work)
 
 
 TIMES_LONGEST = 100.0
@@ -182,17 +194,17 @@ CHANGE = (
 
 
 class ProgressGuard(Watcher):
-    """Ends a run in which for too long no job has ended although some run or wait.
+    """Ends a run in which for too long no job was completed although some run or wait.
 
     A run in which jobs end now and then, but are interrupted far more often, is ended too.
 
     Parameters
     ----------
     events : int
-        Events without the end of a job before the run is given up; or a hundredth as many
+        Events without a completed job before the run is given up; or a hundredth as many
         interruptions of jobs, beyond a hundred for each that has ended.
     seconds : float
-        Simulated time without the end of a job.
+        Simulated time without a completed job.
     job_id : sequence of int
         What jobs are called.
     """
@@ -211,7 +223,7 @@ class ProgressGuard(Watcher):
         SimError
             If that was too long ago.
         """
-        now, ended = engine.view.now, engine.log.ended
+        now, ended = engine.view.now, engine.log.ended - engine.log.given_up
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         many = vain or engine.events - self._events > self._most
@@ -233,11 +245,12 @@ class ProgressGuard(Watcher):
 
     def _silent(self, engine: Watched) -> str:
         events, seconds = engine.events - self._events, engine.view.now - self._since
-        return f"no job has ended for {events:,} events and {seconds:.6g} simulated seconds"
+        return f"no job was completed for {events:,} events and {seconds:.6g} simulated seconds"
 
     def _vain(self, engine: Watched) -> str:
         return (
-            f"jobs were interrupted {engine.interruptions:,} times and {engine.log.ended:,} ended"
+            f"jobs were interrupted {engine.interruptions:,} times and "
+            f"{engine.log.ended - engine.log.given_up:,} were completed"
         )
 
     def _state(self, engine: Watched, job: int) -> str:

@@ -158,7 +158,7 @@ def watchers(
         ProgressGuard(asked["stall_events"], most, trace.jobs["job_id"].tolist())
     ]
     if progress is not None:
-        found.append(ProgressWatcher(progress, len(trace.jobs)))
+        found.append(ProgressWatcher(progress, trace))
     if asked["check"]:
         from sim.engine.invariants import Checker
 

@@ -139,6 +139,15 @@ class JobPieces:
         tables = tables._replace(seconds=seconds, numbers=following, ranges=ranges)
         return tables, calendar._replace(seconds=planned)
 
+    def over(self, tables: Tables) -> NDArray[np.bool_]:
+        """Return which of all jobs have ended."""
+        over = np.arange(len(self._submit)) < self._entered
+        counters = tables.counters
+        over[self.jobs[tables.numbers[WAITING] > 0]] = False
+        over[self.jobs[tables.running[JOB, : counters[RUNNING]]]] = False
+        over[self.jobs[counters[ARRIVED] :]] = False
+        return over
+
     def _last(self) -> int:
         """Return one past the last job of the next piece, which ends between two instants."""
         last = min(self._entered + self._piece, len(self._submit))

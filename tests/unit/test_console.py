@@ -2,6 +2,7 @@ import datetime
 import io
 import re
 
+import numpy as np
 import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
@@ -170,7 +171,8 @@ def progress_text(monkeypatch, seconds, *, terminal):
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
     with Progress(console, "sa", origin=100.0) as progress:
         for done in range(1, len(seconds)):
-            progress.update(now=100.0 + 86400.0 * done, done=done, total=10, queued=7)
+            over = np.arange(10) < done
+            progress.update(100.0 + 86400.0 * done, 7, lambda over=over: over, np.full(10, 3.0))
     return console.file.getvalue()
 
 
@@ -181,6 +183,16 @@ def test_short_runs_show_nothing(monkeypatch):
 def test_terminal_shows_date_jobs_queue_and_time_left(monkeypatch):
     text = progress_text(monkeypatch, [0.0, 0.5, 4.0], terminal=True)
     assert "day 3 00:00 · 2 of 10 jobs · 7 waiting · 0:00:16 left" in text
+
+
+def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
+    clock = iter([0.0, 10.0])
+    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
+    console = Console(file=io.StringIO(), width=120, force_terminal=True)
+    with Progress(console, "sa") as progress:
+        over = np.array([True, True, True, False])
+        progress.update(60.0, 0, lambda: over, np.array([1.0, 1.0, 2.0, 36.0]))
+    assert "3 of 4 jobs · 0 waiting · 0:01:30 left" in console.file.getvalue()
 
 
 def test_file_gets_a_plain_line_every_ten_seconds(monkeypatch):
@@ -247,7 +259,7 @@ def test_progress_keeps_to_one_line_of_the_terminal(width, monkeypatch):
     console = Console(file=io.StringIO(), width=width, force_terminal=True, legacy_windows=False)
     with Progress(console, "iterative") as progress:
         progress._begun -= 60.0
-        progress.update(now=1e6, done=14_000, total=40_000, queued=1_234)
+        progress.update(1e6, 1_234, lambda: np.arange(40_000) < 14_000, np.ones(40_000))
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
     rows = [row for row in shown.splitlines() if row.strip()]
     assert len(rows) == 1

@@ -1,10 +1,15 @@
 """A run in which no job ends any more is given up, and says which job and which key."""
 
+import math
+import re
+
 import pytest
 
 from scripts.composing import composed
 from sim.errors import SimError
+from sim.machine.failing import Failing
 from sim.simulation.scene import play, set_scene
+from workloads.streams import Streams
 
 pytestmark = [pytest.mark.fast, pytest.mark.filterwarnings("ignore")]
 FAILING = ("policy=easy", "predictor=user_estimate", "cluster=failing", "cluster.processors=16",
@@ -21,8 +26,8 @@ def test_a_run_that_gets_nowhere_is_given_up_by_its_events():
     with pytest.raises(SimError) as refused:
         played(*FAILING, *endless, "cluster.max_restarts=0", "sim.stall_events=3000")
     said = str(refused.value)
-    assert said.startswith("no job has ended for 3,0")
-    assert "waits for 3 processors and was started again 0 times" in said
+    assert said.startswith("no job was completed for 3,0")
+    assert "processors and was started again 0 times" in said
     assert "cluster.mtbf" in said
     assert said.endswith("or raise sim.stall_events=3000")
 
@@ -34,7 +39,8 @@ def test_and_by_simulated_time():
 
 
 def test_and_where_runs_are_interrupted_far_more_often_than_any_ends():
-    every_second = ("cluster.mtbf=1", "cluster.repair=10", "sim.stall_events=30000")
+    every_second = ("cluster.mtbf=1", "cluster.lifetimes=weibull", "cluster.repair=10",
+                    "sim.stall_events=30000")  # fmt: skip
     with pytest.raises(SimError) as refused:
         played(*FAILING, *every_second, "cluster.processors=4")
     said = str(refused.value)
@@ -43,6 +49,45 @@ def test_and_where_runs_are_interrupted_far_more_often_than_any_ends():
     assert interrupted - 100 * ended == 301
     assert "started again" in said
     assert said.endswith("sim.stall_events=30000")
+
+
+def test_jobs_that_are_given_up_are_no_progress():
+    vain = (
+        "cluster.mtbf=1",
+        "cluster.lifetimes=weibull",
+        "cluster.max_restarts=2",
+        "workload.load=100",
+    )
+    with pytest.raises(SimError, match="jobs were interrupted 31 times and 0 were completed"):
+        played(
+            *FAILING, *vain, "sim.stall_events=3000", "cluster.repair=10", "cluster.processors=4"
+        )
+
+
+def test_a_job_that_cannot_be_expected_to_end_is_named_with_its_cause():
+    rare = ("workload.jobs=60", "seed=5", "cluster.mtbf=300000")
+    with pytest.raises(SimError) as refused:
+        played("policy=equi", "predictor=user_estimate", "cluster=failing", "baseline=null", *rare)
+    said = str(refused.value)
+    _, seconds, processors, starts = re.search(
+        r"^job (-?\d+) cannot be expected to end: it takes ([\d,]+) s on (\d+) processors without "
+        r"checkpoints, where cluster.mtbf=300000 lets it begin ([\de.+]+) times on average \(10 so",
+        said,
+    ).groups()
+    rate = int(processors) / 3e5
+    assert float(starts) == pytest.approx(
+        math.exp(rate * float(seconds.replace(",", ""))), rel=0.05
+    )
+    assert float(starts) > 1000
+    assert said.endswith("or raise cluster.max_restarts=1000")
+
+
+def test_expected_starts_are_those_of_exponential_failures_of_the_nodes_held():
+    machine = Failing(16, 4, mtbf=100.0).bound(Streams(seed=1), 0.0)
+    assert machine.expected_starts(50.0, 8) == pytest.approx(math.exp(1.0))
+    assert machine.expected_starts(50.0, 9) == pytest.approx(math.exp(1.5))
+    for other in ({"mtbf": None}, {"mtbf": 100.0, "lifetimes": "weibull"}):
+        assert Failing(16, 4, **other).bound(Streams(1), 0.0).expected_starts(1e9, 16) == 1.0
 
 
 def test_time_in_which_nobody_runs_or_waits_does_not_count():

@@ -1,7 +1,7 @@
 """The progress display hears of the engine's state, now and then, and changes nothing."""
 
 import pytest
-from toys import replay, rigid
+from toys import replay, rigid, trace_of
 
 from sim.policies.passes.instants import INSTANTS
 from sim.simulation.progress import ProgressWatcher
@@ -15,18 +15,18 @@ class Heard:
     def __init__(self):
         self.states = []
 
-    def update(self, now, done, total, queued):
-        self.states.append((now, done, total, queued))
+    def update(self, now, queued, over, work):
+        self.states.append((now, queued, over(), work))
 
 
 def test_it_hears_every_256th_look_and_jobs_add_up():
     heard = Heard()
-    watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard, 800),))
+    watched = replay(ROWS, 16, rigid("easy"), watchers=(ProgressWatcher(heard, trace_of(ROWS)),))
     alone = replay(ROWS, 16, rigid("easy"))
     assert (watched.start_time == alone.start_time).all()
     assert len(heard.states) == int(watched.counters["looks"]) // INSTANTS
-    for now, done, total, queued in heard.states:
-        assert total == 800
-        assert done == (watched.end_time <= now).sum()
+    for now, queued, over, work in heard.states:
+        assert work.tolist() == [processors * runtime for _, processors, runtime in ROWS]
+        assert over.tolist() == (watched.end_time <= now).tolist()
         assert queued == ((watched.submit_time <= now) & (watched.start_time > now)).sum()
-    assert max(queued for *_, queued in heard.states) > 0
+    assert max(queued for _, queued, *_ in heard.states) > 0

@@ -78,7 +78,7 @@ class TruthOptions:
             _check_count("workload.sizes", self.sizes, "or null")
         if self.size not in ("known", "hidden"):
             raise WorkloadError(f"workload.size must be known or hidden, got {self.size!r}")
-        _check_number("workload.popularity", self.popularity)
+        _check_number("workload.popularity", self.popularity, most=100.0)
         _check_number("workload.size_noise", self.size_noise, most=10.0)
         _check_number("moldability.noise", self.noise, most=10.0)
         _check_number("moldability.split_noise", self.split_noise, most=10.0)

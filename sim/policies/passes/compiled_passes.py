@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
 from predictors.compiling import direct
@@ -212,6 +213,11 @@ class CompiledPasses:
     def ended(self) -> int:
         """How many jobs have ended."""
         return self.tables.counters.item(ENDED)
+
+    @property
+    def over(self) -> NDArray[np.bool_]:
+        """Which jobs they are."""
+        return self._pieces.over(self.tables)
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""

@@ -91,16 +91,14 @@ class PerformanceDriven(Reallocation):
         super().__post_init__()
         if not 0 <= self.low_efficiency <= self.high_efficiency:
             raise ValueError(
-                "low_efficiency must be between 0 and "
-                f"high_efficiency={self.high_efficiency}, got {self.low_efficiency}"
+                f"high_efficiency={self.high_efficiency}, low_efficiency={self.low_efficiency}: "
+                "must both be at least 0, the second at most the first"
             )
         if self.step < 1:
             raise ValueError(f"step must be at least 1, got {self.step}")
-        if not (self.interval > 0 and self.stable_interval > 0):
-            raise ValueError(
-                "interval and stable_interval must be above 0, "
-                f"got {self.interval}, {self.stable_interval}"
-            )
+        for name in ("interval", "stable_interval"):
+            if not getattr(self, name) >= 1.0:
+                raise ValueError(f"{name} must be at least 1 s, got {getattr(self, name)}")
         if not self.tolerance >= 0:
             raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
 

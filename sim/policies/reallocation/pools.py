@@ -52,8 +52,8 @@ class Pools(Reallocation):
         least, preferred, largest = self._efficiencies
         if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(
-                "efficiencies must fall from min over preferred to max, within 1 and 0, got "
-                f"{least}, {preferred}, {largest}"
+                f"min_efficiency={least}, preferred_efficiency={preferred}, "
+                f"max_efficiency={largest}: must fall from the first to the last, within 1 and 0"
             )
 
     @property
