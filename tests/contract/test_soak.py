@@ -14,6 +14,7 @@ from tests.soak.trials import dice_of, series
 FEW = {
     "legal configurations": 0.004,
     "wrong configurations": 0.006,
+    "odd values": 0.004,
     "files": 0.003,
     "kills": 0.01,
     "pairs of processes": 0.02,

@@ -1,6 +1,7 @@
 """Make all trials: python -m tests.soak [--share 1] [--seconds 3600] [--report FILE].
 
-A whole soak is 1,000 legal configurations, 1,000 wrong ones, 10 million lines of odd files,
+A whole soak is 1,000 legal configurations, 1,000 wrong ones, 1,000 odd values
+of all keys, 10 million lines of odd files,
 100 kills, 50 pairs of processes, 100 faults, and a sweep of 200 runs shared by four processes
 of which two are killed; --share makes a part of each, --first begins at another seed. The
 time is dealt to the kinds in shares; what was tried and found is printed, and added to a
@@ -16,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from time import monotonic
 
-from tests.soak.configurations import try_legal, try_wrong
+from tests.soak.configurations import try_legal, try_odd, try_wrong
 from tests.soak.processes import try_fault, try_four, try_kill, try_pair
 from tests.soak.readers import LINES, try_reader
 from tests.soak.trials import series
@@ -24,6 +25,7 @@ from tests.soak.trials import series
 KINDS = {
     "legal configurations": (try_legal, 1000, 0.3, 300.0),
     "wrong configurations": (try_wrong, 1000, 0.2, 300.0),
+    "odd values": (try_odd, 1000, 0.2, 300.0),
     "files": (try_reader, 10_000_000 // LINES, 0.1, 300.0),
     "kills": (try_kill, 100, 0.2, 900.0),
     "pairs of processes": (try_pair, 50, 0.1, 900.0),

@@ -1,7 +1,8 @@
-"""Random configurations: legal ones over all groups, and wrong ones."""
+"""Random configurations: legal ones over all groups, wrong ones, and odd values of every key."""
 
 import contextlib
 import io
+import json
 import math
 import random
 import sys
@@ -54,6 +55,33 @@ WRONG = (
     *("sim.study.subprocess", "os.system", "[1e-9,1e-9]", "../..", "'='", "%", "${nothing}"),
 )
 """Values of which most are wrong for most keys; a million jobs are legal, and long."""
+ODD = ("1e300", "1e-300", "-1e300", "-1", "-0.5", "null", "2", "text", "nan", "inf", "0", "1e15")
+"""Values that every key is given; see `is_absurd`."""
+SMALL = ("workload.jobs=6", "cluster.processors=16", "cluster.processors_per_node=2")
+LOADED = ("policy=easy", "cluster=shared", "cluster.history=1200", *SMALL)
+FILES = {
+    "swf": "".join(
+        f"{k} {k * 50} 0 {100 + k * 7} {1 + k % 8} -1 -1 {1 + k % 8} 600 -1 1 1 1 1 1 -1 -1 -1\n"
+        for k in range(1, 9)
+    ),
+    "table": "submit,runtime,processors,requested_time,user\n"
+    + "".join(f"{k * 50},{100 + k * 7},{1 + k % 8},600,u{k % 3}\n" for k in range(8)),
+    "sacct": "JobID|User|Submit|Start|End|State|AllocCPUS|ReqCPUS|Timelimit\n"
+    + "".join(
+        f"{k}|u|2020-01-01T00:0{k}:00|2020-01-01T00:1{k}:00|2020-01-01T01:0{k}:00|COMPLETED|2|2|"
+        "02:00:00\n"
+        for k in range(1, 9)
+    ),
+    "batsim": json.dumps({
+        "nb_res": 16,
+        "profiles": {"a": {"type": "delay", "delay": 100}},
+        "jobs": [
+            {"id": str(k), "subtime": k * 50, "walltime": 600, "res": 1 + k, "profile": "a"}
+            for k in range(8)
+        ],
+    }),
+    "measured": "nprocs,runtime\n" + "".join(f"{n},{100 / n + 3}\n" for n in (1, 2, 4, 8, 16)),
+}  # fmt: skip
 
 
 def options(group: str) -> list[str]:
@@ -125,6 +153,72 @@ def leaves(config: Any, name: str = "") -> list[str]:
     ]
 
 
+def every_part(folder: Path) -> list[tuple[str, list[str]]]:
+    """Return for each option of each group, inner ones too, its key and a small run of it."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    easy, rigid = ["policy=easy", *SMALL], ["predictor=user_estimate", *SMALL]
+    cycles = ["policy=easy", "workload=decks", "workload.cycles=30"]
+    found = [("", easy)]
+    found += [("policy", [f"policy={one}", *rigid]) for one in options("policy")]
+    for part in ("order", "backfill", "allocation", "reallocation", "placement", "grants"):
+        found += [(f"policy.{part}", ["policy=sa", part_of("sa", part, one), *rigid])
+                  for one in options(f"policy/{part}")]  # fmt: skip
+    found += [("policy.reallocation.cost",
+               ["policy=equi", f"policy/reallocation/cost={one}", *rigid])
+              for one in options("policy/reallocation/cost")]  # fmt: skip
+    found += [("predictor", [f"predictor={one}", *SMALL]) for one in options("predictor")]
+    found += [("moldability", [f"moldability={one}", *easy]) for one in options("moldability")]
+    found += [("moldability", ["moldability=measured", f"moldability.path={folder}/measured",
+                               *easy])]  # fmt: skip
+    found += [("cluster", ["cluster=failing", *easy]), ("cluster", [*LOADED])]
+    for part in ("cpu", "network"):
+        found += [(f"cluster.{part}", [*LOADED, f"cluster/{part}={one}"])
+                  for one in options(f"cluster/{part}")]  # fmt: skip
+    found += [("evolving", [*cycles, "evolving=adaptive", "cluster=failing",
+                            f"evolving/interval={one}"])
+              for one in options("evolving/interval")]  # fmt: skip
+    found += [("growth", ["growth=keep_time", f"growth/model={one}", *easy])
+              for one in options("growth/model")]  # fmt: skip
+    found += [("workload", [f"workload={one}", *easy]) for one in ("lublin", "downey")]
+    found += [("workload", cycles)]
+    found += [("workload", ["policy=easy", f"workload={one}", f"workload.path={folder}/{one}"])
+              for one in ("swf", "table", "sacct", "batsim")]  # fmt: skip
+    return [(key, [*overrides, "baseline=null"]) for key, overrides in found]
+
+
+def is_absurd(value: str, usual: Any, key: str) -> bool:
+    """Say whether no run can be what is asked for, so that the value must be refused."""
+    if value in ("1e300", "1e-300", "-1e300", "nan"):
+        return not isinstance(usual, str | list)  # which may be text
+    if value == "inf":
+        return isinstance(usual, int | float) and not key.endswith(".q")
+    if value == "text":
+        return isinstance(usual, int | float)
+    return isinstance(usual, bool) and value in ("2", "-1", "-0.5", "0", "1e15", "null")
+
+
+def try_odd(dice: random.Random) -> str:
+    """Give one key of any part an odd value; say how the command ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        part, base = dice.choice(every_part(Path(folder)))
+        try:
+            config = configuration(base)
+        except SimError as error:
+            return f"FOUND: {' '.join(base)}: {error}"
+        below = [key for key in leaves(config) if key.startswith(part)]
+        key = dice.choice([key for key in below if not key.endswith("_target_")] or ["seed"])
+        value, usual = dice.choice(ODD), config
+        for name in key.split("."):
+            usual = usual[name]
+        end = command([*base, f"{key}={value}"])
+    if end == "accepted" and is_absurd(value, usual, key):
+        return f"FOUND: {key}={value} was accepted ({' '.join(base)})"
+    if end.startswith("refused") and key.rpartition(".")[2] not in end:
+        return f"FOUND: {key}={value} {end}, which does not name it"
+    return end
+
+
 def wrong(dice: random.Random) -> list[str]:
     """Return overrides of which the last is probably wrong."""
     base = [one for one in legal(dice) if "=" in one and not one.startswith("sim.check")]
@@ -152,7 +246,11 @@ def wrong(dice: random.Random) -> list[str]:
 
 def try_wrong(dice: random.Random) -> str:
     """Give a wrong configuration to the command line; say how it ended."""
-    overrides = wrong(dice)
+    return command(wrong(dice))
+
+
+def command(overrides: list[str]) -> str:
+    """Give overrides to the command line; say how it ended."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         arguments = ["python -m sim", *overrides, "hydra.run.dir=run", "picture=none"]
