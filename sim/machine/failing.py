@@ -20,7 +20,7 @@ from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
 SHORTEST, LEAST_SHAPE, MOST_FACTOR = 1.0, 0.05, 1e6
-"""Bounds of mean time between failures (s), of Weibull's shape, of the slow-down by others."""
+"""Bounds of mean times between failures and of phases (s), of Weibull's shape, of the slow-down."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,15 @@ class Failing(Dedicated):
                 self._refuse(name, " or ".join(allowed))
         if self.max_restarts < 0:
             self._refuse("max_restarts", "at least 0")
-        for name in ("mtbf", "shape", "repair_median", "quiet", "disturbed"):
+        for name in ("mtbf", "shape", "repair_median"):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < inf:
                 self._refuse(name, "positive and finite")
         if self.mtbf is not None and self.mtbf < SHORTEST:
             self._refuse("mtbf", f"at least {SHORTEST:g} s, as no job would ever end")
+        for name in ("quiet", "disturbed"):
+            if not SHORTEST <= getattr(self, name) < inf:
+                self._refuse(name, f"at least {SHORTEST:g} s and finite")
         if not LEAST_SHAPE <= self.shape <= 1 / LEAST_SHAPE:
             self._refuse("shape", f"between {LEAST_SHAPE} and {1 / LEAST_SHAPE:g}")
         for name in ("repair", "shrink_seconds"):

@@ -114,8 +114,8 @@ class Shared:
                 f"cluster.processors must be at most {MOST_SHARED:,} where load is simulated, "
                 f"got {processors}"
             )
-        if renew is not None and not (renew > 0 and np.isfinite(renew)):
-            raise ConfigError(f"renew must be a positive number of seconds or null, got {renew}")
+        if renew is not None and not (renew >= 1 and np.isfinite(renew)):
+            raise ConfigError(f"renew must be at least 1 second, or null, got {renew}")
         self.renew = renew
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams

@@ -10,6 +10,7 @@ import pandas as pd
 from predictors.base import Observation, RuntimePredictor
 from predictors.in_loop.oracle import NeedsTruth
 from predictors.in_loop.wrapper import provider, setting
+from sim.config import check_sizes
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
@@ -126,6 +127,8 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
+    for key in ("workload", "moldability"):  # not all of which a class of theirs has taken
+        check_sizes(key, config[key])
     growth = build(config["growth"], "growth")
     site = growth.grow(Site(size, trace, truth), streams)
     machine = build_machine(config["cluster"], site.processors, site.trace, streams)

@@ -80,7 +80,8 @@ FILES = {
             for k in range(8)
         ],
     }),
-    "measured": "nprocs,runtime\n" + "".join(f"{n},{100 / n + 3}\n" for n in (1, 2, 4, 8, 16)),
+    "measured": "application,nprocs,runtime_s\n"
+    + "".join(f"a,{n},{100 / n + 3}\n" for n in (1, 2, 4, 8, 16)),
 }  # fmt: skip
 
 

@@ -217,7 +217,7 @@ class Declining:
         counts: str | Sequence[str] = "any",
     ) -> None:
         check_range("fastest", fastest_min, fastest_max, 1.0)
-        check_range("steepness", steepness_min, steepness_max, 0.0)
+        check_range("steepness", steepness_min, steepness_max, 0.0, 100.0)
         if steepness_min == 0.0:
             raise WorkloadError("moldability.steepness_min must be above 0, got 0")
         if not (reach >= 1.0 and np.isfinite(reach)):
