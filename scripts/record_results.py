@@ -57,7 +57,7 @@ def settings(jobs: int) -> Iterator[tuple[str, ...]]:
         shared = ("cluster=shared", "cluster.processors=16", "cluster.history=1200")
         yield (f"policy={policy}", "predictor=rational", *shared, "workload.jobs=10")
     for policy in ("easy", "sa", "equi"):
-        yield (f"policy={policy}", "cluster=failing", "cluster.mtbf=100000", toy)
+        yield (f"policy={policy}", "cluster=failing", "cluster.mtbf=1000000", toy)
     for policy in ("easy", "expand"):
         evolving = ("workload=decks", "workload.cycles=60", "evolving=adaptive")
         yield (f"policy={policy}", "predictor=dynamic", *evolving)

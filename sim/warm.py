@@ -28,7 +28,7 @@ TOY = ("workload.jobs=40",)
 SHARED = ("cluster=shared", "cluster.processors=16", "cluster.history=1200", "workload.jobs=10")
 OTHERS = (
     ("policy=load_aware", "predictor=rational", *SHARED),
-    ("policy=easy", "cluster=failing", "cluster.mtbf=100000", *TOY),
+    ("policy=easy", "cluster=failing", "cluster.mtbf=1000000", *TOY),
     ("policy=easy", "workload=decks", "workload.cycles=60", "evolving=adaptive"),
 )
 """Runs that need code of their own."""

@@ -120,7 +120,7 @@ def test_healthy_jobs_are_left_alone():
     ("wrong", "named"),
     [
         ({"react": "wait"}, "react must be restart or avoid"),
-        ({"distrust": 0.0}, "distrust must be positive"),
+        ({"distrust": 0.0}, "distrust must be at least 1 s"),
         ({"worth": -1.0}, "worth must be at least 0"),
         ({"slowdown": 1.0}, "slowdown must be above 1"),
     ],
