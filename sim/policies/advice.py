@@ -217,7 +217,7 @@ class Advice:
         if view.fitted and self.distrust and self._is_unusable(job, view):
             return None
         serial = float(runtimes[0])
-        known = view.known_counts and view.known_counts(job, asked)  # where there are gaps
+        known = view.known_counts(job, asked)
         if known is not None:
             asked, runtimes = asked[known], runtimes[known]
             begin *= int(known[0])

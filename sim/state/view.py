@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ from sim.state.decisions import Preferences
 from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
 from sim.state.machine_state import MachineState, Run
 from sim.state.seen_state import SeenState
-
-if TYPE_CHECKING:
-    pass
 
 GradeOf = Callable[[int, int], tuple[str, str]]
 LEAST_BELIEF = 1e-3
@@ -69,7 +66,7 @@ class View(SeenState):
         self._parts = None if asking is None else asking.parts
         self._load_form: LoadForm = "effective" if asking is None else asking.load_form
         self._selective = provider(predictor, Selective)
-        self.known_counts = setting(predictor, "known_counts", None)
+        self._known_counts = setting(predictor, "known_counts", None)
         self._feasible = feasible
         self._single: dict[int, IntArray] = {}
         self._believed: dict[int, tuple[int, float]] = {}
@@ -149,7 +146,11 @@ class View(SeenState):
     def has_curve(self, job: int) -> bool:
         """Return whether the predictor says anything of the job."""
         asked = vars(type(self._predictor)).get("has_curves", True)
-        return asked and self._predictor.curve(job, np.array([1])) is not None
+        return asked and self._predictor.curve(job, sealed(np.array([1]))) is not None
+
+    def known_counts(self, job: int, counts: IntArray) -> BoolArray | None:
+        """Return at which counts the predictor knows anything; None if at all."""
+        return None if self._known_counts is None else self._known_counts(job, counts)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the runtime to plan with, in seconds: predicted, else as requested.
