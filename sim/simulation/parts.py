@@ -46,9 +46,14 @@ _WRAPPED = "predictor.before"
 """Predictors within predictors need what these need."""
 
 
+_OF_PYTHON = 1 << 9
+"""The flag of classes that are written in Python; numpy's arrays have a method ``choose``, too."""
+
+
 def is_own(kind: type) -> bool:
-    """Return whether a class is of this project, or Python's."""
-    return kind.__module__.partition(".")[0] in (*PACKAGES, "builtins")
+    """Return whether a class is of this project, or none of Python code."""
+    own = kind.__module__.partition(".")[0] in (*PACKAGES, "builtins")
+    return own or not kind.__flags__ & _OF_PYTHON
 
 
 def needs_of(key: str) -> Needs | None:

@@ -14,6 +14,7 @@ from sim.config import check_sizes
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
+from sim.errors import PolicyError
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
 from sim.policies.allocation.rigid import Request
@@ -27,7 +28,7 @@ from sim.simulation.calibration import (
     runs_before,
     under_load,
 )
-from sim.simulation.parts import OBJECT
+from sim.simulation.parts import OBJECT, is_own
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
 from sim.simulation.recorded_schedule import RecordedSchedule
 from sim.simulation.site_size import KeepsTime, Site, SizesInLoop
@@ -297,7 +298,11 @@ def play(
         return Played(outcome(scene.trace, scene.truth, recorded), [], told_truth=False)
     ready = prepare(config, parts, scene, policy, progress)
     setup = ready.setup
-    records = scene.replay(setup)
+    try:
+        records = scene.replay(setup)
+    except PolicyError as error:
+        whose = "" if is_own(type(policy)) else f"{type(policy).__name__}: "
+        raise PolicyError(f"{whose}{error}") from error
     menu = menu_name(parts["policy"], config["menu"])
     return Played(outcome(setup.trace, setup.truth, records), ready.known, ready.told_truth, menu)
 

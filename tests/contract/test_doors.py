@@ -249,6 +249,18 @@ def test_grades_are_two_texts():
         predictor.grade_of(3, 4)
 
 
+@pytest.mark.parametrize(
+    ("decisions", "said"),
+    [
+        ([], "Deciding: the policy left 12 jobs waiting for ever"),
+        ([Start(0, 9), Start(0, 9)], "Deciding: Start of job index 0"),
+    ],
+)
+def test_decisions_that_the_machine_cannot_carry_out_name_the_policy(decisions, said):
+    with pytest.raises(sim.PolicyError, match=said):
+        sim.run(*TOYS, policy=Deciding(decisions), **FEW)
+
+
 class Falling:
     """A curve of a family whose relative times are not positive."""
 
@@ -291,6 +303,24 @@ def test_numbers_of_other_types_count_like_float64(convert):
 def test_counts_of_numpy_are_counts():
     answer = sim.run(*TOYS, **FEW, **choosing(lambda job, view: np.int64(view.counts(job)[0])))
     assert set(answer.jobs["status"]) == {"completed"}
+
+
+class Composing:
+    """A policy that is made of parts when it begins, an array beside them."""
+
+    def __init__(self, answer):
+        self.allocation = Choosing(answer)
+        self.allocation.beside = np.arange(3)
+
+    def begin(self, view):
+        return sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), self.allocation).begin(view)
+
+
+def test_parts_of_what_a_policy_begins_with_stand_at_the_door_too():
+    right = Composing(lambda job, view: view.counts(job)[-1])
+    assert set(sim.run(*TOYS, policy=right, **FEW).jobs["status"]) == {"completed"}
+    with pytest.raises(sim.PluginError, match=r"Choosing.choose, job index 0: answered 10000"):
+        sim.run(*TOYS, policy=Composing(10000), **FEW)
 
 
 class Leaves(sim.SmallestTurnaround):
