@@ -307,6 +307,8 @@ def let_in(part: Any) -> Door | None:
     Examples
     --------
     >>> class Narrow:
+    ...     __module__ = "my.rules"
+    ...
     ...     def choose(self, job, view, outlook):
     ...         return 0
     >>> import sim

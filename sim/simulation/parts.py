@@ -52,8 +52,7 @@ _OF_PYTHON = 1 << 9
 
 def is_own(kind: type) -> bool:
     """Return whether a class is of this project, or none of Python code."""
-    own = kind.__module__.partition(".")[0] in (*PACKAGES, "builtins")
-    return own or not kind.__flags__ & _OF_PYTHON
+    return kind.__module__.partition(".")[0] in PACKAGES or not kind.__flags__ & _OF_PYTHON
 
 
 def needs_of(key: str) -> Needs | None:

@@ -252,7 +252,7 @@ def test_grades_are_two_texts():
 @pytest.mark.parametrize(
     ("decisions", "said"),
     [
-        ([], "Deciding: the policy left 12 jobs waiting for ever"),
+        ([], r"Deciding: the policy left \d+ jobs waiting for ever"),
         ([Start(0, 9), Start(0, 9)], "Deciding: Start of job index 0"),
     ],
 )
