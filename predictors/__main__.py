@@ -27,7 +27,6 @@ from predictors.cli.size_answers import (
 )
 from predictors.cli.terminal import PlainConsole
 from predictors.errors import PredictorError
-from predictors.plain import shown_plainly
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
     "adept": lambda arguments: predictors.Adept(allowed=_allowed(arguments.allowed)),
@@ -78,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (``| head``) has gone; the interpreter must not flush to it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
-        sys.stderr.write(f"python -m predictors: error: {shown_plainly(str(error))}\n")
+        PlainConsole(stderr=True).print(
+            f"python -m predictors: error: {error}", markup=False, highlight=False, soft_wrap=True
+        )
         return 2
     return 0
 

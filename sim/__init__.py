@@ -93,7 +93,7 @@ def _find_siblings() -> None:
 
 
 if sys.argv[:1] == ["-m"]:  # python -m sim and its modules: what is loaded next can be interrupted
-    import_module("sim.command.interrupts").watch()
+    import_module("sim.help.interrupts").watch()
 _find_siblings()
 
 

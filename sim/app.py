@@ -23,9 +23,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
-from sim.command.interrupts import end, noting_interrupts, was_interrupted
 from sim.composition import prepare, settings
 from sim.errors import ConfigError, SimError, one_line
+from sim.help.interrupts import end, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
 from sim.results.durable import HYDRA, write_whole
 
@@ -66,7 +66,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     done = run_in(folder, config, show, save, anew=not multirun)
     results = done.results
     if multirun:
-        from sim.sweeps.resume import mark_finished
+        from sim.sweeps.marks import mark_finished
 
         asked = [str(one) for one in HydraConfig.get().overrides.task]
         mark_finished(folder, asked, done.inputs, done.listed)

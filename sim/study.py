@@ -11,10 +11,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from sim.command.interrupts import INTERRUPTED
 from sim.config import CONFIG_FOLDER
 
 FOLDER = "hydra.sweep.dir="
+INTERRUPTED = 130
 USAGE = """usage: python -m sim.study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
 
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,

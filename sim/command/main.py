@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from sim.command.interrupts import watch
+from sim.help.interrupts import watch
 
 BAD_STATUS = 2
 

@@ -24,7 +24,8 @@ from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import parse_override
 from sim.sweeps.locks import own_folder
-from sim.sweeps.resume import mark_finished, override_dirname, samples_to_validate
+from sim.sweeps.marks import mark_finished
+from sim.sweeps.resume import override_dirname, samples_to_validate
 from workloads.errors import WorkloadError
 
 logger = logging.getLogger(__name__)

@@ -173,8 +173,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 def finish(folder: Path) -> None:
     """Move results that are whole to their place, if there are such."""
     if (folder / COMPLETE).is_dir():
-        for name in (MARK, FAILURE):
-            (folder / name).unlink(missing_ok=True)
+        (folder / MARK).unlink(missing_ok=True)
         _move(folder / COMPLETE, folder)
         sync(folder)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.config import digest
+from sim.results.artefacts import FAILURE
 from sim.results.durable import SUMMARY
 from sim.results.provenance import (
     CODE,
@@ -65,6 +66,7 @@ def run_in(
     files = input_files(config)
     identity = {DIGEST: digest(config), INPUTS: checked_inputs(files), CODE: code_checksum()}
     finish(folder)
+    (folder / FAILURE).unlink(missing_ok=True)
     if not anew:
         why = why_again(folder, identity, keep_code=config["reuse"] == KEEP)
         if why is None:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError, one_line
-from sim.results.durable import HYDRA
+from sim.results.durable import HYDRA as HYDRA
 from sim.sweeps.configurations import Setting, flatten, load_yaml
 
 LATEST = 50

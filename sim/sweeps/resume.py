@@ -1,9 +1,5 @@
 """Many runs: leave out what is finished, hand over the rest in parts, go on past crashes."""
 
-import contextlib
-import functools
-import hashlib
-import json
 import logging
 import re
 import shutil
@@ -11,26 +7,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from sim.help.pages import roots
-from sim.results.durable import LOCK, MANIFEST, checksums, damage, read_object, write_whole
-from sim.results.provenance import (
-    CODE,
-    INPUTS,
-    KEEP,
-    changed_code,
-    changed_inputs,
-    checked_inputs,
-    listed_files,
-)
+from sim.results.durable import LOCK
 from sim.results.rows import duration
-from sim.results.run_folder import MARK, foreign
+from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
+from sim.sweeps.marks import is_marked
 from sim.sweeps.packing import batch_size, spread
 
 SECONDS = 5.0
@@ -184,101 +170,11 @@ def _is_new(path: Path, since: float) -> bool:
 
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
-UNLIKE = ("picture", "reuse", "sim.progress")
-"""Keys that may differ between a finished run and one that is asked for."""
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
-LISTED = "listed"
-"""Under this key the mark has what names files by a folder, a pattern or a class, and which."""
 logger = logging.getLogger(__name__)
 
 Combination = Sequence[str]
 Launch = Callable[[Sequence[Combination], int], None]
-
-
-@functools.cache
-def _configuration_hash() -> str:
-    found = hashlib.sha256()
-    for root in roots():
-        for path in sorted(root.rglob("*.yaml")):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0")
-            found.update(path.read_bytes() + b"\0")
-    with contextlib.suppress(PackageNotFoundError):
-        found.update(version("moldsim").encode())
-    return found.hexdigest()
-
-
-def fingerprint(overrides: Combination) -> str:
-    """Return what identifies a run without composing it: its overrides and all of conf/.
-
-    Parameters
-    ----------
-    overrides : sequence of str
-        Of the run, ``hydra.*`` left out, in any order; those that change no result
-        are ignored.
-    """
-    own = [o for o in overrides if re.split("[=@]", o.lstrip("+~"))[0] not in UNLIKE]
-    text = "\0".join([_configuration_hash(), *sorted(own)])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def mark_finished(
-    folder: Path,
-    overrides: Combination,
-    files: Mapping[str, Path] = MappingProxyType({}),
-    listed: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Note in a finished run's folder what it was, for `is_marked`.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    overrides : sequence of str
-    files : mapping of str to pathlib.Path
-        Its input files, by the names that the manifest has.
-    listed : mapping of str to str
-        Keys that name such files by a folder or a pattern, and their values.
-    """
-    manifest = read_object(folder / MANIFEST)
-    known = manifest.get(INPUTS, {})
-    path = folder / MARK
-    path.parent.mkdir(exist_ok=True)
-    made: dict[str, Any] = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
-    mark = {"fingerprint": fingerprint(overrides), "configured": _configured(path.parent)}
-    made[LISTED] = {
-        key: [value, sorted(str(files[name]) for name in files if name.startswith(f"{key}/"))]
-        for key, value in listed.items()
-    }
-    write_whole(path, json.dumps({**mark, CODE: manifest.get(CODE), **made}))
-
-
-def _configured(folder: Path) -> dict[str, str]:
-    return {name: sha for name, sha in checksums(folder).items() if name.endswith(".yaml")}
-
-
-def _is_relisted(key: str, value: str, before: Sequence[str]) -> bool:
-    """Return whether a folder, a pattern or a class names other files than before."""
-    now = sorted(map(str, listed_files(key, value).values()))
-    return bool(now) and now != before
-
-
-def is_marked(folder: Path, overrides: Combination) -> bool:
-    """Return whether this very run is finished and whole in a folder, without composing it."""
-    try:
-        mark = read_object(folder / MARK)
-        same = mark.get("configured") == _configured((folder / MARK).parent)
-    except (ValueError, OSError):
-        return False
-    if not same or mark.get("fingerprint") != fingerprint(overrides):
-        return False
-    inputs = mark.get(INPUTS)
-    there = {name: Path(name) for name in inputs} if isinstance(inputs, dict) else {}
-    listed = mark.get(LISTED)
-    if isinstance(listed, dict) and any(_is_relisted(key, *one) for key, one in listed.items()):
-        return False
-    now = checked_inputs({name: path for name, path in there.items() if path.is_file()})
-    keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
-    code = changed_code(mark.get(CODE), keep_code=keep_code)
-    return not (code or changed_inputs(inputs, now) or damage(folder))
 
 
 def override_dirname(overrides: Combination, excluded: Sequence[str]) -> str:

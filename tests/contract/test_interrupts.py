@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.command.interrupts import SAID
+from sim.help.interrupts import SAID
 from tests.contract.test_architecture import ROOT
 from tests.soak.interrupts import heed
 
@@ -62,7 +62,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interrupt_ends_a_command_with_one_line(tmp_path, way):
     (tmp_path / "interrupted.py").write_text(
-        "from sim.command.interrupts import watch\nwatch()\n" + textwrap.dedent(WAYS[way])
+        "from sim.help.interrupts import watch\nwatch()\n" + textwrap.dedent(WAYS[way])
     )
     with subprocess.Popen(
         [sys.executable, "interrupted.py"], cwd=tmp_path, text=True,

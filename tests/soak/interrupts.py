@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
 
-from sim.command.interrupts import SAID
+from sim.help.interrupts import SAID
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 2.0

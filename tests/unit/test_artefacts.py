@@ -189,8 +189,6 @@ def test_failure_keeps_the_message_and_former_results(tmp_path):
     write_failure(tmp_path, "workload.load must be positive, got -1")
     assert set(content(tmp_path)) == {"failure.json", *NAMES}
     assert artefacts.read_failure(tmp_path) == "workload.load must be positive, got -1"
-    rewrite(tmp_path, made())
-    assert set(content(tmp_path)) == NAMES
 
 
 def test_manifest_tells_versions_and_origin():

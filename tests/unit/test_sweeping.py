@@ -4,16 +4,15 @@ import re
 import pytest
 
 from sim.results.artefacts import FAILURE, SUMMARY, read_failure, write_failure
+from sim.results.durable import LOCK
 from sim.results.provenance import code_checksum
-from sim.results.run_folder import clear_run
+from sim.results.run_folder import replacing
+from sim.sweeps.marks import fingerprint, is_marked, mark_finished
 from sim.sweeps.packing import BATCH, batch_size, spread
 from sim.sweeps.resume import (
     State,
     Sweep,
     SweepProgress,
-    fingerprint,
-    is_marked,
-    mark_finished,
 )
 
 HYDRA = {
@@ -28,6 +27,7 @@ def finish(folder, combination):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text("{}")
     (folder / "manifest.json").write_text(json.dumps({"code": code_checksum()}))
+    (folder / LOCK).touch()
     mark_finished(folder, combination)
 
 
@@ -99,8 +99,8 @@ def test_a_mark_is_of_one_configuration_and_goes_with_the_run(tmp_path):
     assert is_marked(tmp_path, ["b=2", "a=1"])
     assert not is_marked(tmp_path, ["a=1"])
     assert fingerprint(["a=1"]) != fingerprint(["a=2"])
-    clear_run(tmp_path)
-    (tmp_path / SUMMARY).write_text("{}")
+    with replacing(tmp_path) as new:
+        (new / SUMMARY).write_text("{}")
     assert not is_marked(tmp_path, ["a=1", "b=2"])
 
 
@@ -120,8 +120,8 @@ def test_progress_counts_and_is_logged(tmp_path, capsys):
     with SweepProgress(tmp_path, runs, before=2) as progress:
         finish(runs[0], [])
         write_failure(runs[1], "broken")
-        (runs[2] / ".hydra").mkdir(parents=True)
-        (runs[2] / ".hydra" / "overrides.yaml").write_text("[]")
+        runs[2].mkdir()
+        (runs[2] / LOCK).write_text("process 1 on host")
         assert progress.look() == State(done=3, failed=1, running=1, total=6)
     line = (tmp_path / "sweep.log").read_text().splitlines()[-1]
     expected = r"3 of 6 done, 1 failed, 1 running, 1 waiting, 0:00:0\d spent, 0:00:0\d left"
