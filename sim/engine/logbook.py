@@ -22,14 +22,14 @@ class Logbook:
 
     Attributes
     ----------
-    ended, given_up : int
-        How many jobs are over, and how many of them failed for good.
+    ended, completed : int
+        How many jobs are over, and how many of them were not given up.
     over : numpy.ndarray of bool, shape (n,)
         Which they are.
     """
 
     def __init__(self, state: MachineState) -> None:
-        self._state, self.ended, self.given_up = state, 0, 0
+        self._state, self.ended, self.completed = state, 0, 0
         jobs = state.tables.seconds.shape[1]
         self.over = np.zeros(jobs, np.bool_)
         self._first_start = array("d", [np.nan]) * jobs
@@ -98,7 +98,7 @@ class Logbook:
         self._status[run.job] = status
         self.over[run.job] = True
         self.ended += 1
-        self.given_up += status == "failed"
+        self.completed += status != "failed"
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""

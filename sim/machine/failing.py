@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil, exp, inf
 from typing import Literal, NoReturn
 
+from sim.config import LARGEST
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
@@ -19,8 +20,19 @@ from sim.state.records import Ranges
 from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
-SHORTEST, LEAST_SHAPE, MOST_FACTOR = 1.0, 0.05, 1e6
-"""Bounds of mean times between failures and of phases (s), of Weibull's shape, of the slow-down."""
+MOST_FACTOR = 1e6
+"""How many times as long work may take while others disturb it."""
+BETWEEN = {
+    "mtbf": (1.0, LARGEST),
+    "shape": (0.05, 20.0),
+    "repair": (0.0, LARGEST),
+    "max_restarts": (0, LARGEST),
+    "shrink_seconds": (0.0, LARGEST),
+    "interference": (0.0, 1.0),
+    "quiet": (1.0, LARGEST),
+    "disturbed": (1.0, LARGEST),
+}
+"""Least and most of each number; of a shorter mean time between failures no job would end."""
 
 
 @dataclass(frozen=True)
@@ -154,26 +166,12 @@ class Failing(Dedicated):
         ):
             if getattr(self, name) not in allowed:
                 self._refuse(name, " or ".join(allowed))
-        if self.max_restarts < 0:
-            self._refuse("max_restarts", "at least 0")
-        for name in ("mtbf", "shape", "repair_median"):
+        for name, (least, most) in BETWEEN.items():
             value = getattr(self, name)
-            if value is not None and not 0.0 < value < inf:
-                self._refuse(name, "positive and finite")
-        if self.mtbf is not None and self.mtbf < SHORTEST:
-            self._refuse("mtbf", f"at least {SHORTEST:g} s, as no job would ever end")
-        for name in ("quiet", "disturbed"):
-            if not SHORTEST <= getattr(self, name) < inf:
-                self._refuse(name, f"at least {SHORTEST:g} s and finite")
-        if not LEAST_SHAPE <= self.shape <= 1 / LEAST_SHAPE:
-            self._refuse("shape", f"between {LEAST_SHAPE} and {1 / LEAST_SHAPE:g}")
-        for name in ("repair", "shrink_seconds"):
-            if not 0.0 <= getattr(self, name) < inf:
-                self._refuse(name, "at least 0 and finite")
-        if self.repair_median is not None and not self.repair_median < self.repair:
-            self._refuse("repair_median", f"below the mean, repair={self.repair}")
-        if not 0.0 <= self.interference <= 1.0:
-            self._refuse("interference", "between 0 and 1")
+            if value is not None and not least <= value <= most:
+                self._refuse(name, f"at least {least:g} and at most {most:g}")
+        if self.repair_median is not None and not 0.0 < self.repair_median < self.repair:
+            self._refuse("repair_median", f"above 0 and below the mean, repair={self.repair}")
         if not 1.0 < self.factor <= MOST_FACTOR:
             self._refuse("factor", f"above 1 and at most {MOST_FACTOR:,.0f}")
 

@@ -71,11 +71,9 @@ class NodeHealthAware:
     def __post_init__(self) -> None:
         if self.react not in ("restart", "avoid"):
             raise ValueError(f"react must be restart or avoid, got {self.react!r}")
-        for name in ("check_every", "distrust"):
-            if not getattr(self, name) >= 1.0:
-                raise ValueError(f"{name} must be at least 1 s, got {getattr(self, name)}")
-        if not self.worth >= 0.0:
-            raise ValueError(f"worth must be at least 0, got {self.worth}")
+        for name, least in (("check_every", 1), ("distrust", 1), ("worth", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least} s, got {getattr(self, name)}")
         SequentialDetector(self.false_alarm, self.slowdown)
 
     def preferences(self) -> Preferences:

@@ -223,7 +223,7 @@ class ProgressGuard(Watcher):
         SimError
             If that was too long ago.
         """
-        now, ended = engine.view.now, engine.log.ended - engine.log.given_up
+        now, ended = engine.view.now, engine.log.completed
         in_vain = engine.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most
         many = vain or engine.events - self._events > self._most
@@ -248,10 +248,8 @@ class ProgressGuard(Watcher):
         return f"no job was completed for {events:,} events and {seconds:.6g} simulated seconds"
 
     def _vain(self, engine: Watched) -> str:
-        return (
-            f"jobs were interrupted {engine.interruptions:,} times and "
-            f"{engine.log.ended - engine.log.given_up:,} were completed"
-        )
+        times, completed = engine.interruptions, engine.log.completed
+        return f"jobs were interrupted {times:,} times and {completed:,} were completed"
 
     def _state(self, engine: Watched, job: int) -> str:
         """Say what a job does, and how often it began."""

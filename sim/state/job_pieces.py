@@ -143,9 +143,9 @@ class JobPieces:
         """Return which of all jobs have ended."""
         over = np.arange(len(self._submit)) < self._entered
         counters = tables.counters
+        over[self.jobs[counters[ARRIVED] :]] = False
         over[self.jobs[tables.numbers[WAITING] > 0]] = False
         over[self.jobs[tables.running[JOB, : counters[RUNNING]]]] = False
-        over[self.jobs[counters[ARRIVED] :]] = False
         return over
 
     def _last(self) -> int:

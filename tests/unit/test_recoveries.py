@@ -371,12 +371,15 @@ class TestClosedForm:
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"mtbf": 0.0}, "cluster.mtbf must be positive and finite, got 0.0"),
+        (
+            {"mtbf": 0.0},
+            "cluster.mtbf must be at least 1 and at most 1e\\+15, got 0.0",
+        ),
         ({"requeue": "middle"}, "cluster.requeue must be head or tail, got middle"),
         ({"lifetimes": "normal"}, "cluster.lifetimes must be exponential or weibull"),
         ({"repair": -1.0}, "cluster.repair must be at least 0"),
-        ({"repair_median": 7200.0}, "cluster.repair_median must be below the mean"),
-        ({"interference": 2.0}, "cluster.interference must be between 0 and 1"),
+        ({"repair_median": 7200.0}, "cluster.repair_median must be above 0 and below the mean"),
+        ({"interference": 2.0}, "cluster.interference must be at least 0 and at most 1"),
         ({"factor": 1.0}, "cluster.factor must be above 1"),
         ({"max_restarts": -1}, "cluster.max_restarts must be at least 0"),
     ],

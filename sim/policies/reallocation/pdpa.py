@@ -94,13 +94,9 @@ class PerformanceDriven(Reallocation):
                 f"high_efficiency={self.high_efficiency}, low_efficiency={self.low_efficiency}: "
                 "must both be at least 0, the second at most the first"
             )
-        if self.step < 1:
-            raise ValueError(f"step must be at least 1, got {self.step}")
-        for name in ("interval", "stable_interval"):
-            if not getattr(self, name) >= 1.0:
-                raise ValueError(f"{name} must be at least 1 s, got {getattr(self, name)}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
+        for name, least in (("step", 1), ("interval", 1), ("stable_interval", 1), ("tolerance", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
     def _tick(self, now: float, delay: float) -> float:
         """Return the first common instant of measurement after a delay, less one interval.
