@@ -75,10 +75,6 @@ class Predictor(Protocol):
         ...
 
 
-_STRANGE = (str, bool, np.bool_, complex, np.complexfloating, pd.Timestamp)
-"""Of what NumPy makes numbers, or warns that it does, and what is none."""
-
-
 class Estimator:
     """What scikit-learn asks of an estimator, without a need of scikit-learn.
 
@@ -170,14 +166,16 @@ def run_table(
     PredictorError
         If there are no runtimes, or rows or columns do not match.
     """
+    if runtime is None and isinstance(observations, pd.DataFrame):
+        if "runtime" not in observations:
+            return observations
+        runtime = observations["runtime"]
     if runtime is None:
-        if isinstance(observations, pd.DataFrame):
-            return _in_seconds(observations)
         raise PredictorError(
             "a table with columns nprocs and runtime is needed, or counts and their runtimes; "
             f"got a {type(observations).__name__} and no runtimes"
         )
-    seconds = np.ravel(np.asarray(runtime))
+    seconds = pd.Series(np.ravel(np.asarray(runtime)))
     if not isinstance(observations, pd.DataFrame):
         names = ("nprocs", *getattr(model, "inputs", ()))
         values = np.asarray(observations)
@@ -189,14 +187,7 @@ def run_table(
         observations = pd.DataFrame(values, columns=list(names[: values.shape[1]]))
     if len(observations) != len(seconds):
         raise PredictorError(f"{len(observations)} rows of runs and {len(seconds)} runtimes")
-    return _in_seconds(observations.assign(runtime=seconds))
-
-
-def _in_seconds(table: pd.DataFrame) -> pd.DataFrame:
-    """Return runs whose runtimes are numbers."""
-    if "runtime" not in table or table["runtime"].dtype.kind in "iuf":
-        return table
-    return table.assign(runtime=numbers(table["runtime"], "runtime"))
+    return observations.assign(runtime=numbers(seconds, "runtime"))
 
 
 def numbers(column: pd.Series, name: str) -> FloatArray:
@@ -210,7 +201,8 @@ def numbers(column: pd.Series, name: str) -> FloatArray:
     if column.dtype.kind == "m":
         return np.asarray(column.dt.total_seconds(), float)
     if column.dtype.kind not in "iuf":
-        strange = [isinstance(value, _STRANGE) for value in column]
+        kinds = (str, bool, np.bool_, complex, np.complexfloating, pd.Timestamp)
+        strange = [isinstance(value, kinds) for value in column]
         if any(strange):
             row = strange.index(True)
             raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}")

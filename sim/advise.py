@@ -23,9 +23,8 @@ from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
 from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
-from workloads.base import Trace
+from workloads.base import Trace, most_held
 from workloads.logs.identity import KEYS
-from workloads.logs.machine import most_held
 
 TABLE, FIGURES, PAGE = "advice.csv", "advice.json", "advice.html"
 REPEATED = 3

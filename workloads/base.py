@@ -104,6 +104,23 @@ class Trace:
         return self.checksum is not None
 
 
+DIGITS = 6
+"""Decimals of seconds within which an end and a start are the same instant: sums round."""
+
+
+def most_held(start: FloatArray, end: FloatArray, held: IntArray | FloatArray) -> int:
+    """Return the most processors that are held at an instant; ends come before starts.
+
+    Examples
+    --------
+    >>> most_held(np.array([0.0, 5.0, 10.0]), np.array([10.0, 10.0, 11.0]), np.array([2, 3, 4]))
+    5
+    """
+    times = np.round(np.concatenate([end, start]), DIGITS)
+    change = np.concatenate([-np.asarray(held), held])
+    return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
+
+
 LONGEST_TIME = 1e12
 """Seconds (30,000 years); a float64 of that size still resolves a ten-thousandth of a second."""
 

@@ -362,19 +362,14 @@ class RationalPolynomial(Estimator):
         Raises
         ------
         PredictorError
-            If no size up to 1,000 times the largest seen takes that long, or
-            the smallest already takes longer.
-        UndeterminedError
-            For counts other than the only one of the runs.
+            If no size up to 1,000 times the largest seen takes that long, or the smallest
+            already takes longer; `UndeterminedError` where all runs are on one other count.
         """
         fit = self._fitted()
         wanted, counts = np.broadcast_arrays(np.asarray(seconds, float), np.asarray(nprocs, float))
         seen = self.runs_.nprocs
         if np.ptp(seen) == 0 and not np.allclose(counts, seen[0]):
-            raise UndeterminedError(
-                f"every run was on {seen[0]:g} processors: what size takes how long on others is "
-                "undetermined"
-            )
+            raise UndeterminedError(f"every run was on {seen[0]:g} processors, not on others")
         low = np.full(wanted.shape, max(1.0, 1e-3 * self.runs_.size.min()))
         high = np.full(wanted.shape, 1e3 * self.form_.largest)
 

@@ -8,8 +8,7 @@ import numpy as np
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
 from sim.state.records import Consultations, Ranges, Records, Stretches
-from workloads.base import Trace
-from workloads.logs.machine import most_held
+from workloads.base import Trace, most_held
 
 UNKNOWN: Ranges = ()
 """Stands for processors of which nobody says which they were."""

@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.errors import SimError
-from workloads.base import BoolArray, FloatArray, IntArray, Trace
-from workloads.logs.machine import DIGITS
+from workloads.base import DIGITS, BoolArray, FloatArray, IntArray, Trace
 
 WEEK, DAY = 7 * 86400.0, 86400.0
 SKIPPED = 0.1

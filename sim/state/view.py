@@ -145,8 +145,7 @@ class View(SeenState):
 
     def has_curve(self, job: int) -> bool:
         """Return whether the predictor says anything of the job."""
-        asked = vars(type(self._predictor)).get("has_curves", True)
-        return asked and self._predictor.curve(job, sealed(np.array([1]))) is not None
+        return self._predictor.curve(job, sealed(np.array([1]))) is not None
 
     def known_counts(self, job: int, counts: IntArray) -> BoolArray | None:
         """Return at which counts the predictor knows anything; None if at all."""
@@ -209,8 +208,7 @@ class View(SeenState):
 
     def seconds_left(self, run: Run) -> float:
         """Return the believed seconds of progress that a run still needs where it is."""
-        since = self.now if run.resumes <= self.now else run.resumes
-        left = run.believed_end - since
+        left = run.believed_end - max(self.now, run.resumes)
         return left if left > 0.0 else 0.0
 
     def parts(self, job: int, counts: IntArray) -> Parts | None:
@@ -235,8 +233,7 @@ class View(SeenState):
         float or None
             None if the predictor does not know what load does to the job.
         """
-        load = self.load
-        parts = self.parts(job, np.array([len(processors)]))
+        load, parts = self.load, self.parts(job, np.array([len(processors)]))
         if parts is None or load is None:
             return None
         return max(load.runtime(parts, processors, self._load_form, delay), LEAST_BELIEF)
@@ -260,8 +257,7 @@ class View(SeenState):
     def note(self, application: int, processors: int) -> None:
         """Note that the predictor was told of a run of an application at a count."""
         least, most, runs = self._seen.get(application, (processors, processors, 0))
-        least, most = min(least, processors), max(most, processors)
-        self._seen[application] = Support(least, most, runs + 1)
+        self._seen[application] = Support(min(least, processors), max(most, processors), runs + 1)
 
     def support(self, job: int) -> Support:
         """Return which counts of the job's application the predictor has seen."""

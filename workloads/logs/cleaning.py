@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from workloads.base import BoolArray, FloatArray, IntArray
+from workloads.base import BoolArray, FloatArray, IntArray, most_held
 from workloads.errors import WorkloadError
 from workloads.limits import check_mapping
-from workloads.logs.machine import size_by_use
 from workloads.logs.swf import SwfLog
 
 
@@ -195,8 +194,25 @@ class Screened:
     @cached_property
     def machine(self) -> int | None:
         """The header's machine, else the most that the log holds at once, None without jobs."""
-        records = self.records.iloc[self.usable]
-        return self.log.machine_size() or size_by_use(records, _width(records)) or None
+        return self.log.machine_size() or size_by_use(self.records.iloc[self.usable]) or None
+
+
+def size_by_use(records: pd.DataFrame) -> int:
+    """Return the most processors that a log's jobs held at once, at least those of the widest.
+
+    Jobs without a recorded wait, of which nobody knows when they ran, count by their width alone.
+
+    Parameters
+    ----------
+    records : pandas.DataFrame
+        Those that can run, with the fields of the Standard Workload Format.
+    """
+    submit, wait, runtime = (
+        records[name].to_numpy(float) for name in ("submit_time", "wait_time", "run_time")
+    )
+    count, ran = np.ceil(_width(records)), wait >= 0
+    start = (submit + wait)[ran]
+    return max(most_held(start, start + runtime[ran], count[ran]), int(count.max(initial=0.0)))
 
 
 def screen(

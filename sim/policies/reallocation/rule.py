@@ -247,8 +247,7 @@ class ReallocatingScheduler:
 
     def _running(self) -> Members:
         """Return the malleable runs between what each keeps and the most it can use."""
-        malleable = self.view.malleable
-        runs = [run for run in self.view.running.values() if malleable[run.job]]
+        runs = [run for run in self.view.running.values() if self.view.malleable[run.job]]
         job = [run.job for run in runs]
         held = np.array([run.processors for run in runs], np.int64)
         limits = np.array([self._limits(j) for j in job], np.int64).reshape(-1, 2)
