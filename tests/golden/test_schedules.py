@@ -158,7 +158,7 @@ def test_the_maximum_takes_no_processors_that_shorten_nothing(ripple: float) -> 
     truth = ToyTruth(bounded, np.array([2]), np.array([8]))
     policy = Policy(FirstComeFirstServed(), Easy(), Maximum())
     assert simulate(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(8))).allocated == [5]
-    assert simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(8))).allocated == [8]
+    assert simulate(Setup(trace, truth, policy, ToyEstimate(), Dedicated(8))).allocated == [2]
 
 
 def test_allocation_respects_the_allowed_counts() -> None:
