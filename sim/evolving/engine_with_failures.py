@@ -230,13 +230,14 @@ class RecoveringEngine(Engine):
             return
         runtime = self.work.runtime(job, processors)
         starts = machine.expected_starts(runtime, processors)
-        if starts > max(MOST_STARTS, machine.max_restarts):
+        if starts > machine.max_restarts >= MOST_STARTS:
             raise SimError(
                 f"job {self.trace.jobs['job_id'].iat[job]} cannot be expected to end: it takes "
                 f"{runtime:,.0f} s on {processors} processors without checkpoints, where "
                 f"cluster.mtbf={machine.mtbf:.15g} lets it begin {starts:.2g} times on average "
-                f"({again} so far); change cluster.mtbf, evolving, the policy, or raise "
-                f"cluster.max_restarts={machine.max_restarts}"
+                f"({again} so far); change cluster.mtbf, evolving or the policy, raise "
+                f"cluster.max_restarts={machine.max_restarts}, or set it below {MOST_STARTS:,} to "
+                "give such jobs up"
             )
 
     def _follow_no_longer(self, run: Run) -> None:

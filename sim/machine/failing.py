@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from math import ceil, exp, inf
 from typing import Literal, NoReturn
 
-from sim.config import LARGEST
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
@@ -20,8 +19,8 @@ from sim.state.records import Ranges
 from workloads.streams import Streams
 
 Requeueing = Literal["head", "tail"]
-MOST_FACTOR = 1e6
-"""How many times as long work may take while others disturb it."""
+LARGEST, MOST_FACTOR = 1e15, 1e6
+"""Seconds, and how many times as long work may take while others disturb it."""
 BETWEEN = {
     "mtbf": (1.0, LARGEST),
     "shape": (0.05, 20.0),

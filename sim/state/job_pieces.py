@@ -139,13 +139,13 @@ class JobPieces:
         tables = tables._replace(seconds=seconds, numbers=following, ranges=ranges)
         return tables, calendar._replace(seconds=planned)
 
-    def over(self, tables: Tables) -> NDArray[np.bool_]:
+    def over(self, tables: Tables, calendar: Calendar) -> NDArray[np.bool_]:
         """Return which of all jobs have ended."""
         over = np.arange(len(self._submit)) < self._entered
         counters = tables.counters
         over[self.jobs[counters[ARRIVED] :]] = False
         over[self.jobs[tables.numbers[WAITING] > 0]] = False
-        over[self.jobs[tables.running[JOB, : counters[RUNNING]]]] = False
+        over[self.jobs[calendar.what[JOB, : counters[RUNNING]]]] = False
         return over
 
     def _last(self) -> int:

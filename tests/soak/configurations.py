@@ -254,7 +254,7 @@ def command(overrides: list[str]) -> str:
     """Give overrides to the command line; say how it ended."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
-        arguments = ["python -m sim", *overrides, "hydra.run.dir=run", "picture=none"]
+        arguments = ["python -m sim", "picture=none", *overrides, "hydra.run.dir=run"]
         with (
             patch.object(sys, "argv", arguments),
             contextlib.redirect_stdout(out),

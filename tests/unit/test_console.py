@@ -166,13 +166,14 @@ def test_names_are_no_markup():
 
 
 def progress_text(monkeypatch, seconds, *, terminal):
-    clock = iter(seconds)
-    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
+    clock = [seconds[0]]
+    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
     with Progress(console, "sa", origin=100.0) as progress:
         for done in range(1, len(seconds)):
-            over = np.arange(10) < done
-            progress.update(100.0 + 86400.0 * done, 7, lambda over=over: over, np.full(10, 3.0))
+            clock[0], over = seconds[done], np.arange(10) < done
+            if progress.is_due():
+                progress.update(100.0 + 86400.0 * done, 7, over, np.full(10, 3.0))
     return console.file.getvalue()
 
 
@@ -191,7 +192,7 @@ def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     with Progress(console, "sa") as progress:
         over = np.array([True, True, True, False])
-        progress.update(60.0, 0, lambda: over, np.array([1.0, 1.0, 2.0, 36.0]))
+        progress.update(60.0, 0, over, np.array([1.0, 1.0, 2.0, 36.0]))
     assert "3 of 4 jobs · 0 waiting · 0:01:30 left" in console.file.getvalue()
 
 
@@ -259,7 +260,7 @@ def test_progress_keeps_to_one_line_of_the_terminal(width, monkeypatch):
     console = Console(file=io.StringIO(), width=width, force_terminal=True, legacy_windows=False)
     with Progress(console, "iterative") as progress:
         progress._begun -= 60.0
-        progress.update(1e6, 1_234, lambda: np.arange(40_000) < 14_000, np.ones(40_000))
+        progress.update(1e6, 1_234, np.arange(40_000) < 14_000, np.ones(40_000))
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
     rows = [row for row in shown.splitlines() if row.strip()]
     assert len(rows) == 1

@@ -217,7 +217,7 @@ class CompiledPasses:
     @property
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
-        return self._pieces.over(self.tables)
+        return self._pieces.over(self.tables, self.calendar)
 
     def advance(self, instant: float) -> None:
         """Go through instants from this one on, each with its pass, up to a chance for Python."""
