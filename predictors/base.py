@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from math import nan
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -200,18 +201,10 @@ def numbers(column: pd.Series, name: str) -> FloatArray:
     """
     if column.dtype.kind == "m":
         return np.asarray(column.dt.total_seconds(), float)
-    if column.dtype.kind not in "iuf":
-        kinds = (str, bool, np.bool_, complex, np.complexfloating, pd.Timestamp)
-        strange = [isinstance(value, kinds) for value in column]
-        if any(strange):
-            row = strange.index(True)
-            raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}")
-    try:
-        return np.asarray(column.to_numpy(), float)
-    except (TypeError, ValueError):
-        parsed = pd.to_numeric(column, errors="coerce").to_numpy(float)
-        row = int(np.flatnonzero(np.isnan(parsed))[0]) if np.isnan(parsed).any() else 0
-        raise PredictorError(f"{name} in row {row} is no number: {column.iloc[row]!r}") from None
+    for row, value in enumerate(() if column.dtype.kind in "iuf" else column):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise PredictorError(f"{name} in row {row} is no number: {value!r}")
+    return np.asarray(column.to_numpy(float, na_value=np.nan), float)
 
 
 def asked_of(

@@ -149,8 +149,9 @@ class View(SeenState):
         return self._predictor.curve(job, counts)
 
     def has_curve(self, job: int) -> bool:
-        """Return whether the predictor says anything of the job."""
-        return self._predictor.curve(job, sealed(np.array([1]))) is not None
+        """Return whether the predictor says anything of the job's largest count."""
+        curve = self._predictor.curve(job, sealed(np.array([self.extremes(job)[1]])))
+        return curve is not None and not np.isnan(curve[0])
 
     def known_counts(self, job: int, counts: IntArray) -> BoolArray | None:
         """Return at which counts the predictor knows anything; None if at all."""

@@ -79,7 +79,8 @@ def test_values_are_filled_and_counted():
         "missing_requested_time": 2,
     }
     assert cleaned.dropped == {}
-    assert list(cleaned.jobs.columns) == [*COLUMNS, "recorded_wait_time", "recorded_status", "partition"]
+    logged = ["recorded_wait_time", "recorded_status", "partition"]
+    assert list(cleaned.jobs.columns) == [*COLUMNS, *logged]
     assert cleaned.jobs["user"].tolist() == [7, 7, 7, 7]
 
 
