@@ -60,7 +60,7 @@ def members_of(beliefs: Beliefs, held: Sequence[int], least: int = 1) -> Members
         end = beliefs.serial(job) * beliefs.relative(job, count) if count else 0.0
         runs.append(Run(job, 0, (), count, 0.0, end) if count else None)
         if count:
-            view.running[job] = runs[-1]
+            view._state.running[job] = runs[-1]
     largest = np.array([view.extremes(job)[1] for job in range(len(held))])
     lows = np.full(len(held), least)
     return Members(list(range(len(held))), runs, np.array(held), lows, largest)

@@ -28,7 +28,7 @@ from sim.state.processors import count_processors
 from sim.state.records import Ranges, Records
 from sim.state.run_tables import EVENTS, NOW, PASSES, RUNNING, TAKEN, Tables
 from sim.state.sensors import EfficiencySensor
-from sim.state.shown_jobs import ShownJobs
+from sim.state.shown import ShownJobs
 from sim.state.view import View
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from predictors.in_loop.oracle import foresees
-from predictors.in_loop.wrapper import setting
+from predictors.in_loop.wrapper import has_curves, setting
 from sim.engine.clock import collect_after, collection_deferred
 from sim.engine.engine import Engine
 from sim.engine.setup import Setup
@@ -82,8 +82,7 @@ def _shares_all_counts(engine: Engine) -> bool:
     """
     malleable, counts = np.flatnonzero(engine.malleable).tolist(), engine.counts
     pages = min(len(engine.submit), PIECE) * (engine.view.processors // BLOCK + 1)
-    has_curves = vars(type(engine.predictor)).get("has_curves", True)
     everybody = len(malleable) == len(engine.submit)
     fills = everybody and all(counts.extremes(job)[0] == 1 for job in malleable)
     has_room = pages <= MOST_PAGES and all(counts.special(job) is None for job in malleable)
-    return has_room and (has_curves or fills)
+    return has_room and (has_curves(engine.predictor) or fills)

@@ -10,8 +10,7 @@ from predictors.base import FloatArray, IntArray
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
-from sim.state.decisions import Decision, Preferences, Start
-from sim.state.prediction_correction import PastErrors
+from sim.state.decisions import Decision, PastErrors, Preferences, Start
 from sim.state.view import View
 from sim.state.waiting_queue import WaitingQueue
 
@@ -132,40 +131,40 @@ class Placement(Protocol):
 class Policy:
     """A policy composed of its parts.
 
-    Parameters
-    ----------
-    order : Order
-    backfill : Backfill
-    allocation : Allocation or OpenAllocation
-    reallocation : Reallocation or None
-        None leaves malleable jobs on the processors they start on.
-    placement : Placement or None
-        Which processors jobs get; None takes the lowest-numbered free ones.
-    grants : Grants or None
-        What running jobs are told that ask for more; None refuses.
-    error_quantile : float or None
-        Reservations are planned with beliefs stretched by this quantile of runtime
-        over belief in the application's past runs, within (0, 1]; None plans with
-        beliefs as they are. See `sim.state.prediction_correction.PastErrors`.
+        Parameters
+        ----------
+        order : Order
+        backfill : Backfill
+        allocation : Allocation or OpenAllocation
+        reallocation : Reallocation or None
+            None leaves malleable jobs on the processors they start on.
+        placement : Placement or None
+            Which processors jobs get; None takes the lowest-numbered free ones.
+        grants : Grants or None
+            What running jobs are told that ask for more; None refuses.
+        error_quantile : float or None
+            Reservations are planned with beliefs stretched by this quantile of runtime
+            over belief in the application's past runs, within (0, 1]; None plans with
+            beliefs as they are. See `sim.state.decisions.PastErrors`.
     name : str or None
         What it is called in tables and folders; None takes its class.
 
-    Raises
-    ------
-    ConfigError
-        If `error_quantile` is out of range.
-    PolicyError
-        If a reallocation meets an allocation that keeps counts open until the
-        start: both would choose the count of a waiting job; or grants: both would
-        change that of a running one.
+        Raises
+        ------
+        ConfigError
+            If `error_quantile` is out of range.
+        PolicyError
+            If a reallocation meets an allocation that keeps counts open until the
+            start: both would choose the count of a waiting job; or grants: both would
+            change that of a running one.
 
-    Examples
-    --------
-    >>> import sim
-    >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
-    >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
-    >>> set(result.jobs["status"])
-    {'completed'}
+        Examples
+        --------
+        >>> import sim
+        >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
+        >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
+        >>> set(result.jobs["status"])
+        {'completed'}
     """
 
     order: Order

@@ -23,11 +23,13 @@ from predictors.under_load.observed_load import LoadForm
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
 from sim.state.machine_state import MachineState, Run
-from sim.state.seen_state import SeenState
+from sim.state.shown import SeenState
 
 GradeOf = Callable[[int, int], tuple[str, str]]
 LEAST_BELIEF = 1e-3
 """No runtime is believed shorter, in seconds: the clock must tell its end from its start."""
+ONE_BY_ONE = "requested_processors", "application", "requested_time", "malleable", "submit_time"
+"""What is shown of each job as Python's own numbers."""
 
 
 class View(SeenState):
@@ -72,6 +74,8 @@ class View(SeenState):
         self._believed: dict[int, tuple[int, float]] = {}
         self._curve_is_belief = setting(predictor, "curve_is_belief", True)
         self._seen: dict[int, Support] = {}
+        columns = {**vars(jobs), **more}
+        self._columns = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
 
     @property
     def jobs(self) -> VisibleJobs:
@@ -96,27 +100,27 @@ class View(SeenState):
     @cached_property
     def requested_processors(self) -> Sequence[int]:
         """Of each job."""
-        return one_by_one(self._jobs.requested_processors)
+        return self._columns["requested_processors"]
 
     @cached_property
     def application(self) -> Sequence[int]:
         """Of each job."""
-        return one_by_one(self._jobs.application)
+        return self._columns["application"]
 
     @cached_property
     def malleable(self) -> Sequence[bool]:
         """Whether the processors of each job may change while it runs."""
-        return one_by_one(self._more["malleable"])
+        return self._columns["malleable"]
 
     @cached_property
     def requested_time(self) -> Sequence[float]:
         """Of each job, seconds."""
-        return one_by_one(self._jobs.requested_time)
+        return self._columns["requested_time"]
 
     @cached_property
     def submit_time(self) -> Sequence[float]:
         """Of each job, seconds."""
-        return one_by_one(self._more["submit_time"])
+        return self._columns["submit_time"]
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""

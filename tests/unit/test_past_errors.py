@@ -11,7 +11,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
-from sim.state.prediction_correction import PastErrors
+from sim.state.decisions import PastErrors
 
 
 def easy(quantile):

@@ -25,7 +25,7 @@ from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
 from sim.results.steady_state import batch_means
-from sim.state.prediction_correction import PastErrors
+from sim.state.decisions import PastErrors
 from sim.state.waiting_queue import Waiting
 
 pytestmark = pytest.mark.fast

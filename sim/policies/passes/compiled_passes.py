@@ -58,7 +58,7 @@ from sim.state.run_tables import (
     WAKES,
     Tables,
 )
-from sim.state.shown_jobs import ShownJobs
+from sim.state.shown import ShownJobs
 from sim.state.view import LEAST_BELIEF, View
 
 
