@@ -131,8 +131,8 @@ class Placement(Protocol):
 class Policy:
     """A policy composed of its parts.
 
-        Parameters
-        ----------
+    Parameters
+    ----------
         order : Order
         backfill : Backfill
         allocation : Allocation or OpenAllocation
@@ -149,8 +149,8 @@ class Policy:
     name : str or None
         What it is called in tables and folders; None takes its class.
 
-        Raises
-        ------
+    Raises
+    ------
         ConfigError
             If `error_quantile` is out of range.
         PolicyError
@@ -158,8 +158,8 @@ class Policy:
             start: both would choose the count of a waiting job; or grants: both would
             change that of a running one.
 
-        Examples
-        --------
+    Examples
+    --------
         >>> import sim
         >>> policy = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request())
         >>> result = sim.run("workload.jobs=20", policy=policy, predictor="oracle")
