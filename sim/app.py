@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.composition import prepare, settings
-from sim.errors import ConfigError, SimError, one_line
+from sim.errors import ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
 from sim.results.durable import HYDRA, write_whole
@@ -187,7 +187,7 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
         if was_interrupted(error):
             raise KeyboardInterrupt from None
         if is_bad_input(error):
-            if error.__cause__ is not None:
+            if isinstance(error, PluginError):
                 logger.info("refused because of", exc_info=error.__cause__)
             _refuse(folder, one_line(error), multirun)
         elif isinstance(error, Exception) and multirun:

@@ -5,8 +5,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-import numpy as np
-
 from predictors.base import IntArray
 from predictors.compiling import compiled
 from sim.state.view import View
@@ -84,7 +82,7 @@ class QueueMeter:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._requested = np.array(view.requested_processors)
+        self._requested = view.jobs.requested_processors  # which are known as jobs arrive
 
     def watch(self) -> None:
         """Remember nothing."""

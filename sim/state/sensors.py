@@ -69,7 +69,8 @@ class EfficiencySensor:
         """
         job, processors = run.job, run.processors
         number = self._number[job] = self._number.get(job, 0) + anew
-        measured = float(self._serial_time[job]) / (processors * self._runtime(job, processors))
+        area = processors * self._runtime(job, processors)
+        measured = float(self._serial_time[job]) / area if area > 0.0 else 1.0
         if self._spread > 0.0:
             measured *= exp(self._spread * normal_draw(self._key, job, number))
         self._state.efficiency[job] = measured

@@ -83,11 +83,6 @@ class View(SeenState):
         return self._jobs
 
     @property
-    def known_counts(self) -> Any:
-        """What the predictor knows a job's curve at; None where there are no gaps."""
-        return self._known_counts
-
-    @property
     def fitted(self) -> bool:
         """Whether the predictor's curves are fitted to finished runs."""
         return self._predictor.learns

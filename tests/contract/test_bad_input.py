@@ -193,7 +193,10 @@ def test_the_same_defect_is_refused_on_request(command, tmp_path):
     assert_refused(command(*TINY, *asked), tmp_path, "log.swf", "2", "runtime")
 
 
-def test_artefacts_of_an_earlier_run_do_not_survive_a_refused_one(command, tmp_path):
+def test_results_of_an_earlier_run_survive_a_refused_one(command, tmp_path):
     assert command(*TINY).status == 0
-    assert (tmp_path / "run/summary.json").exists()
-    assert_refused(command(*TINY, "seed=-1"), tmp_path, "seed=-1")
+    before = (tmp_path / "run/summary.json").read_bytes()
+    ended = command(*TINY, "seed=-1")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "seed=-1" in ended.err
+    assert (tmp_path / "run/summary.json").read_bytes() == before

@@ -199,7 +199,7 @@ def test_focal_predictions_are_those_of_a_fit_made_for_the_job(kind: str, runs: 
     predictor.attach(visible(np.exp(np.linspace(0.5, 6.5, 12))))
     nprocs, runtime, sizes = (part[-400:] for part in told(predictor, runs))
     for job in range(12):
-        size = float(predictor._size[job])
+        size = float(predictor._size(job))
         expected = [answer(model, nprocs, runtime, sizes, n, size) for n in target.tolist()]
         predictor.curve(job, target)
         said = plainly(predictor._history(job), target, size)

@@ -46,7 +46,7 @@ def test_jobs_of_a_dump(tmp_path):
     assert trace.jobs["job_id"].tolist() == [17, 18, 21]
     assert trace.dropped == {"cancelled_before_start": 1, "unknown_runtime": 1}
     assert trace.repaired["repeated_number"] == 1
-    assert trace.processors == 8
+    assert trace.processors == 10  # held at once; the widest job has 8
 
 
 def test_names_that_differ_by_numbers_alone_are_one_application(tmp_path):

@@ -1,44 +1,55 @@
 """Measurements of running jobs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from sim.errors import PolicyError
+from sim.state.machine_state import Run
 from sim.state.sensors import EfficiencySensor, SensorNoise
 
 pytestmark = pytest.mark.fast
+RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)
 
 
-def sensor(noise=0.05, now=None):
-    held = {3: 4}
-    clock = [0.0] if now is None else now
+def sensor(noise=0.05, runtime=150.0):
+    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN})
     serial = np.full(5, 120.0)
-    instruments = (lambda job, n: 150.0 / n, lambda job: held.get(job, 0), lambda: clock[0])
-    return EfficiencySensor(serial, *instruments, SensorNoise(9, noise)), held, clock
+    noise = SensorNoise(9, noise)
+    return EfficiencySensor(serial, lambda job, n: runtime / n, state, noise), state
 
 
 def test_a_running_job_is_measured_on_what_it_holds():
-    assert sensor(0.0)[0](3) == 0.8
+    measuring, state = sensor(0.0)
+    measuring.begin(RUN)
+    assert state.efficiency == {3: 0.8}
 
 
-def test_a_job_that_does_not_run_is_not_measured():
-    measure, held, _ = sensor()
-    with pytest.raises(PolicyError, match="job index 2 was asked for"):
-        measure(2)
-    del held[3]
-    with pytest.raises(PolicyError, match="job index 3"):
-        measure(3)
+def test_a_job_of_no_time_is_measured_to_waste_nothing():
+    measuring, state = sensor(0.0, runtime=0.0)
+    measuring.begin(RUN)
+    assert state.efficiency == {3: 1.0}
 
 
 def test_asking_again_does_not_average_the_noise_away():
-    measure, _, clock = sensor()
-    assert len({measure(3) for _ in range(50)}) == 1
-    clock[0] = 1.0
-    assert measure(3) != 0.8
+    measuring, state = sensor()
+    measuring.begin(RUN)
+    first = state.efficiency[3]
+    measuring.renew()  # nobody has read it
+    assert state.efficiency[3] == first != 0.8
+    state.measured.add(3)
+    measuring.renew()
+    assert state.efficiency[3] != first
+    assert state.measured == set()
 
 
-def test_each_instant_has_a_draw_of_its_own():
-    measure, _, clock = sensor(0.1)
-    found = [np.log(measure(3) / 0.8) for clock[0] in range(400)]
+def test_each_measurement_has_a_draw_of_its_own():
+    measuring, state = sensor(0.1)
+    measuring.begin(RUN)
+    found = []
+    for _ in range(400):
+        found.append(np.log(state.efficiency[3] / 0.8))
+        state.measured.add(3)
+        measuring.renew()
     assert abs(np.mean(found)) < 0.02
     assert 0.085 < np.std(found) < 0.115

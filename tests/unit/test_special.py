@@ -114,6 +114,9 @@ class FamilyView:
         found = self.predictor.explain(job, processors)
         return found.reliability, found.code
 
+    def known_counts(self, job, counts):
+        return None
+
     def support(self, job):
         return Support(2, 64, 11)
 

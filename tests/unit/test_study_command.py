@@ -16,7 +16,21 @@ def ran(monkeypatch):
         calls.append(command[1:])
         return type("Ended", (), {"returncode": statuses.get(command[2], 0)})
 
+    class Begun:
+        def __init__(self, command):
+            self.status = run(command, check=False).returncode
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait(self):
+            return self.status
+
     monkeypatch.setattr(study.subprocess, "run", run)
+    monkeypatch.setattr(study.subprocess, "Popen", Begun)
     return calls, statuses
 
 
