@@ -90,10 +90,10 @@ class Engine:
 
     def _begun(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
-        self.submit = submit = setup.trace.jobs["submit_time"].to_numpy().copy()
+        self.submit = setup.trace.jobs["submit_time"].to_numpy().copy()
+        submit = self.submit.copy()
         dependent = {job for following in self._followers.values() for job, _ in following}
         if dependent:  # the books take them for submitted with who comes before them
-            submit = submit.copy()
             submit[list(dependent)] = -np.inf
             submit = np.maximum.accumulate(submit)
         self._awaited = len(dependent)
@@ -334,10 +334,8 @@ class Engine:
 
     def _watched(self) -> Watched:
         """Return what whoever watches may see."""
-        return Watched(
-            self.view, self.scheduler, self.log, self.down, self.restarts, self.interruptions,
-            self.events,
-        )  # fmt: skip
+        counts = self.interruptions, self.events
+        return Watched(self.view, self.scheduler, self.log, self.down, self.restarts, *counts)
 
     def _carry_out(self, decision: Decision, now: float) -> None:
         raise PolicyError(f"the policy decided {decision!r}, which is no decision here")

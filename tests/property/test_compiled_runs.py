@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from test_against_naive import MACHINE, traces
 from toys import BACKFILLS, ToyEstimate, ToyOracle, ToyTruth, replay, rigid, trace_of
 
+from predictors.in_loop.oracle import Oracle
 from scripts.composing import composed
 from sim.engine.engine import Engine
 from sim.engine.invariants import Checker
@@ -238,7 +239,9 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
     trace = trace_of([(0.0, 1, 5.0), (1.0, 2, 5.0)])
     truth = ToyTruth(lambda job, n: 8.0 / n, np.array([1, 2]), np.array([4, 4]))
     policy = Policy(FirstComeFirstServed(), BACKFILLS[backfill], Request(), rule)
-    engine = Engine(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(4)))
+    oracle = Oracle()
+    oracle.bind_truth(truth.runtimes, 0)
+    engine = Engine(Setup(trace, truth, policy, oracle, Dedicated(4)))
     assert (compiled_passes(engine) is not None) == is_compiled
     engine.kills = True
     assert compiled_passes(engine) is None
