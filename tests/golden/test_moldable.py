@@ -20,12 +20,8 @@ from sim.policies.allocation.load_efficiency import LoadAdaptive, LoadPredictive
 from sim.policies.allocation.load_interpolated import LoadInterpolated
 from sim.policies.allocation.local import Fair, LocalAllocation
 from sim.policies.allocation.queue_time import QueueTimeAware
-from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.easy import Easy
-from sim.policies.base import Policy
 from sim.policies.busyness import Load
-from sim.policies.order import FirstComeFirstServed
 
 
 def amdahl(n):
@@ -338,19 +334,3 @@ def test_two_phase_minimises_the_larger_of_time_and_area():
         rule = BestTurnaround(counts="all")
         records = mold(backfill, rule, at(0, 0, 1), [amdahl] * 3)
         assert outcome(records) == ([4, 4, 8], [0, 0, 7])
-
-
-def test_sa_runs_easy_to_the_drain():
-    # Four processors: 2 are held until 10, the head needs 3 then, the next all 4 at 20. Job 4
-    # runs 18/n. Reservations for all put 1 processor at 25 (ends 43), 4 at 25 (29.5). EASY
-    # protects the head alone, which leaves one over: 1 processor now (21).
-    rows = [(0, 2, 10), (1, 3, 10), (2, 4, 5), (3, 1, 18)]
-    trace, truth = truth_of(rows, [None, None, None, lambda n: 18 / n], 4)
-    for outlook, expected in (
-        ("reservations", ([2, 3, 4, 4], [0, 10, 20, 25])),
-        ("drain", ([2, 3, 4, 1], [0, 10, 21, 3])),
-    ):
-        rule = SmallestTurnaround(counts="all")
-        easy = Policy(FirstComeFirstServed(), Easy(outlook=outlook), rule)
-        records = simulate(Setup(trace, truth, easy, ToyOracle(truth), Dedicated(4)))
-        assert outcome(records) == expected

@@ -180,7 +180,6 @@ def test_the_request_stands_though_the_application_is_made_for_other_counts():
         (lambda: SmallestTurnaround(without_curve="less"), "less"),
         (lambda: Easy(anew=0.5), "0.5"),
         (lambda: Easy(reservations=2, anew=2.0), "reservations=1"),
-        (lambda: Easy(outlook="drain", anew=2.0), "drain"),
     ],
 )
 def test_values_out_of_range_are_refused(make, message):

@@ -72,8 +72,7 @@ class SmallestTurnaround:
     The turnaround of a count is its predicted start, given everything that runs
     and waits, plus the predicted runtime. Then the job is rigid. Cirne & Berman,
     JPDC 2002; TPDS 2003. How starts are predicted is the backfilling rule's
-    matter: a conservative one asks its reservations, EASY lays out the queue or
-    runs it to the drain.
+    matter: a conservative one asks its reservations, EASY lays out the queue.
 
     Parameters
     ----------

@@ -1,13 +1,11 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
-from typing import Literal
-
 import numpy as np
 
 from predictors.compiling import direct
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
-from sim.policies.backfill.outlook import ChoiceAnew, DrainRun, DryRun
+from sim.policies.backfill.outlook import ChoiceAnew, DryRun
 from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
 from sim.policies.base import (
     EASY,
@@ -36,10 +34,6 @@ class Easy:
     ----------
     reservations : int
         How many blocked jobs hold a reservation; 1 is EASY as published.
-    outlook : {"reservations", "drain"}
-        How rules that choose at submit foresee starts: ``reservations`` gives
-        every waiting job one, in queue order; ``drain`` runs EASY on without
-        arrivals until nothing waits (one reservation alone), which costs more.
     anew : float or None
         With one reservation, and allocation rules that choose at submit: waiting jobs
         choose anew when a running job has taken so many times its belief (at least 1);
@@ -54,27 +48,14 @@ class Easy:
     {'completed'}
     """
 
-    def __init__(
-        self,
-        reservations: int = 1,
-        outlook: Literal["reservations", "drain"] = "reservations",
-        anew: float | None = None,
-    ) -> None:
-        if outlook not in ("reservations", "drain"):
-            raise ValueError(f"outlook must be 'reservations' or 'drain', got {outlook!r}")
-        if outlook == "drain" and reservations != 1:
-            raise ValueError(f"outlook=drain goes with reservations=1 alone, got {reservations}")
-        self.outlook = outlook
+    def __init__(self, reservations: int = 1, anew: float | None = None) -> None:
         if reservations < 1:
             raise ValueError(f"reservations must be at least 1, got {reservations}")
         self.reservations = reservations
         if anew is not None and not anew >= 1:
             raise ValueError(f"anew must be at least 1, or null, got {anew}")
-        if anew is not None and (reservations != 1 or outlook != "reservations"):
-            raise ValueError(
-                f"anew goes with reservations=1 and outlook=reservations alone, got {reservations} "
-                f"and {outlook!r}"
-            )
+        if anew is not None and reservations != 1:
+            raise ValueError(f"anew goes with reservations=1 alone, got {reservations}")
         self.anew = anew
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
@@ -82,8 +63,6 @@ class Easy:
         if isinstance(allocation, OpenAllocation):
             return OpenScheduler(view, order, allocation, self.reservations)
         scheduler = EasyScheduler(view, order, allocation, self.reservations)
-        if self.outlook == "drain":
-            scheduler.outlook = DrainRun(scheduler)
         if self.anew is not None:
             scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
