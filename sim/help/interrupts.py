@@ -5,6 +5,8 @@ A thread that waits for signals ends the process if that takes too long; compile
 it run (`predictors.compiling.compiled`), and so do those of other libraries that take long.
 """
 
+import _thread
+import atexit
 import contextlib
 import os
 import signal
@@ -20,12 +22,27 @@ INTERRUPTED = 130
 SAID = "interrupted: nothing half-finished was kept\n"
 GRACE = 1.0
 """Seconds that the main thread has."""
+LATER = 0.01
+"""Seconds until it is told again, where it cannot be told at once."""
 _noted: list[int] = []
 _watched: list[bool] = []
 
 
+def _is_boxing(frame: FrameType | None) -> bool:
+    """Return whether compiled code makes its answer Python's: it takes no exception then."""
+    while frame is not None:
+        named_tuple = str(frame.f_globals.get("__name__")).startswith("namedtuple_")
+        if named_tuple or frame.f_code.co_name == "_numba_unpickle":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _note(number: int, frame: FrameType | None) -> None:
     _noted.append(number)
+    if _is_boxing(frame):
+        threading.Timer(LATER, _thread.interrupt_main).start()
+        return
     if _watched:
         sys.unraisablehook = lambda _: None  # what it meets within a finaliser says nothing more
     signal.default_int_handler(number, frame)
@@ -74,6 +91,7 @@ def watch() -> None:
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _note)
     sys.excepthook = _told
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is done by then
     threading.Thread(target=_wait, args=(read,), name="interrupts", daemon=True).start()
 
 

@@ -14,6 +14,7 @@ from predictors.errors import PredictorError
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError, SimError, one_line
+from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import Names, Result
 from sim.results.artefacts import write_failure
@@ -35,6 +36,7 @@ EXCLUDED = ("sim.progress", "reuse", "picture")
 """Keys that names of folders leave out, as ``conf/config.yaml`` has them."""
 
 
+@noting_interrupts()
 def run(
     *overrides: str,
     jobs: object = None,
@@ -159,6 +161,7 @@ def _replication(simulated: Simulated, named: Sequence[Names]) -> Result:
     return replace(own, baseline=baseline, baseline_predictor=step)
 
 
+@noting_interrupts()
 def sweep(
     *overrides: str,
     jobs: object = None,

@@ -34,6 +34,30 @@ WAYS = {
         print('in', flush=True)
         endless(5)
     """,
+    "in an answer of compiled code": """
+        from typing import NamedTuple
+        from predictors.compiling import compiled
+        class Two(NamedTuple):
+            one: int
+            other: int
+        class Four(NamedTuple):
+            a: Two
+            b: Two
+            c: Two
+            d: Two
+        class Many(NamedTuple):
+            a: Four
+            b: Four
+            c: Four
+        @compiled()
+        def many():
+            two = Two(1, 2)
+            four = Four(two, two, two, two)
+            return Many(four, four, four)
+        many()
+        print('in', flush=True)
+        while True: many()
+    """,
     "as something else": """
         try:
             print('in', flush=True)
