@@ -107,6 +107,20 @@ def _parser() -> argparse.ArgumentParser:
         "--most", type=float, metavar="N", help="the largest count to be had, to use or to measure"
     )
     parser.add_argument(
+        "--counts",
+        nargs="+",
+        metavar="N",
+        help="counts to choose from, as --target has them; by default powers of two, and "
+        "doubles and multiples of what was measured",
+    )
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="NAME=HEADING",
+        help="which column is nprocs, runtime, ...: nprocs='Anzahl Kerne'",
+    )
+    parser.add_argument(
         "--free",
         action="store_true",
         help="choose what to measure next as if runs cost nothing, not by processor-seconds",
@@ -203,13 +217,14 @@ def _answer(options: argparse.Namespace) -> None:
         options.method = "focused" if about_size else "adept"
     _check_belonging(options)
     inputs = input_names(options) if options.method in WITH_INPUTS else ()
-    curves = _chosen(read_curves(options.measurements, options.where, inputs), options.curve)
+    found = read_curves(options.measurements, options.where, inputs, options.columns)
+    curves = _chosen(found, options.curve)
     if len(curves) > 1:
         _answer_all(options, curves)
         return
     frame = next(iter(curves.values()))
     observed, runtime = (frame[name].to_numpy(float) for name in ("nprocs", "runtime"))
-    targets = _targets(options.target) if options.target else None
+    targets = _counts("--target", options.target)
     if options.focal_levels is not None:
         answer_focal(options, frame, None if targets is None else int(targets[0]))
         return
@@ -241,7 +256,8 @@ def _reported(
     at, note = fixed_inputs(options, frame) if inputs else ({}, "")
     if at:
         model = AtInputs(model, at, note)
-    question = Question(targets, options.most, options.level, options.free, not at)
+    counts = _counts("--counts", options.counts)
+    question = Question(targets, options.most, options.level, options.free, not at, counts)
     return model, build_report(options.method, model, observed, runtime, question)
 
 
@@ -268,7 +284,7 @@ def _answer_all(options: argparse.Namespace, curves: dict[str, pd.DataFrame]) ->
             f"{options.measurements}: {len(curves)} curves; choose one with --curve 1 to "
             f"{len(curves)} for --plot, --size-for-time or --focal-levels"
         )
-    targets = _targets(options.target) if options.target else None
+    targets = _counts("--target", options.target)
     reports = {name: _reported(options, frame, (), targets)[1] for name, frame in curves.items()}
     if options.json:
         _write_json({"curves": {name: report.as_dict() for name, report in reports.items()}})
@@ -324,8 +340,10 @@ def _fitting_columns(frame: pd.DataFrame, options: argparse.Namespace) -> pd.Dat
     return frame[names]
 
 
-def _targets(words: Sequence[str]) -> FloatArray:
-    """Return the counts that words such as ``64``, ``4-8`` or ``16,32`` name."""
+def _counts(option: str, words: Sequence[str] | None) -> FloatArray | None:
+    """Return the counts that words such as ``64``, ``4-8`` or ``16,32`` name; None without any."""
+    if words is None:
+        return None
     counts: list[float] = []
     for word in (part for text in words for part in text.split(",") if part):
         first, dash, last = word.partition("-")
@@ -333,15 +351,15 @@ def _targets(words: Sequence[str]) -> FloatArray:
             ends = [float(first), float(last) if dash else float(first)]
         except ValueError:
             raise PredictorError(
-                f"--target {word}: a processor count or a range such as 4-8 is needed"
+                f"{option} {word}: a processor count or a range such as 4-8 is needed"
             ) from None
         if not all(np.isfinite(ends)) or ends[0] > ends[1] or ends[1] - ends[0] > 1e5:
             raise PredictorError(
-                f"--target {word}: the range must run upwards, at most 100,000 long"
+                f"{option} {word}: the range must run upwards, at most 100,000 long"
             )
         counts += np.arange(ends[0], ends[1] + 0.5).tolist() if dash else ends[:1]
     if not counts:
-        raise PredictorError("--target needs at least one processor count")
+        raise PredictorError(f"{option} needs at least one processor count")
     return np.array(counts)
 
 

@@ -18,6 +18,8 @@ FAR = 0.12
 """Half-width in ln T for each unit of ln(target / nearest count)."""
 SURE = 1.1
 """Ranges within this factor either way need no further count."""
+LEAST_GAIN = 0.1
+"""Share of a range's half-width in ln T that a run must be expected to take off to be worth it."""
 
 
 class Advice(NamedTuple):
@@ -49,7 +51,7 @@ def measure_next(
     free: bool = False,
     candidates: FloatArray | None = None,
 ) -> Advice | None:
-    """Say which count to measure next; None where it would tell little.
+    """Say which count to measure next; None where no range would narrow by a tenth.
 
     Parameters
     ----------
@@ -90,6 +92,10 @@ def measure_next(
     narrowed = np.array(
         [half * (1.0 - _widths(np.union1d(known, [one]), wanted) / now) for one in candidates]
     )
+    worthwhile = (narrowed >= LEAST_GAIN * half).any(axis=1)
+    if not worthwhile.any():
+        return None
+    candidates, narrowed = candidates[worthwhile], narrowed[worthwhile]
     cost = candidates * model.predict(candidates)
     worth = narrowed.mean(axis=1) / (1.0 if free else cost)
     best = int(len(worth) - 1 - np.argmax(np.round(worth[::-1] / worth.max(), 9)))

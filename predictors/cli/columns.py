@@ -109,10 +109,11 @@ def is_repeat(cell: str) -> bool:
 
 def repeat_unit(cell: str) -> str:
     """Return the unit behind a heading that numbers runs."""
-    return heading(re.sub(r"[\s_\-#.]*\d+", "", cell)).unit or _bracketed(cell)
+    return heading(re.sub(r"[\s_\-#.]*\d+", "", cell)).unit or bracketed(cell)
 
 
-def _bracketed(cell: str) -> str:
+def bracketed(cell: str) -> str:
+    """Return the unit in brackets behind a heading, in small letters; empty without one."""
     found = _IN_BRACKETS.search(cell.strip().lower())
     return found[1] if found else ""
 

@@ -14,6 +14,7 @@ from predictors.cli.columns import (
     MISSING,
     SPELLINGS,
     Heading,
+    bracketed,
     checked_unit,
     count,
     decimal_mark,
@@ -38,7 +39,12 @@ LONGEST_MESSAGE = 300
 """Characters; a longer one is no row of a table."""
 
 
-def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()) -> pd.DataFrame:
+def read(
+    path: Path | str,
+    where: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> pd.DataFrame:
     r"""Read the runs of one curve from a text file.
 
     Parameters
@@ -53,6 +59,8 @@ def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
     inputs : sequence of str
         Columns, such as a size, that tell several problems of one application
         apart; with all of them in the file it may hold several problems.
+    columns : sequence of str
+        Which heading is which column, ``name=heading``, where that is not plain from it.
 
     Returns
     -------
@@ -77,7 +85,7 @@ def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
     >>> runs["runtime"].tolist()
     [100.0, 52.0, 28.0]
     """
-    found = read_curves(path, where, inputs)
+    found = read_curves(path, where, inputs, columns)
     if len(found) > 1:
         name = next(iter(found)).partition("=")[0]
         listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
@@ -90,11 +98,14 @@ def read(path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
 
 
 def read_curves(
-    path: Path | str, where: Sequence[str] = (), inputs: Sequence[str] = ()
+    path: Path | str,
+    where: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> dict[str, pd.DataFrame]:
     """Read all curves of a file, by ``column=value`` of what tells them apart; see `read`."""
     path = Path(path)
-    frame, units = _table(path)
+    frame, units = _table(path, columns)
     for condition in where:
         frame = _chosen(path, frame, condition)
     told_apart = bool(inputs) and all(name in frame.columns for name in inputs)
@@ -149,9 +160,9 @@ def _text(path: Path) -> str:
         return data.decode("latin-1")
 
 
-def _table(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return cells as text, a row a run, under canonical names, and units of times."""
-    rows, header = _located(path, _text(path))
+    rows, header = _located(path, _text(path), columns)
     titles = rows[header][1]
     cells = [
         (line, row)
@@ -181,8 +192,9 @@ def _table(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
     return frame, {name: checked_unit(name, unit) for name, unit in units.items()}
 
 
-def _located(path: Path, text: str) -> tuple[Rows, int]:
+def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
+    named = dict(_named(one) for one in columns)
     lines = text.splitlines()
     for place, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
@@ -194,6 +206,8 @@ def _located(path: Path, text: str) -> tuple[Rows, int]:
     for delimiter in (*sorted("\t;,|", key=text.count, reverse=True), " "):
         rows = _split(lines, delimiter)
         for place, (_, row) in enumerate(rows[:30]):
+            if named and set(named) <= {cell.lower() for cell in row}:
+                row[:] = [named.get(cell.lower(), cell) for cell in row]
             names = {heading(cell).name for cell in row}
             has_time = "runtime" in names or sum(map(is_repeat, row)) > 1
             if "nprocs" in names and has_time:
@@ -209,6 +223,23 @@ def _located(path: Path, text: str) -> tuple[Rows, int]:
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
         f"the columns are {', '.join(header)}"
     )
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Return a heading in small letters, and the name and unit that it stands for.
+
+    Raises
+    ------
+    PredictorError
+        If it is not ``name=heading`` with a name that is known.
+    """
+    name, _, title = (part.strip() for part in text.partition("="))
+    if name not in SPELLINGS or not title:
+        raise PredictorError(
+            f"--columns {text}: NAME=HEADING is needed, with a name of {', '.join(SPELLINGS)}"
+        )
+    unit = bracketed(title)
+    return title.lower(), f"{name} [{unit}]" if unit else name
 
 
 def _is_transposed(rows: Rows, place: int) -> bool:
@@ -266,7 +297,7 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
             for place in means:
                 headings[place] = Heading(f"{MEANS[0]}_{place}")
             own = [place for place in own if place not in means]
-        exact = [place for place in own if titles[place].strip().lower() == canonical]
+        exact = [p for p in own if titles[p].lower().partition("[")[0].strip() == canonical]
         if exact and len(own) > 1:
             for place in set(own) - set(exact[:1]):
                 headings[place] = Heading(f"{titles[place].strip().lower()}")
@@ -276,10 +307,28 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
                 f"{path}: columns {' and '.join(sorted(titles[p].lower() for p in own))} could all "
                 f"be {canonical}; name one of them {canonical}"
             )
+        if canonical == "runtime" and own:
+            _refuse_unclear(path, titles, own[0])
     names = [one.name for place, one in enumerate(headings) if place not in repeats]
     doubled = [name for name in names if name and names.count(name) > 1]
     if doubled:
         raise PredictorError(f"{path}: column {doubled[0]} stands in the header twice")
+
+
+def _refuse_unclear(path: Path, titles: list[str], place: int) -> None:
+    """Refuse a column of times of which unit or runs could be two things."""
+    title = titles[place]
+    if re.search(r"(?<!\bin)(?<![/,])[_\s]min$", title.lower()):
+        raise PredictorError(
+            f"{path}: column {title} can be minutes or the least of several runs; write minutes "
+            "as 'time [min]', or say which column is the runtime by --columns runtime=HEADING"
+        )
+    others = [one for one in titles if one != title and is_repeat(one)]
+    if others and "runtime" not in title.lower():
+        raise PredictorError(
+            f"{path}: columns {title} and {others[0]} can be runs side by side or different "
+            "times; name runs run1, run2, or say which is the runtime by --columns runtime=HEADING"
+        )
 
 
 def _stacked(

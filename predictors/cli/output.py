@@ -1,6 +1,7 @@
 """A report for people: a table with figures and sentences, and a picture."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -27,27 +28,23 @@ _LABELS = {
 
 def print_report(report: Report, console: Console) -> None:
     """Write a report as a sentence, a table, figures and remarks."""
-    console.print(report.answer, markup=False)
+    for sentence in re.split(r"(?<=\.) (?=[A-Z\d])", report.answer):
+        console.print(sentence, markup=False)
     console.print(_table(report))
     known = "measured" if report.serial_measured else "predicted"
-    console.print(f"Speedup and efficiency refer to {report.serial_time:.4g} s on one ({known}).")
+    console.print(
+        f"Speedup and efficiency are those of the measured runtime, else of the predicted one, "
+        f"and refer to {report.serial_time:.4g} s on one ({known})."
+    )
     for name, value in report.parameters.items():
         console.print(f"{_LABELS.get(name, name)}: {value:.4g}")
-    knee = "not within reach" if report.knee is None else f"{report.knee:.4g} processors"
-    console.print(f"knee (best balance of speedup and efficiency): {knee}")
+    knee = "not within reach" if report.knee is None else f"{report.knee:.4g}"
+    console.print(f"knee of the predictions (best balance of speedup and efficiency): {knee}")
     for least, count in report.at_efficiency.items():
-        text = "beyond the counts considered" if count is None else f"{count:.4g} processors"
-        console.print(f"efficiency of at least {least}: up to {text}")
+        text = "beyond the counts considered" if count is None else f"{count:.4g}"
+        console.print(f"predicted efficiency of at least {least}: up to {text}")
     for line in dict.fromkeys(f"{remark.grade}: {remark.text}" for remark in report.remarks):
         console.print(line, markup=False)
-    if report.advice is not None:
-        advice = report.advice
-        console.print(
-            f"measure next on: {advice.nprocs} processors, about "
-            f"{advice.processor_seconds:.3g} processor-seconds"
-        )
-    else:
-        console.print("measure next on: no further count is needed")
 
 
 def print_curves(reports: dict[str, Report], console: Console) -> None:
@@ -106,18 +103,23 @@ def save_plot(
 
 
 def _table(report: Report) -> Table:
-    title = f"{report.method}, from {report.observations} runs; * measured"
-    table = Table(title=title, title_justify="left")
-    for heading in ("processors", "runtime (s)", "range (s)", "speedup", "efficiency", "trust"):
+    runs = f"{report.observations} run{'s' if report.observations != 1 else ''}"
+    table = Table(title=f"{report.method}, from {runs}", title_justify="left")
+    headings = ("processors", "measured (s)", "predicted (s)", "range (s)", "speedup")
+    for heading in (*headings, "efficiency", "trust"):
         table.add_column(heading, justify="right")
-    for row in report.rows:
+    measured = [row for row in report.rows if row.measured]
+    for row in [*measured, *(row for row in report.rows if not row.measured)]:
+        speedup = report.serial_time / row.seconds
         table.add_row(
-            f"{row.nprocs:g}{'*' if row.measured else ' '}",
+            f"{row.nprocs:g}",
+            "" if row.measured_runtime is None else f"{row.measured_runtime:.4g}",
             f"{row.runtime:.4g}",
             f"{row.low:.4g} - {row.high:.4g}",
-            f"{row.speedup:.4g}",
-            f"{row.efficiency:.3f}",
+            f"{speedup:.4g}",
+            f"{speedup / row.nprocs:.3f}",
             row.grade,
+            end_section=bool(measured) and row is measured[-1],
         )
     return table
 

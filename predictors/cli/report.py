@@ -1,5 +1,6 @@
 """What a user with a few runs wants to know, computed from any fitted predictor."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isclose
 from typing import Any
@@ -9,9 +10,16 @@ import numpy as np
 from predictors.advice import Advice, measure_next
 from predictors.base import FloatArray, Predictor, Remark
 from predictors.observations import observed_curve
-from predictors.remarks import GRADES, SEVERITY
+from predictors.remarks import GRADES, SEVERITY, UNUSABLE
 
 EFFICIENCIES = (0.8, 0.5)
+LEAST_EFFICIENCY = EFFICIENCIES[-1]
+"""Of what is advised where processors count, too."""
+SAME = 0.03
+"""Share by which runtimes or costs differ that are told apart."""
+FASTEST = "fastest"
+EFFICIENT = f"fastest at an efficiency of at least {LEAST_EFFICIENCY:g}"
+CHEAPEST = "cheapest in processor-seconds"
 WIDE = ((2.0, "warning"), (1.5, "note"))
 """Half-widths of ranges, as factors either way, beyond which a prediction is trusted less.
 
@@ -37,6 +45,8 @@ class Question:
         Whether runs to measure next cost nothing.
     serial_known : bool
         Whether a run on one processor is one of the problem asked about.
+    counts : numpy.ndarray of float or None
+        Counts to choose from; None for those of `orderable`.
     """
 
     targets: FloatArray | None = None
@@ -44,6 +54,7 @@ class Question:
     level: float = 0.8
     free: bool = False
     serial_known: bool = True
+    counts: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,8 @@ class Row:
         ``good``, ``note``, ``warning`` or ``unusable``.
     measured : bool
         Whether there are runs on this count.
+    measured_runtime : float or None
+        Their mean without outliers, seconds.
     """
 
     nprocs: float
@@ -70,6 +83,31 @@ class Row:
     efficiency: float
     grade: str
     measured: bool = False
+    measured_runtime: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Return the measured runtime where there is one, else the predicted one."""
+        return self.runtime if self.measured_runtime is None else self.measured_runtime
+
+
+@dataclass(frozen=True)
+class Use:
+    """A count to use, and what for.
+
+    Attributes
+    ----------
+    criterion : str
+        By which it is the best of the counts to choose from.
+    nprocs, runtime : float
+        The runtime, seconds, is measured where that was done.
+    measured : bool
+    """
+
+    criterion: str
+    nprocs: float
+    runtime: float
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -79,7 +117,8 @@ class Report:
     Attributes
     ----------
     answer : str
-        In a sentence: what to expect at the targets, what to use, what to measure next.
+        In sentences: whether runtimes rise, what to expect at the targets, what to use by
+        which criterion, what to measure next.
     method : str
     observations : int
     rows : tuple of Row
@@ -89,10 +128,12 @@ class Report:
         Whether it was measured.
     parameters : dict
         What the method fitted, by name.
+    uses : tuple of Use
+        The count to use by each criterion; empty where nothing but one count can be judged.
     use : float or None
-        Count to use: the knee, or the largest to be had if that is less.
+        The fastest of an efficiency of at least `LEAST_EFFICIENCY`, else the first of them.
     use_runtime : float or None
-        Seconds there.
+        Seconds there, measured or predicted.
     knee : float or None
         Count with the best balance of speedup and efficiency, S(n)^2/n.
     fastest : float
@@ -115,6 +156,7 @@ class Report:
     serial_time: float
     serial_measured: bool
     parameters: dict[str, float]
+    uses: tuple[Use, ...]
     use: float | None
     use_runtime: float | None
     knee: float | None
@@ -138,6 +180,22 @@ def default_targets(observed: FloatArray, most: float | None = None) -> FloatArr
     top = 4.0 * float(observed.max()) if most is None else most
     powers = 2.0 ** np.arange(np.floor(np.log2(max(top, 1.0))) + 1)
     return np.unique(np.concatenate([powers, observed, [] if most is None else [np.floor(most)]]))
+
+
+def orderable(observed: FloatArray, most: float) -> FloatArray:
+    """Return counts that somebody would ask a machine for.
+
+    They are the measured ones, these doubled, multiples of the largest, and powers of two.
+
+    Examples
+    --------
+    >>> orderable(np.array([12.0, 36.0]), 80.0).tolist()
+    [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0]
+    """
+    doubled = np.outer(np.append(observed, 1.0), 2.0 ** np.arange(np.log2(max(most, 1.0)) + 1.0))
+    multiples = np.arange(1.0, most / observed.max() + 1.0) * observed.max()
+    counts = np.unique(np.concatenate([doubled.ravel(), multiples]))
+    return counts[counts <= most]
 
 
 def build_report(
@@ -178,21 +236,23 @@ def build_report(
         end if question.most is None else min(question.most, end or question.most),
         question.free,
     )
-    rows = _rows(model, targets, one, question.level, remarks, observed)
-    use = knee if knee is not None else (fastest if end or question.most else None)
-    seconds = None if use is None else float(model.predict([use])[0])
+    runs = observed_curve(observed, runtime)
+    means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
+    rows = _rows(model, targets, one, question.level, remarks, means)
+    uses = _uses(_candidates(model, question, one, means, most), one)
+    chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = rows if asked is not None else ()
-    sentences = _answer(told, use, seconds, efficient[0.5], end, advice)
     return Report(
-        sentences,
+        " ".join([*_rise(means), *_expected(told), *_advised(uses, means), _next_run(advice)]),
         method,
         len(observed),
         rows,
         one,
         measured,
         _parameters(model),
-        use,
-        seconds,
+        uses,
+        None if chosen is None else chosen.nprocs,
+        None if chosen is None else chosen.runtime,
         knee,
         fastest,
         {f"{least:g}": count for least, count in efficient.items()},
@@ -209,18 +269,70 @@ def _rows(
     one: float,
     level: float,
     remarks: tuple[Remark, ...],
-    observed: FloatArray,
+    means: Mapping[float, float],
 ) -> tuple[Row, ...]:
     predicted = model.predict(targets)
     low, high = model.predict_range(targets, level)
     graded = getattr(model, "grades_ranges", False)
     grades = _grades(remarks, targets, np.sqrt(high / low) if not graded else np.ones(len(low)))
+    columns = (targets.tolist(), predicted.tolist(), low.tolist(), high.tolist(), grades)
     return tuple(
-        Row(
-            float(n), float(t), float(a), float(b), one / t, one / t / n, grade, bool(n in observed)
-        )
-        for n, t, a, b, grade in zip(targets, predicted, low, high, grades, strict=True)
+        Row(n, t, a, b, one / t, one / t / n, grade, n in means, means.get(n))
+        for n, t, a, b, grade in zip(*columns, strict=True)
     )
+
+
+def _candidates(
+    model: Predictor, question: Question, one: float, means: Mapping[float, float], most: float
+) -> tuple[Row, ...]:
+    """Return the counts to choose from, what was measured and what may be believed of them."""
+    known = np.array(list(means))
+    counts = question.counts
+    if counts is None:
+        counts = orderable(known, question.most or most)
+        if question.most is not None:
+            counts = np.union1d(counts, [np.floor(question.most)])
+    feasible = getattr(model, "feasible", None)
+    held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
+    if not held.size:
+        return ()
+    remarks = tuple(model.reliability(held))
+    rows = _rows(model, held, one, question.level, remarks, means)
+    return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
+
+
+def _uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
+    """Return the best count by each criterion, those alike in one.
+
+    A count that was measured is never left for one that was measured slower; one that is
+    only believed in must be faster than the fastest measured by more than `SAME`.
+    """
+    if len(rows) < 2:
+        return ()
+    efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.nprocs * row.seconds]
+    least = min(row.nprocs * row.seconds for row in rows)
+    cheap = [row for row in rows if row.nprocs * row.seconds <= least * (1.0 + SAME)]
+    best = {FASTEST: _fastest(rows), EFFICIENT: _fastest(efficient), CHEAPEST: _fastest(cheap)}
+    criteria: dict[Row, list[str]] = {}
+    for criterion, row in best.items():
+        if row is not None:
+            criteria.setdefault(row, []).append(criterion)
+    return tuple(
+        Use(" and ".join(words), row.nprocs, row.seconds, row.measured)
+        for row, words in criteria.items()
+    )
+
+
+def _fastest(rows: Sequence[Row]) -> Row | None:
+    """Return the fastest row, the least count of those believed in that are alike."""
+    measured = [row for row in rows if row.measured]
+    believed = [row for row in rows if not row.measured]
+    best = min(measured, key=lambda row: (row.seconds, row.nprocs), default=None)
+    least = min((row.seconds for row in believed), default=np.inf)
+    if best is not None and least * (1.0 + SAME) >= best.seconds:
+        return best
+    alike = (row for row in believed if row.seconds <= least * (1.0 + SAME))
+    return min(alike, key=lambda row: row.nprocs, default=best)
 
 
 def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArray) -> list[str]:
@@ -274,34 +386,49 @@ def _at_efficiency(
     return end if enough[-1] == len(counts) - 1 else float(counts[enough[-1]])
 
 
-def _answer(
-    rows: tuple[Row, ...],
-    use: float | None,
-    seconds: float | None,
-    half: float | None,
-    end: float | None,
-    advice: Advice | None,
-) -> str:
-    """Say in a sentence what to expect, to use and to measure."""
-    parts = [
-        f"{row.nprocs:g} processors take about {row.runtime:.3g} s "
-        f"({row.low:.3g} to {row.high:.3g} s{', ' + row.grade if row.grade != 'good' else ''})"
+def _rise(means: Mapping[float, float]) -> list[str]:
+    """Say where measured runtimes rise, and by how much."""
+    best = min(means, key=lambda count: (means[count], count))
+    beyond = [count for count in means if count > best]
+    if not beyond:
+        return []
+    worst = max(beyond, key=means.__getitem__)
+    if means[worst] <= means[best] * (1.0 + SAME):
+        return []
+    return [
+        f"Runtimes rise beyond {best:g}: {means[best]:.3g} s were measured there, "
+        f"{means[worst]:.3g} s on {worst:g}."
+    ]
+
+
+def _expected(rows: Sequence[Row]) -> list[str]:
+    """Say what to expect at the first targets."""
+    return [
+        f"{row.nprocs:g} {'processors take' if row.nprocs != 1 else 'processor takes'} about "
+        f"{row.runtime:.3g} s ({row.low:.3g} to {row.high:.3g} s"
+        f"{', ' + row.grade if row.grade != 'good' else ''})."
         for row in rows[:3]
     ]
-    if use is None:
-        parts.append("the more processors the better, as far as these runs show")
-    else:
-        parts.append(f"use {use:g} (about {seconds:.3g} s)")
-    if end is not None:
-        parts.append(f"beyond {end:g} it gets slower")
-    elif half is not None and half >= (use or 1.0):
-        parts.append(f"beyond {half:g} you pay more than double for what you get")
+
+
+def _advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
+    """Say what to use, a sentence for each criterion, or why nothing is advised."""
+    if not uses:
+        counts = ", ".join(f"{count:g}" for count in means)
+        return [f"Runs on {counts} alone say nothing of other counts."]
+    return [
+        f"{use.criterion.capitalize()}: use {use.nprocs:g} ({'' if use.measured else 'about '}"
+        f"{use.runtime:.3g} s, {'measured' if use.measured else 'predicted'})."
+        for use in uses
+    ]
+
+
+def _next_run(advice: Advice | None) -> str:
+    """Say what to measure next."""
     if advice is None:
-        parts.append("no further count is needed")
-    else:
-        parts.append(
-            f"measure {advice.nprocs} next: the range at {advice.target:g} should narrow from "
-            f"a factor of {advice.now:.2f} either way to {advice.then:.2f}"
-        )
-    sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+        return "No further run would narrow the ranges by a tenth."
+    return (
+        f"Measure {advice.nprocs} next, for about {advice.processor_seconds:.3g} "
+        f"processor-seconds: the range at {advice.target:g} should narrow from "
+        f"a factor of {advice.now:.2f} either way to {advice.then:.2f}."
+    )

@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def test_the_table_is_for_people(runs, capsys):
     text = capsys.readouterr().out
     for words in ("processors", "average parallelism A", "knee", "efficiency of at least 0.8"):
         assert words in text
-    assert "measure next on" in text
+    assert re.search(r"Measure \d+ next, for about [\d.e+]+\s+processor-seconds", text)
 
 
 def test_allowed_counts_are_respected(runs, capsys):
@@ -107,16 +108,18 @@ def test_a_decline_from_the_first_count_on_is_answered_by_its_runs(tmp_path, cap
 def test_the_answer_is_a_sentence_first(runs, capsys):
     assert main([str(runs)]) == 0
     first = " ".join(capsys.readouterr().out.partition("adept, from")[0].split())
-    assert first.startswith("Use ")
-    assert "beyond 16 you pay more than double for what you get" in first
-    assert re.search(r"measure \d+ next: the range at \d+ should narrow from a factor of", first)
+    assert first.startswith(
+        "Fastest and fastest at an efficiency of at least 0.5: use 16 (12 s, measured)."
+    )
+    assert "Cheapest in processor-seconds: use 1 (100 s, measured)." in first
+    assert re.search(r"the range at \d+ should narrow from a factor of", first)
 
 
 def test_targets_come_first_and_the_most_bounds_what_to_use_and_measure(runs, capsys):
-    report = answer(capsys, runs, "--target", "64", "--most", "12", "--free")
+    report = answer(capsys, runs, "--target", "64", "--most", "24", "--free")
     assert report["answer"].startswith("64 processors take about")
-    assert report["use"] <= 12
-    assert report["measure_next"] == 12
+    assert report["use"] <= 24
+    assert report["measure_next"] == 24
     assert report["advice"]["target"] == 64
     assert 1.0 < report["advice"]["then"] < report["advice"]["now"]
     assert answer(capsys, runs, "--most", "12")["rows"][-1]["nprocs"] == 16
@@ -152,7 +155,9 @@ def test_measured_rows_are_marked_and_there_is_one_serial_time(runs, capsys):
     assert main([str(runs)]) == 0
     out = capsys.readouterr().out
     assert out.count("on one") == 1
-    assert "16*" in out
+    measured = [line for line in out.splitlines() if re.match(r"│ +\d+ │ +[\d.]+ │", line)]
+    assert [int(line.split("│")[1]) for line in measured] == [1, 2, 4, 8, 16]
+    assert out.index(measured[-1]) < out.index("│         32 │")  # beliefs come after runs
 
 
 def test_several_curves_are_a_table_or_chosen_by_number(tmp_path, capsys):
@@ -179,6 +184,63 @@ def test_a_plot_is_written(runs, tmp_path, capsys):
     assert main([str(runs), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().out
+
+
+def test_no_count_is_advised_that_was_measured_slower_than_another(tmp_path, capsys):
+    path = written(tmp_path, [(1, 100), (2, 60), (4, 50), (8, 70)])
+    report = answer(capsys, path)
+    assert report["answer"].startswith(
+        "Runtimes rise beyond 4: 50 s were measured there, 70 s on 8"
+    )
+    assert [(use["nprocs"], use["runtime"]) for use in report["uses"]] == [(4, 50), (1, 100)]
+    assert report["uses"][1]["criterion"].startswith("cheapest")
+    assert report["use"] == 4
+    assert report["rows"][0]["measured_runtime"] == 100
+
+
+def test_one_run_praises_nothing(tmp_path, capsys):
+    report = answer(capsys, written(tmp_path, [(4, 100)]))
+    assert report["uses"] == []
+    assert report["use"] is None
+    assert report["answer"].startswith("Runs on 4 alone say nothing of other counts. Measure ")
+
+
+def test_counts_that_nobody_orders_are_advised_where_they_are_asked_for(tmp_path, capsys):
+    path = written(tmp_path, [(1, 100), (2, 52), (4, 28), (8, 17)])
+    used = {use["nprocs"] for use in answer(capsys, path)["uses"]}
+    assert used <= {1, 2, 4, 8, 16, 24, 32}
+    asked = answer(capsys, path, "--counts", "1-20")["uses"]
+    assert not {use["nprocs"] for use in asked} <= used | {16, 24, 32}
+
+
+def test_a_run_that_narrows_little_is_not_advised(tmp_path, capsys):
+    repeated = [(n, t * f) for n, t in ((1, 100), (2, 60), (4, 50), (8, 70)) for f in (1, 1.1)]
+    report = answer(capsys, written(tmp_path, repeated), "--target", "8")
+    advice = report["advice"]
+    assert advice is None or math.log(advice["then"]) <= 0.9 * math.log(advice["now"])
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [("n,time_min", "can be minutes or the least"), ("n,time,time2", "can be runs side by side")],
+)
+def test_what_is_unclear_is_asked_and_can_be_answered(tmp_path, capsys, heads, said):
+    path = tmp_path / "runs.csv"
+    rows = [(1, 100, 100), (2, 60, 60), (4, 50, 50)]
+    cells = "".join(",".join(map(str, row[: heads.count(",") + 1])) + "\n" for row in rows)
+    path.write_text(f"{heads}\n{cells}", encoding="utf-8")
+    assert main([str(path)]) == 2
+    assert said in capsys.readouterr().err
+    report = answer(capsys, path, "--columns", f"runtime={heads.split(',')[1]}")
+    assert report["serial_time"] == 100
+
+
+def test_columns_are_named_by_hand(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("Anzahl K.,Dauer [min]\n1,2\n2,1\n4,0.6\n", encoding="utf-8")
+    assert answer(capsys, path, "--columns", "nprocs=Anzahl K.")["serial_time"] == 120
+    assert main([str(path), "--columns", "cores=Anzahl K."]) == 2
+    assert "NAME=HEADING is needed, with a name of nprocs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
