@@ -26,6 +26,7 @@ from predictors.cli.size_answers import (
     input_names,
 )
 from predictors.cli.terminal import PlainConsole
+from predictors.cli.uses import orderable
 from predictors.errors import PredictorError
 
 METHODS: dict[str, Callable[[argparse.Namespace], Predictor]] = {
@@ -97,29 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a row a run: a column of processor counts (cores, nodes, ...) and one of times, "
         "in seconds or with a unit; or a row a count with runs side by side",
     )
-    parser.add_argument(
-        "--target",
-        nargs="+",
-        metavar="N",
-        help="processor counts to predict, apart or as ranges such as 4-8",
-    )
-    parser.add_argument(
-        "--most", type=float, metavar="N", help="the largest count to be had, to use or to measure"
-    )
-    parser.add_argument(
-        "--counts",
-        nargs="+",
-        metavar="N",
-        help="counts to choose from, as --target has them; by default powers of two, and "
-        "doubles and multiples of what was measured",
-    )
-    parser.add_argument(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="NAME=HEADING",
-        help="which column is nprocs, runtime, ...: nprocs='Anzahl Kerne'",
-    )
+    _add_counts(parser)
     parser.add_argument(
         "--free",
         action="store_true",
@@ -155,6 +134,33 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="write the answer as JSON")
     return parser
+
+
+def _add_counts(parser: argparse.ArgumentParser) -> None:
+    """Add the options about counts and columns."""
+    parser.add_argument(
+        "--target",
+        nargs="+",
+        metavar="N",
+        help="processor counts to predict, apart or as ranges such as 4-8",
+    )
+    parser.add_argument(
+        "--most", type=float, metavar="N", help="the largest count to be had, to use or to measure"
+    )
+    parser.add_argument(
+        "--counts",
+        nargs="+",
+        metavar="N",
+        help="counts to choose from, as --target has them; by default powers of two, and "
+        "doubles and multiples of what was measured",
+    )
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="NAME=HEADING",
+        help="which column is nprocs, runtime, ...: nprocs='Anzahl Kerne'",
+    )
 
 
 def _add_regression_options(parser: argparse.ArgumentParser) -> None:
@@ -257,7 +263,9 @@ def _reported(
     if at:
         model = AtInputs(model, at, note)
     counts = _counts("--counts", options.counts)
-    question = Question(targets, options.most, options.level, options.free, not at, counts)
+    if counts is None:
+        counts = orderable(observed, options.most or 4.0 * float(observed.max()))
+    question = Question(counts, targets, options.most, options.level, options.free, not at)
     return model, build_report(options.method, model, observed, runtime, question)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from predictors.errors import PredictorError
@@ -23,7 +24,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "communication": ("communication", "comm"),
 }
 """Column of the contract and how it may be spelt, in any case, a unit behind it."""
-_TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
+TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
 _FILLERS = {"number", "no", "num", "nr", "of", "mpi", "omp", "openmp", "used", "count", "total"}
 UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek", "sekunden"), 1.0),
@@ -86,7 +87,7 @@ def heading(cell: str) -> Heading:
         for canonical, spellings in SPELLINGS.items():
             if name in spellings or (canonical == "nprocs" and f"{name}s" in spellings):
                 return Heading(canonical, "" if canonical == "nprocs" else unit, is_mean)
-    if plain in _TIMED:
+    if plain in TIMED:
         return Heading(plain, unit)
     return Heading(plain)
 
@@ -244,3 +245,44 @@ def checked_unit(name: str, unit: str) -> str:
             "d and hh:mm:ss"
         )
     return unit
+
+
+def named_by_hand(text: str) -> tuple[str, str]:
+    """Return a heading in small letters, and the name and unit that it stands for.
+
+    Raises
+    ------
+    PredictorError
+        If it is not ``name=heading`` with a name that is known.
+    """
+    name, _, title = (part.strip() for part in text.partition("="))
+    if name not in SPELLINGS or not title:
+        raise PredictorError(
+            f"--columns {text}: NAME=HEADING is needed, with a name of {', '.join(SPELLINGS)}"
+        )
+    unit = bracketed(title)
+    return title.lower(), f"{name} [{unit}]" if unit else name
+
+
+def refuse_unclear(path: Path, titles: list[str], place: int) -> None:
+    """Refuse a column of times of which unit or runs could be two things."""
+    title = titles[place]
+    if re.search(r"(?<!\bin)(?<![/,])[_\s]min$", title.lower()):
+        raise PredictorError(
+            f"{path}: column {title} can be minutes or the least of several runs; write minutes "
+            "as 'time [min]', or say which column is the runtime by --columns runtime=HEADING"
+        )
+    others = [one for one in titles if one != title and is_repeat(one)]
+    if others and "runtime" not in title.lower():
+        raise PredictorError(
+            f"{path}: columns {title} and {others[0]} can be runs side by side or different "
+            "times; name runs run1, run2, or say which is the runtime by --columns runtime=HEADING"
+        )
+
+
+def equal(cell: str, value: str) -> bool:
+    """Say whether a cell is a value, as a number or as text."""
+    try:
+        return float(cell) == float(value)
+    except ValueError:
+        return cell == value

@@ -13,14 +13,17 @@ from predictors.cli.columns import (
     MEANS,
     MISSING,
     SPELLINGS,
+    TIMED,
     Heading,
-    bracketed,
     checked_unit,
     count,
     decimal_mark,
+    equal,
     heading,
     is_repeat,
+    named_by_hand,
     number,
+    refuse_unclear,
     repeat_unit,
     seconds,
 )
@@ -31,7 +34,6 @@ CURVES = (
     *("dataset", "input", "machine", "system", "cluster", "compiler", "version", "label"),
 )
 """Columns whose values tell several curves apart; ``size`` does where it is no input."""
-_TIMED = ("runtime", "computation", "communication", "computation_cp", "communication_cp")
 Rows = list[tuple[int, list[str]]]
 
 LONGEST_LINE = 10_000
@@ -88,8 +90,8 @@ def read(
     found = read_curves(path, where, inputs, columns)
     if len(found) > 1:
         name = next(iter(found)).partition("=")[0]
-        listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
         more = "; ..." if len(found) > 5 else ""
+        listed = "; ".join(text.partition("=")[2] for text in list(found)[:5])
         raise PredictorError(
             f"{path}: {len(found)} curves in column {name}; choose one with "
             f"--where {name}=VALUE, where VALUE is one of: {listed}{more}"
@@ -194,7 +196,7 @@ def _table(path: Path, columns: Sequence[str]) -> tuple[pd.DataFrame, dict[str, 
 
 def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
     """Return all rows, and the place of the heading: the first row that names both columns."""
-    named = dict(_named(one) for one in columns)
+    named = dict(named_by_hand(one) for one in columns)
     lines = text.splitlines()
     for place, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
@@ -223,23 +225,6 @@ def _located(path: Path, text: str, columns: Sequence[str]) -> tuple[Rows, int]:
         f"{path}: no column for {wanted}; accepted are {', '.join(SPELLINGS[wanted])}; "
         f"the columns are {', '.join(header)}"
     )
-
-
-def _named(text: str) -> tuple[str, str]:
-    """Return a heading in small letters, and the name and unit that it stands for.
-
-    Raises
-    ------
-    PredictorError
-        If it is not ``name=heading`` with a name that is known.
-    """
-    name, _, title = (part.strip() for part in text.partition("="))
-    if name not in SPELLINGS or not title:
-        raise PredictorError(
-            f"--columns {text}: NAME=HEADING is needed, with a name of {', '.join(SPELLINGS)}"
-        )
-    unit = bracketed(title)
-    return title.lower(), f"{name} [{unit}]" if unit else name
 
 
 def _is_transposed(rows: Rows, place: int) -> bool:
@@ -308,34 +293,18 @@ def _name(path: Path, titles: list[str], headings: list[Heading], repeats: list[
                 f"be {canonical}; name one of them {canonical}"
             )
         if canonical == "runtime" and own:
-            _refuse_unclear(path, titles, own[0])
+            refuse_unclear(path, titles, own[0])
     names = [one.name for place, one in enumerate(headings) if place not in repeats]
     doubled = [name for name in names if name and names.count(name) > 1]
     if doubled:
         raise PredictorError(f"{path}: column {doubled[0]} stands in the header twice")
 
 
-def _refuse_unclear(path: Path, titles: list[str], place: int) -> None:
-    """Refuse a column of times of which unit or runs could be two things."""
-    title = titles[place]
-    if re.search(r"(?<!\bin)(?<![/,])[_\s]min$", title.lower()):
-        raise PredictorError(
-            f"{path}: column {title} can be minutes or the least of several runs; write minutes "
-            "as 'time [min]', or say which column is the runtime by --columns runtime=HEADING"
-        )
-    others = [one for one in titles if one != title and is_repeat(one)]
-    if others and "runtime" not in title.lower():
-        raise PredictorError(
-            f"{path}: columns {title} and {others[0]} can be runs side by side or different "
-            "times; name runs run1, run2, or say which is the runtime by --columns runtime=HEADING"
-        )
-
-
 def _stacked(
     frame: pd.DataFrame, headings: list[Heading], titles: list[str], repeats: list[int]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Name the columns; stand runs that are side by side below each other."""
-    units = {one.name: one.unit for one in headings if one.name in _TIMED}
+    units = {one.name: one.unit for one in headings if one.name in TIMED}
     single = [place for place in range(len(headings)) if place not in repeats]
     names = {place: headings[place].name or f"column_{place + 1}" for place in single}
     if not repeats:
@@ -371,18 +340,11 @@ def _chosen(path: Path, frame: pd.DataFrame, condition: str) -> pd.DataFrame:
             f"--where {condition}: expected COLUMN=VALUE with a column of "
             f"{', '.join(frame.columns)}"
         )
-    kept = frame[[_equal(cell, value.strip()) for cell in frame[name]]]
+    kept = frame[[equal(cell, value.strip()) for cell in frame[name]]]
     if kept.empty:
         known = "; ".join(dict.fromkeys(frame[name]))
         raise PredictorError(f"{path}: no row has {name}={value}; there are: {known}")
     return kept
-
-
-def _equal(cell: str, value: str) -> bool:
-    try:
-        return float(cell) == float(value)
-    except ValueError:
-        return cell == value
 
 
 def _brief(error: PredictorError) -> str:
@@ -400,7 +362,7 @@ def _in_numbers(path: Path, frame: pd.DataFrame, units: dict[str, str]) -> pd.Da
     except PredictorError as error:
         raise PredictorError(f"{path}: {_brief(error)}") from None
     for name in frame.columns:
-        if name in required or name in _TIMED:
+        if name in required or name in TIMED:
             values = [
                 _value(f"{path}:{line}: {name}", name, cell, units.get(name, ""), mark)
                 for line, cell in frame[name].items()

@@ -9,17 +9,11 @@ import numpy as np
 
 from predictors.advice import Advice, measure_next
 from predictors.base import FloatArray, Predictor, Remark
+from predictors.cli.uses import EFFICIENT, LEAST_EFFICIENCY, SAME, Row, Use, advised, best_uses
 from predictors.observations import observed_curve
 from predictors.remarks import GRADES, SEVERITY, UNUSABLE
 
-EFFICIENCIES = (0.8, 0.5)
-LEAST_EFFICIENCY = EFFICIENCIES[-1]
-"""Of what is advised where processors count, too."""
-SAME = 0.03
-"""Share by which runtimes or costs differ that are told apart."""
-FASTEST = "fastest"
-EFFICIENT = f"fastest at an efficiency of at least {LEAST_EFFICIENCY:g}"
-CHEAPEST = "cheapest in processor-seconds"
+EFFICIENCIES = (0.8, LEAST_EFFICIENCY)
 WIDE = ((2.0, "warning"), (1.5, "note"))
 """Half-widths of ranges, as factors either way, beyond which a prediction is trusted less.
 
@@ -35,6 +29,8 @@ class Question:
 
     Attributes
     ----------
+    counts : numpy.ndarray of float
+        Counts to choose from, such as `predictors.cli.uses.orderable` names.
     targets : numpy.ndarray of float or None
         Counts to predict; None for the measured ones and powers of two around them.
     most : float or None
@@ -45,69 +41,14 @@ class Question:
         Whether runs to measure next cost nothing.
     serial_known : bool
         Whether a run on one processor is one of the problem asked about.
-    counts : numpy.ndarray of float or None
-        Counts to choose from; None for those of `orderable`.
     """
 
+    counts: FloatArray
     targets: FloatArray | None = None
     most: float | None = None
     level: float = 0.8
     free: bool = False
     serial_known: bool = True
-    counts: FloatArray | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """A prediction.
-
-    Attributes
-    ----------
-    nprocs : float
-    runtime, low, high : float
-        Seconds; the ends of the range.
-    speedup, efficiency : float
-    grade : str
-        ``good``, ``note``, ``warning`` or ``unusable``.
-    measured : bool
-        Whether there are runs on this count.
-    measured_runtime : float or None
-        Their mean without outliers, seconds.
-    """
-
-    nprocs: float
-    runtime: float
-    low: float
-    high: float
-    speedup: float
-    efficiency: float
-    grade: str
-    measured: bool = False
-    measured_runtime: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Return the measured runtime where there is one, else the predicted one."""
-        return self.runtime if self.measured_runtime is None else self.measured_runtime
-
-
-@dataclass(frozen=True)
-class Use:
-    """A count to use, and what for.
-
-    Attributes
-    ----------
-    criterion : str
-        By which it is the best of the counts to choose from.
-    nprocs, runtime : float
-        The runtime, seconds, is measured where that was done.
-    measured : bool
-    """
-
-    criterion: str
-    nprocs: float
-    runtime: float
-    measured: bool
 
 
 @dataclass(frozen=True)
@@ -182,22 +123,6 @@ def default_targets(observed: FloatArray, most: float | None = None) -> FloatArr
     return np.unique(np.concatenate([powers, observed, [] if most is None else [np.floor(most)]]))
 
 
-def orderable(observed: FloatArray, most: float) -> FloatArray:
-    """Return counts that somebody would ask a machine for.
-
-    They are the measured ones, these doubled, multiples of the largest, and powers of two.
-
-    Examples
-    --------
-    >>> orderable(np.array([12.0, 36.0]), 80.0).tolist()
-    [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0]
-    """
-    doubled = np.outer(np.append(observed, 1.0), 2.0 ** np.arange(np.log2(max(most, 1.0)) + 1.0))
-    multiples = np.arange(1.0, most / observed.max() + 1.0) * observed.max()
-    counts = np.unique(np.concatenate([doubled.ravel(), multiples]))
-    return counts[counts <= most]
-
-
 def build_report(
     method: str, model: Predictor, observed: FloatArray, runtime: FloatArray, question: Question
 ) -> Report:
@@ -239,11 +164,11 @@ def build_report(
     runs = observed_curve(observed, runtime)
     means = dict(zip(runs.nprocs.tolist(), runs.runtime.tolist(), strict=True))
     rows = _rows(model, targets, one, question.level, remarks, means)
-    uses = _uses(_candidates(model, question, one, means, most), one)
+    uses = best_uses(_candidates(model, question, one, means), one)
     chosen = next((use for use in uses if EFFICIENT in use.criterion), uses[0] if uses else None)
     told = rows if asked is not None else ()
     return Report(
-        " ".join([*_rise(means), *_expected(told), *_advised(uses, means), _next_run(advice)]),
+        " ".join([*_rise(means), *_expected(told), *advised(uses, means), _next_run(advice)]),
         method,
         len(observed),
         rows,
@@ -283,15 +208,10 @@ def _rows(
 
 
 def _candidates(
-    model: Predictor, question: Question, one: float, means: Mapping[float, float], most: float
+    model: Predictor, question: Question, one: float, means: Mapping[float, float]
 ) -> tuple[Row, ...]:
     """Return the counts to choose from, what was measured and what may be believed of them."""
-    known = np.array(list(means))
-    counts = question.counts
-    if counts is None:
-        counts = orderable(known, question.most or most)
-        if question.most is not None:
-            counts = np.union1d(counts, [np.floor(question.most)])
+    known, counts = np.array(list(means)), question.counts
     feasible = getattr(model, "feasible", None)
     held = counts if feasible is None else counts[feasible(counts) | np.isin(counts, known)]
     if not held.size:
@@ -299,40 +219,6 @@ def _candidates(
     remarks = tuple(model.reliability(held))
     rows = _rows(model, held, one, question.level, remarks, means)
     return tuple(row for row in rows if row.measured or row.grade != UNUSABLE)
-
-
-def _uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
-    """Return the best count by each criterion, those alike in one.
-
-    A count that was measured is never left for one that was measured slower; one that is
-    only believed in must be faster than the fastest measured by more than `SAME`.
-    """
-    if len(rows) < 2:
-        return ()
-    efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.nprocs * row.seconds]
-    least = min(row.nprocs * row.seconds for row in rows)
-    cheap = [row for row in rows if row.nprocs * row.seconds <= least * (1.0 + SAME)]
-    best = {FASTEST: _fastest(rows), EFFICIENT: _fastest(efficient), CHEAPEST: _fastest(cheap)}
-    criteria: dict[Row, list[str]] = {}
-    for criterion, row in best.items():
-        if row is not None:
-            criteria.setdefault(row, []).append(criterion)
-    return tuple(
-        Use(" and ".join(words), row.nprocs, row.seconds, row.measured)
-        for row, words in criteria.items()
-    )
-
-
-def _fastest(rows: Sequence[Row]) -> Row | None:
-    """Return the fastest row, the least count of those believed in that are alike."""
-    measured = [row for row in rows if row.measured]
-    believed = [row for row in rows if not row.measured]
-    best = min(measured, key=lambda row: (row.seconds, row.nprocs), default=None)
-    least = min((row.seconds for row in believed), default=np.inf)
-    if best is not None and least * (1.0 + SAME) >= best.seconds:
-        return best
-    alike = (row for row in believed if row.seconds <= least * (1.0 + SAME))
-    return min(alike, key=lambda row: row.nprocs, default=best)
 
 
 def _grades(remarks: tuple[Remark, ...], targets: FloatArray, factors: FloatArray) -> list[str]:
@@ -408,18 +294,6 @@ def _expected(rows: Sequence[Row]) -> list[str]:
         f"{row.runtime:.3g} s ({row.low:.3g} to {row.high:.3g} s"
         f"{', ' + row.grade if row.grade != 'good' else ''})."
         for row in rows[:3]
-    ]
-
-
-def _advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
-    """Say what to use, a sentence for each criterion, or why nothing is advised."""
-    if not uses:
-        counts = ", ".join(f"{count:g}" for count in means)
-        return [f"Runs on {counts} alone say nothing of other counts."]
-    return [
-        f"{use.criterion.capitalize()}: use {use.nprocs:g} ({'' if use.measured else 'about '}"
-        f"{use.runtime:.3g} s, {'measured' if use.measured else 'predicted'})."
-        for use in uses
     ]
 
 

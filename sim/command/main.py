@@ -6,6 +6,7 @@ Nothing is imported before it is known what is asked for, so that help answers a
 import gc
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -55,23 +56,47 @@ def there_are() -> dict[str, Subcommand]:
     return {name: one for name, one in SUBCOMMANDS.items() if find_spec(one.module) is not None}
 
 
+OVERVIEW = """usage: moldsim SUBCOMMAND ...
+
+What would adaptive processor allocation do for your machine, and how much of
+it depends on the runtime predictor?
+
+  run        simulate a workload under a policy, beside EASY backfilling
+  compare    tables and a page of all runs below a folder
+  backtest   how far the simulated machine is from a log's own
+  advise     which processors and walltime a log's users should ask for
+  predict    runtime and speedup at other counts, from a few measured runs
+
+Of a run: KEY=VALUE
+  workload=NAME                 a model, or what reads a log (swf, sacct, table)
+  workload.path=FILE            the log
+  policy=NAME                   how jobs are scheduled
+  predictor=NAME                what the policy is told of runtimes
+  replications=N, seed=N        how many times, from which random numbers
+  hydra.run.dir=DIR             where results go; outputs/DATE/TIME by default
+
+  moldsim run workload=swf workload.path=LOG.swf.gz policy=sa_easy
+  moldsim compare outputs
+
+moldsim help policy | predictor | workload | cluster   a table of what there is
+moldsim help policy NAME                               one of them
+moldsim help KEY                                       such as workload.load
+moldsim help keys                                      every key
+moldsim help subcommands                               all of them: {names}
+"""
+"""What ``moldsim --help`` prints: it fits a terminal of 80 by 40."""
+
+
 def overview() -> str:
     """Return what ``moldsim --help`` prints."""
-    names = there_are()
-    return "\n".join(
-        [
-            "usage: moldsim SUBCOMMAND ...",
-            "",
-            "What would adaptive processor allocation do for a machine, and how much hangs on",
-            "the runtime predictor?",
-            "",
-            *(f"  {name:<12}{one.text}" for name, one in names.items()),
-            "",
-            "moldsim help TOPIC tells more: policy, predictor, workload, cluster, a key such as",
-            "workload.load, or a subcommand. moldsim SUBCOMMAND --help has its arguments.",
-            "",
-        ]
-    )
+    listed = textwrap.wrap(", ".join(there_are()), 76, initial_indent="  ", subsequent_indent="  ")
+    return OVERVIEW.format(names="\n" + "\n".join(listed))
+
+
+def subcommands() -> str:
+    """Return a line for each subcommand."""
+    lines = (f"  {name:<12}{one.text}\n" for name, one in there_are().items())
+    return "".join(lines) + "\nmoldsim SUBCOMMAND --help has its arguments.\n"
 
 
 def _refuse(said: str) -> int:

@@ -5,15 +5,27 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.command.main import BAD_STATUS, SUBCOMMANDS, carry_out, overview, there_are
+from sim.command.main import (
+    BAD_STATUS,
+    SUBCOMMANDS,
+    carry_out,
+    overview,
+    subcommands,
+    there_are,
+)
+from sim.errors import ConfigError
 from sim.help.meanings import column_names, meanings
 from sim.help.misspellings import groups, known_keys, meant
 from sim.help.pages import (
     CONFIG_FOLDER,
+    WIDTH,
+    Option,
     columns,
+    default_parts,
     group_lines,
     inner_groups,
     key_lines,
+    option_file,
     options,
     page,
     read_option,
@@ -21,12 +33,24 @@ from sim.help.pages import (
 
 RUN = """usage: moldsim {name} [KEY=VALUE ...]
 
-{what} A group's option is swapped by name (policy=easy), its keys follow it
-(policy.backfill.replan=true). hydra.{folder}.dir=DIR says where artefacts go.
+{what}
+A group's option is swapped by name (policy=easy), its keys follow it
+(policy.backfill.replan=true). hydra.{folder}.dir=DIR says where results go.
 
-topics of moldsim help: {topics},
-a key such as workload.load, or all (every key; the page of python -m sim --help)
+  workload=NAME workload.path=FILE workload.jobs=N workload.load=SHARE
+  policy=NAME predictor=NAME baseline=NAME|null
+  replications=N seed=N
+
+moldsim help policy | predictor | workload | cluster   a table of what there is
+moldsim help policy NAME                               one of them
+moldsim help KEY                                       such as workload.load
+moldsim help keys                                      every key
 """
+TABLES = ("policy", "predictor", "workload", "cluster")
+"""Groups whose options are shown in a table, with the facts that their files state."""
+KINDS = {"reallocation": "malleable", "allocation": "moldable"}
+"""Part of a policy that makes jobs so, unless it is one of `PLAIN`."""
+PLAIN = ("none", "request")
 WHAT = {
     "run": ("One simulation, with its baseline.", "run"),
     "sweep": ("A simulation for each combination: policy=easy,sa seed=1,2.", "sweep"),
@@ -35,21 +59,84 @@ WHAT = {
 
 def topics() -> list[str]:
     """Return what help there is: groups, keys, subcommands and columns."""
-    return [*dict.fromkeys([*groups(), *known_keys(), *there_are(), "all", *column_names()])]
+    return [
+        *dict.fromkeys(
+            [*groups(), *known_keys(), *there_are(), "keys", "subcommands", *column_names()]
+        )
+    ]
 
 
 def text_of(topic: str) -> str | None:
     """Return the help on a group, an option or a key; None where there is none."""
-    if topic == "all":
+    if topic == "keys":
         return page()
+    if topic == "subcommands":
+        return subcommands()
     if topic in WHAT:
         what, folder = WHAT[topic]
-        return RUN.format(name=topic, what=what, folder=folder, topics=", ".join(inner_groups("")))
+        return RUN.format(name=topic, what=what, folder=folder)
     name = topic.partition("=")[0]
     if name in groups() and "=" not in topic:
         return _lines(group_lines(name))
     found = list(_options(topic)) or list(_keys(topic)) or list(meanings(topic))
     return _lines(found) if found else None
+
+
+def kind(group: str, option: Option) -> str:
+    """Return whether a policy's jobs are rigid, moldable or malleable; else what the file says."""
+    path = option_file(group, option.name)
+    if group != "policy" or path is None:
+        return option.facts.get("kind", "")
+    parts = default_parts(path)
+    made = (word for part, word in KINDS.items() if parts.get(part, "none") not in PLAIN)
+    return next(made, "rigid")
+
+
+def table(group: str, kinds: Sequence[str] = ()) -> str:
+    """Return a table of a group's options, a line each, those of some kinds alone if asked.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such kind.
+    """
+    found = [(option, kind(group, option)) for option in options(group)]
+    known = list(dict.fromkeys(one for _, one in found))
+    for asked in kinds:
+        if asked not in known:
+            listed = ", ".join(f"--{one}" for one in known)
+            raise ConfigError(f"help {group} --{asked}: there is no such kind; there are {listed}")
+    facts = ("reads", "source") if group == "policy" else ("source",)
+    rows = [(group, "kind", *facts, "rule")]
+    for option, own in found:
+        if not kinds or own in kinds:
+            rows.append((option.name, own, *(option.facts.get(f, "") for f in facts), option.about))
+    sizes = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)][:-1]
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    lines = []
+    for *cells, about in rows:
+        line = "".join(f"{cell:<{size}}" for cell, size in zip(cells, sizes, strict=True)) + about
+        lines.append(line if len(line) <= width else f"{line[: width - 1]}…")
+    return "\n".join([*lines, "", f"moldsim help {group} NAME tells more of one.", ""])
+
+
+def one_of(group: str, name: str) -> str | None:
+    """Return what an option is: rule, kind, source, page, and keys with those of its parts."""
+    option = next((one for one in options(group) if one.name == name), None)
+    path = option_file(group, name)
+    if option is None or path is None:
+        return None
+    parts = default_parts(path)
+    facts = {"kind": kind(group, option), **option.facts, **parts}
+    keys = {key.name: key for key in read_option(path).keys if key.comment}
+    for part, chosen in parts.items():
+        inner = next((o.keys for o in options(f"{group}/{part}") if o.name == chosen), ())
+        for key in inner:
+            if key.default:
+                keys.setdefault(f"{part}.{key.name}", key)
+    shown = [(f"{group}.{key}={one.default}", one.comment) for key, one in keys.items()]
+    told = [f"  {fact:<14}{text}" for fact, text in facts.items() if text]
+    return "\n".join([f"{group}={name}: {option.about}", "", *told, "", _lines(shown)])
 
 
 def _options(topic: str) -> Iterator[tuple[str, str]]:
@@ -81,8 +168,18 @@ def main(given: Sequence[str]) -> int:
     if not given or given[0] in ("--help", "-h"):
         show(overview())
         return 0
-    topic = given[0]
-    text = text_of(topic)
+    topic, *rest = given
+    if topic in TABLES and all(one.startswith("--") for one in rest):
+        try:
+            text: str | None = table(topic, [one.removeprefix("--") for one in rest])
+        except ConfigError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return BAD_STATUS
+    elif topic in TABLES and len(rest) == 1:
+        topic = f"{topic}={rest[0]}"
+        text = one_of(*topic.split("="))
+    else:
+        text = text_of(topic)
     if text is None and topic in there_are():
         return carry_out(topic, SUBCOMMANDS[topic], ["--help"])
     if text is None:

@@ -2,12 +2,14 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+
+import yaml
 
 CONFIG_FOLDER = Path(__file__).resolve().parents[2] / "conf"
 WIDTH = 100
@@ -38,11 +40,15 @@ class Key:
 
 @dataclass(frozen=True)
 class Option:
-    """One YAML file of a group: its name, what it is, and its keys."""
+    """One YAML file of a group: its name, what it is, its keys, and facts about it.
+
+    The facts are on a line ``# reads: curves | source: Downey 1997 | page: ...`` below what it is.
+    """
 
     name: str
     about: str
     keys: tuple[Key, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_option(path: Path) -> Option:
@@ -52,6 +58,7 @@ def read_option(path: Path) -> Option:
     comment lines right below that, say what the key means.
     """
     about: list[str] = []
+    facts: dict[str, str] = {}
     keys: list[Key] = []
     within: list[tuple[int, str]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -60,6 +67,9 @@ def read_option(path: Path) -> Option:
             if keys and keys[-1].comment and line.startswith(" " * 8):
                 last = keys[-1]
                 keys[-1] = Key(last.name, last.default, f"{last.comment} {more['comment']}")
+            elif not keys and not within and " | " in line:
+                parts = (one.partition(":") for one in more["comment"].split(" | "))
+                facts = {name: text.strip() for name, _, text in parts}
             elif not keys and not within:
                 about.append(more["comment"])
         found = _KEY.match(line)
@@ -73,7 +83,7 @@ def read_option(path: Path) -> Option:
         is_key = (value or comment) and found["name"] != "_target_"
         if is_key and name.partition(".")[0] not in ("defaults", "hydra"):
             keys.append(Key(name, value.replace(", ", ","), comment))
-    return Option(path.stem, " ".join(about), tuple(keys))
+    return Option(path.stem, " ".join(about), tuple(keys), facts)
 
 
 def options(group: str, root: Path | None = None) -> list[Option]:
@@ -96,6 +106,19 @@ def options(group: str, root: Path | None = None) -> list[Option]:
         replace(one, keys=tuple(k for k in one.keys if k.name.partition(".")[0] not in inside))
         for one in found
     ]
+
+
+def option_file(group: str, name: str) -> Path | None:
+    """Return the file of an option, None where there is none."""
+    places = (root / group / f"{name}.yaml" for root in roots())
+    return next((path for path in places if path.is_file()), None)
+
+
+def default_parts(path: Path) -> dict[str, str]:
+    """Return which option of each group inside it an option takes, by its file."""
+    found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    named = (one for one in found.get("defaults", ()) if isinstance(one, dict))
+    return {str(part): str(chosen) for one in named for part, chosen in one.items()}
 
 
 def key_lines(group: str, found: list[Option]) -> Iterator[tuple[str, str]]:

@@ -109,28 +109,74 @@ def test_a_misspelt_subcommand_is_one_line_and_status_2(arguments, message, caps
 
 
 def test_help_lists_the_subcommands_that_there_are(capsys):
-    assert main.main(["--help"]) == 0
+    assert main.main(["help", "subcommands"]) == 0
     shown = capsys.readouterr().out
     names = there_are()
     assert {"run", "sweep", "study", "compare", "plot", "verify", "predict", "new"} <= set(names)
-    assert all(f"\n  {name} " in shown for name in names)
-    assert len(shown.splitlines()) < 40
+    assert all(f"\n  {name} " in f"\n{shown}" for name in names)
     assert set(names) <= set(SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("asked", [["--help"], ["help"], ["run", "--help"], ["sweep", "--help"]])
+def test_the_first_help_fits_a_terminal(asked, capsys):
+    assert main.main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+
+
+def test_policies_are_a_table_by_kind(capsys):
+    def shown(*words):
+        assert topics.main(words) == 0
+        rows = capsys.readouterr().out.splitlines()[1:-2]
+        return {row.split()[0]: row.split()[1:3] for row in rows if row}
+
+    every = shown("policy")
+    for name, kind, reads in (
+        ("fcfs", "rigid", "nothing"),
+        ("easy", "rigid", "runtimes"),
+        ("sa", "moldable", "curves"),
+        ("pdpa", "malleable", "measurements"),
+    ):
+        assert every[name] == [kind, reads]
+    assert set(shown("policy", "--rigid")) == {k for k, one in every.items() if one[0] == "rigid"}
+    assert len(shown("policy", "--rigid", "--malleable")) < len(every)
+    assert topics.main(["policy", "--soft"]) == 2
+    assert "there are --moldable" in capsys.readouterr().err
+
+
+def test_every_option_of_a_table_states_its_source():
+    for group in topics.TABLES:
+        for option in topics.options(group, topics.CONFIG_FOLDER):
+            facts = {"kind": topics.kind(group, option), **option.facts}
+            assert {"kind", "source", "page"} <= set(facts), (group, option.name)
+            assert facts.get("reads") or group != "policy"
+            assert (ROOT / facts["page"]).is_file()
+
+
+def test_a_preset_says_rule_keys_source_and_page(capsys):
+    assert main.main(["help", "policy", "sa_easy"]) == 0
+    text = capsys.readouterr().out
+    for words in ("kind          moldable", "Cirne & Berman", "docs/guide/policies.md"):
+        assert words in text
+    assert "policy.allocation.margin=0.1" in text  # its own, not the part's 0.0
+    assert "policy.allocation.adopters=1.0" in text
+    assert "policy.backfill.reservations" in text
 
 
 @pytest.mark.parametrize(
     ("topic", "expected"),
     [
-        ("policy", "policy/order=NAME"),
+        ("policy", "sa_easy"),
         ("predictor", "adept"),
-        ("workload", "workload.load=0.8"),
-        ("cluster", "cluster.processors"),
+        ("workload", "lublin"),
+        ("cluster", "failing"),
         ("workload.estimates", "requested times"),
         ("seed", "every random stream derives from it"),
         ("policy=easy", "policy/backfill"),
         ("sjf", "policy/order=sjf"),
         ("run", "usage: moldsim run"),
-        ("all", "WORKLOAD"),
+        ("keys", "WORKLOAD"),
     ],
 )
 def test_help_has_topics(topic, expected, capsys):

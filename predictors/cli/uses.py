@@ -1,0 +1,132 @@
+"""Which count to use by which criterion, of those that somebody would order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from predictors.base import FloatArray
+
+LEAST_EFFICIENCY = 0.5
+"""Of what is advised where processors count, too."""
+SAME = 0.03
+"""Share by which runtimes or costs differ that are told apart."""
+FASTEST = "fastest"
+EFFICIENT = f"fastest at an efficiency of at least {LEAST_EFFICIENCY:g}"
+CHEAPEST = "cheapest in processor-seconds"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A prediction.
+
+    Attributes
+    ----------
+    nprocs : float
+    runtime, low, high : float
+        Seconds; the ends of the range.
+    speedup, efficiency : float
+    grade : str
+        ``good``, ``note``, ``warning`` or ``unusable``.
+    measured : bool
+        Whether there are runs on this count.
+    measured_runtime : float or None
+        Their mean without outliers, seconds.
+    """
+
+    nprocs: float
+    runtime: float
+    low: float
+    high: float
+    speedup: float
+    efficiency: float
+    grade: str
+    measured: bool = False
+    measured_runtime: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Return the measured runtime where there is one, else the predicted one."""
+        return self.runtime if self.measured_runtime is None else self.measured_runtime
+
+
+@dataclass(frozen=True)
+class Use:
+    """A count to use, and what for.
+
+    Attributes
+    ----------
+    criterion : str
+        By which it is the best of the counts to choose from.
+    nprocs, runtime : float
+        The runtime, seconds, is measured where that was done.
+    measured : bool
+    """
+
+    criterion: str
+    nprocs: float
+    runtime: float
+    measured: bool
+
+
+def orderable(observed: FloatArray, most: float) -> FloatArray:
+    """Return counts that somebody would ask a machine for.
+
+    They are the measured ones, these doubled, multiples of the largest, powers of two, and
+    the most there are.
+
+    Examples
+    --------
+    >>> orderable(np.array([12.0, 36.0]), 80.0).tolist()
+    [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 36.0, 48.0, 64.0, 72.0, 80.0]
+    """
+    doubled = np.outer(np.append(observed, 1.0), 2.0 ** np.arange(np.log2(max(most, 1.0)) + 1.0))
+    multiples = np.arange(1.0, most / observed.max() + 1.0) * observed.max()
+    counts = np.unique(np.concatenate([doubled.ravel(), multiples, [np.floor(most)]]))
+    return counts[counts <= most]
+
+
+def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
+    """Return the best count by each criterion, those alike in one.
+
+    A count that was measured is never left for one that was measured slower; one that is
+    only believed in must be faster than the fastest measured by more than `SAME`.
+    """
+    if len(rows) < 2:
+        return ()
+    efficient = [row for row in rows if one >= LEAST_EFFICIENCY * row.nprocs * row.seconds]
+    least = min(row.nprocs * row.seconds for row in rows)
+    cheap = [row for row in rows if row.nprocs * row.seconds <= least * (1.0 + SAME)]
+    best = {FASTEST: _fastest(rows), EFFICIENT: _fastest(efficient), CHEAPEST: _fastest(cheap)}
+    criteria: dict[Row, list[str]] = {}
+    for criterion, row in best.items():
+        if row is not None:
+            criteria.setdefault(row, []).append(criterion)
+    return tuple(
+        Use(" and ".join(words), row.nprocs, row.seconds, row.measured)
+        for row, words in criteria.items()
+    )
+
+
+def _fastest(rows: Sequence[Row]) -> Row | None:
+    """Return the fastest row, the least count of those believed in that are alike."""
+    measured = [row for row in rows if row.measured]
+    believed = [row for row in rows if not row.measured]
+    best = min(measured, key=lambda row: (row.seconds, row.nprocs), default=None)
+    least = min((row.seconds for row in believed), default=np.inf)
+    if best is not None and least * (1.0 + SAME) >= best.seconds:
+        return best
+    alike = (row for row in believed if row.seconds <= least * (1.0 + SAME))
+    return min(alike, key=lambda row: row.nprocs, default=best)
+
+
+def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
+    """Say what to use, a sentence for each criterion, or why nothing is advised."""
+    if not uses:
+        counts = ", ".join(f"{count:g}" for count in means)
+        return [f"Runs on {counts} alone say nothing of other counts."]
+    return [
+        f"{use.criterion.capitalize()}: use {use.nprocs:g} ({'' if use.measured else 'about '}"
+        f"{use.runtime:.3g} s, {'measured' if use.measured else 'predicted'})."
+        for use in uses
+    ]
