@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,7 +53,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     """Carry the run out; one that was finished before has nothing to show."""
     config = settings(composed, HydraConfig.get(), multirun)
     from sim.simulation.in_folder import run_in
-    from sim.simulation.replay import Show
+    from sim.simulation.replay import Show, summaries
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()
@@ -63,7 +63,10 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
     save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
-    done = run_in(folder, config, show, save, anew=not multirun)
+    parts: list[Results] = []
+    done = run_in(
+        folder, config, show, save, lambda made: parts.append(summaries(made)), anew=not multirun
+    )
     results = done.results
     if multirun:
         from sim.sweeps.marks import mark_finished
@@ -71,7 +74,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
         asked = [str(one) for one in HydraConfig.get().overrides.task]
         mark_finished(folder, asked, done.inputs, done.listed)
         return Ended(objective=_objective(config, results))
-    return Ended(lambda: _show(config, results, folder))
+    return Ended(lambda: _show(config, results, parts, folder))
 
 
 def _save(composed: DictConfig, command: DictConfig, folder: Path) -> None:
@@ -94,7 +97,9 @@ def _objective(config: dict[str, Any], results: Any) -> float | None:
         return None
 
 
-def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
+def _show(
+    config: dict[str, Any], results: "Results", parts: "Sequence[Results]", folder: Path
+) -> None:
     """Print the table; a terminal that cannot take it takes nothing else along."""
     from predictors.cli.terminal import PlainConsole
     from sim.console import print_results
@@ -103,25 +108,26 @@ def _show(config: dict[str, Any], results: "Results", folder: Path) -> None:
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = PlainConsole()
-        print_results(console, _sides(config, results), folder)
+        print_results(console, _sides(config, results, parts), folder)
         for sentence in backtest_sentences([folder]):
             console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 
-def _sides(config: dict[str, Any], results: "Results") -> "list[Side]":
+def _sides(config: dict[str, Any], results: "Results", parts: "Sequence[Results]") -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import NOBODY, Side
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
     policy, predictor = str(chosen["policy"]), str(chosen["predictor"])
-    sides = [Side(run, policy, "" if policy == NOBODY else predictor)]
+    own, bases, steps = ([f for one in parts if (f := one[k]) is not None] for k in range(3))
+    sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own)]
     if base is not None:
         name = config["baseline"]["name"]
         if step is not None:
-            sides.append(Side(step, name, predictor))
+            sides.append(Side(step, name, predictor, parts=steps))
         by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
-        sides.append(Side(base, name, by, is_baseline=True))
+        sides.append(Side(base, name, by, is_baseline=True, parts=bases))
     return sides
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
@@ -19,21 +20,16 @@ from sim.results.rows import (
     SECTIONS,
     SHARES,
     Row,
-    Value,
-    difference,
+    read_together,
     texts,
 )
-from sim.results.sentences import given_line, is_recorded, recorded_sentences
-
-
-def _change(row: Row, value: Value, other: Value) -> str:
-    part = difference(value, other, row.key in SHARES)
-    if part is None or (row.kind == ERROR and BEYOND in texts([value, other], ERROR)):
-        return "–"
-    text = f"{100 * part:+.1f} {POINTS if row.key in SHARES else '%'}"
-    if row.better == 0 or abs(part) < 0.0005:
-        return text
-    return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
+from sim.results.sentences import (
+    given_line,
+    is_recorded,
+    recorded_sentences,
+    unsteady_sentence,
+    windows_sentences,
+)
 
 
 def _words(name: str) -> str:
@@ -52,12 +48,20 @@ class Side:
     policy, predictor : str
         Names of the presets; without a name of the predictor there is no line of it.
     is_baseline : bool
+    parts : sequence of dict
+        The summary of each replication, where there are several.
     """
 
     figures: Figures
     policy: str
     predictor: str = ""
     is_baseline: bool = False
+    parts: Sequence[Figures] = ()
+
+    @property
+    def samples(self) -> Sequence[Figures]:
+        """The summary of each simulation."""
+        return self.parts or (self.figures,)
 
     @property
     def heading(self) -> str:
@@ -70,6 +74,7 @@ class Side:
         return f"{self.policy} by {self.predictor}" if self.predictor else self.policy
 
 
+RESPONSE = "mean_response_time"
 NOBODY = "recorded"
 """The policy that decides nothing and asks no predictor."""
 RECORDED = "recorded_"
@@ -93,6 +98,18 @@ class Difference:
     heading: str
     own: Side
     other: Side
+
+    def text(self, row: Row) -> str:
+        """Return the change of a figure as a cell."""
+        values = [side.figures.get(row.key) for side in (self.own, self.other)]
+        own, other = self.own.samples, self.other.samples
+        part = read_together(own, other, [row.key]).comparisons[0].change.mean
+        if np.isnan(part) or (row.kind == ERROR and BEYOND in texts(values, ERROR)):
+            return "–"
+        text = f"{100 * part:+.1f} {POINTS if row.key in SHARES else '%'}"
+        if row.better == 0 or abs(part) < 0.0005:
+            return text
+        return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
 
 
 def compared(sides: Sequence[Side]) -> list[Difference]:
@@ -163,9 +180,7 @@ def _cells(
     if row.bound is not None and bounds:
         values.append(columns[0].figures.get(row.bound))
     shown = texts(values, row.kind)
-    changes = [
-        _change(row, one.own.figures.get(row.key), one.other.figures.get(row.key)) for one in apart
-    ]
+    changes = [one.text(row) for one in apart]
     last = shown[len(columns) :] or [""]
     return [row.label, *shown[: len(columns)], *changes, *(last if bounds else [])]
 
@@ -253,10 +268,6 @@ def warnings(run: Figures) -> list[str]:
         lines.append(
             f"The {run.get('replications')} replications are identical: no interval can be had."
         )
-    if run.get("saturated"):
-        lines.append(
-            "The queue kept growing to the last arrivals: means depend on the run's length."
-        )
     if run.get("precision_met") is False:
         lines.append(
             f"The precision asked for was not reached: ± {_percent(run)} after "
@@ -317,14 +328,30 @@ def given_notes(sides: Sequence[Side]) -> list[str]:
 
 
 def _first(sides: Sequence[Side]) -> list[str]:
-    """Return in a sentence how a run does against its baseline, where there is one."""
+    """Return whose queue does not settle, else how a run does against its baseline."""
+    unsteady = unsteady_sentence({side.name: side.samples for side in sides})
     run, base = sides[0], sides[-1]
-    own, other = (side.figures.get("mean_response_time") for side in (run, base))
-    part = difference(own, other)
-    if len(sides) < 2 or part is None:
-        return []
-    told = texts([own, other], SECONDS)
-    return [f"{run.name}: mean response {told[0]}, {100 * part:+.1f} % against {base.name}."]
+    values = [side.figures.get(RESPONSE) for side in (run, base)]
+    if unsteady or len(sides) < 2 or None in values:
+        return [unsteady] if unsteady else []
+    (found,) = read_together(run.samples, base.samples, [RESPONSE]).comparisons
+    part, told = found.change, texts(values, SECONDS)
+    limits = ""
+    if not np.isnan(part.low):
+        limits = f" [{100 * part.low:.1f}, {100 * part.high:.1f}]"
+    elif part.count > 1:
+        limits = f" ({100 * found.least:.1f} to {100 * found.most:.1f} in {part.count} pairs)"
+    change = "no difference" if found.identical == "runs" else f"{100 * part.mean:+.1f} %{limits}"
+    return [f"{run.name}: mean response {told[0]}, {change} against {base.name}."]
+
+
+def _of_windows(sides: Sequence[Side]) -> list[str]:
+    """Return what windows of a log are, and in how many a queue does not settle."""
+    named = {side.name: side.samples for side in sides}
+    if len(sides) < 2:
+        return windows_sentences(named)
+    family = read_together(sides[0].samples, sides[-1].samples, [RESPONSE])
+    return windows_sentences(named, family.block, family.correlation)
 
 
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
@@ -346,7 +373,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in said:
         console.print(f"[dim]{escape(line)}[/]")
-    for line in [*recorded_warnings(sides), *warnings(run)]:
+    for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")
     if folder is not None:
         here = Path.cwd()

@@ -22,8 +22,8 @@ from sim.policies.backfill.none import NoBackfill
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.results.steady_state import batch_means
-from sim.statistics.intervals import Interval, bootstrap_interval, t_interval
-from sim.statistics.paired import compare_paired, share_of_gain
+from sim.statistics.intervals import Interval, t_interval
+from sim.statistics.paired import compare, share_of_gain
 from workloads.base import Trace
 from workloads.shapes.family import NoMoldability
 from workloads.streams import Streams
@@ -134,13 +134,10 @@ class Study:
 def intervals(found: list[list[float]]) -> dict[str, Interval]:
     """Return the intervals that a study yields, by kind."""
     slow, middle, fast = found
-    apart = compare_paired(fast, slow)
+    apart = compare([np.subtract(fast, slow)], shares=[True]).comparisons[0]
     return {
         "mean, t": t_interval(slow),
-        "mean, bootstrap (studentized)": bootstrap_interval(slow),
-        "mean, bootstrap (percentile)": bootstrap_interval(slow, method="percentile"),
-        "paired difference, t": apart.difference,
-        "paired difference, bootstrap": apart.bootstrap,
+        "paired difference, symmetric bootstrap-t": apart.change,
         "share of the gain kept, Fieller": share_of_gain(middle, fast, slow),
     }
 

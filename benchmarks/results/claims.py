@@ -8,10 +8,10 @@ from benchmarks.results.regions import (
     lines,
     mean,
     one,
+    relative_change,
     table,
 )
 from sim.statistics.intervals import t_interval
-from sim.statistics.paired import relative_change
 
 PROCESSORS = "mean_allocated_processors"
 LOADS = ("0.6", "0.8", "0.95")

@@ -12,7 +12,7 @@ import numpy as np
 from sim.report.answer_tables import percent
 from sim.results.rows import ERROR, texts
 from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import relative_change, share_of_gain
+from sim.statistics.paired import log_ratios, share_of_gain
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -75,6 +75,13 @@ def one(rows: Iterable[Row], **setting: str) -> Row:
 def figures(row: Row, figure: str = RESPONSE) -> np.ndarray:
     """Return a figure of each replication."""
     return np.array(row[figure], float)
+
+
+def relative_change(own: np.ndarray, reference: np.ndarray) -> Interval:
+    """Return the mean log ratio as a change; of pages made before `sim.statistics.paired`, by t."""
+    found = t_interval(log_ratios(own, reference))
+    low, high = (float(np.expm1(end)) for end in (found.low, found.high))
+    return Interval(float(np.expm1(found.mean)), low, high, found.count)
 
 
 def change(own: Row, reference: Row, figure: str = RESPONSE) -> str:

@@ -151,9 +151,10 @@ FIGURES = (
         "Zhang et al. 2003",
     ),
     _kind(
-        "queued_work_slope saturated",
-        "growth of the queued work over the last half of the arrivals; whether it grows steadily, "
-        "so that means hang on the length of the run",
+        "steady steady_load window_begin",
+        "whether the queue settles, so that means do not hang on the length of the run (null below "
+        "100 jobs); where not, the largest load of a grid at which these jobs do; first submit of "
+        "a window of a log",
         "ours",
     ),
     _kind(

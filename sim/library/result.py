@@ -13,7 +13,7 @@ import pandas as pd
 from sim.errors import SimError
 from sim.results.frames import Tables
 from sim.results.job_metrics import Figures
-from sim.statistics.paired import compare_paired
+from sim.results.rows import number_of, read_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,7 +132,9 @@ class Result:
         run = RunFolder(first.tables, first.summary, f"{named}: {sizes}", again)
         return figure(run, kind, columns, title, of)
 
-    def compare(self, other: "Result", level: float = 0.95) -> pd.DataFrame:
+    def compare(
+        self, other: "Result", level: float = 0.95, figures: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """Return how every figure differs from that of another run of the same jobs.
 
         Parameters
@@ -140,14 +142,17 @@ class Result:
         other : Result
         level : float
             Of the intervals.
+        figures : sequence of str
+            Those that are read together; without it all of the summary.
 
         Returns
         -------
         pandas.DataFrame
-            A row a figure: ``own``, ``other``, ``difference`` (own less other, the mean
-            over pairs of replications), its Student interval ``low`` to ``high``,
-            ``change`` (geometric mean of the ratios, less 1), ``p_value`` and ``pairs``.
-            Intervals and p values are NaN with fewer than two replications.
+            A row a figure: means ``own`` and ``other``; ``change``, exp of the mean paired
+            log ratio, less 1 (of shares the mean difference); ``change_low`` and
+            ``change_high``, which hold for all rows at once; ``pairs`` of replications, and
+            ``set``, how many intervals that are. No limits below eight pairs; nothing of
+            queues that do not settle.
 
         Raises
         ------
@@ -158,9 +163,9 @@ class Result:
         --------
         >>> import sim
         >>> small = ("workload.jobs=40", "baseline=null")
-        >>> a, b = (sim.run(*small, policy=name, replications=3) for name in ("sa", "easy"))
-        >>> found = a.compare(b).loc["mean_response_time"]
-        >>> bool(found["low"] <= found["difference"] <= found["high"])
+        >>> a, b = (sim.run(*small, policy=name, replications=8) for name in ("sa", "easy"))
+        >>> found = a.compare(b, figures=["mean_response_time"]).loc["mean_response_time"]
+        >>> bool(found["change_low"] <= found["change"] <= found["change_high"])
         True
         """
         if not isinstance(other, Result):
@@ -173,12 +178,21 @@ class Result:
                 "the two results are not of the same jobs: compare runs with the same workload, "
                 "seed and replications"
             )
+        keys = [key for key in figures or self.summary if number_of(self.summary, key) is not None]
+        mine, theirs = ([one.summary for one in each] for each in (own, others))
+        family = read_together(mine, theirs, keys, level)
         rows = {}
-        for key in self.summary:
-            values = [_paired(a, b, key) for a, b in zip(own, others, strict=True)]
-            pairs = np.array([pair for pair in values if pair is not None], np.float64)
-            if len(pairs):
-                rows[key] = _difference(pairs[:, 0], pairs[:, 1], level)
+        for key, one in zip(keys, family.comparisons, strict=True):
+            change, bare = one.change, np.isnan(one.change.low)
+            rows[key] = {
+                "own": self.summary[key],
+                "other": other.summary.get(key),
+                "change": change.mean,
+                "change_low": change.low,
+                "change_high": change.high,
+                "pairs": change.count,
+                "set": "" if bare else f"{family.intervals} of {len(keys)} figures",
+            }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("figure")
 
     def __repr__(self) -> str:
@@ -210,7 +224,8 @@ class Result:
 
         def side(one: Result, is_baseline: bool = False) -> Side:
             predictor = "" if one.names.policy == NOBODY else one.names.predictor
-            return Side(one.summary, one.names.policy, predictor, is_baseline)
+            parts = [each.summary for each in one.replications]
+            return Side(one.summary, one.names.policy, predictor, is_baseline, parts)
 
         found = [side(self)]
         if self.baseline is not None:
@@ -227,23 +242,3 @@ JOB = ("job_id", "requested_processors", "reference_runtime")
 def _same_jobs(own: Result, other: Result) -> bool:
     tables = [one.jobs[one.jobs["job_id"] >= 0][list(JOB)] for one in (own, other)]
     return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
-
-
-def _paired(own: Result, other: Result, key: str) -> tuple[float, float] | None:
-    both = own.summary.get(key), other.summary.get(key)
-    numbers = [float(v) for v in both if isinstance(v, int | float) and not isinstance(v, bool)]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
-
-
-def _difference(own: np.ndarray, other: np.ndarray, level: float) -> dict[str, float]:
-    found = compare_paired(own, other, level)
-    return {
-        "own": float(own.mean()),
-        "other": float(other.mean()),
-        "difference": found.difference.mean,
-        "low": found.difference.low,
-        "high": found.difference.high,
-        "change": found.change.mean,
-        "p_value": found.p_value,
-        "pairs": len(own),
-    }

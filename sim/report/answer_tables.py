@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from sim.report.answers import Curve, Difference, differences, load_curves, regrets
+from sim.report.answers import Curve, Difference, load_curves, read_together, regrets
 from sim.report.samples import Group
 from sim.report.tables import number
 from sim.results.rows import ERROR, POINTS, texts
 from sim.statistics.intervals import Interval
+from sim.statistics.paired import Comparison, Family
 
-IDENTICAL = {"runs": "identical runs", "replications": "identical replications"}
-"""What stands in place of a p value where there is nothing to infer."""
+IDENTICAL = {"runs": "no difference", "replications": "identical replications"}
+"""What stands in place of an interval where there is nothing to infer."""
+UNSTEADY = "does not settle"
+"""What stands in place of a change of means that hang on the length of the run."""
 SHOWN = 15
 """Rows that the terminal shows of a table; the page and the file have all."""
 REGRET = "Who bears the regret against the oracle"
+OVER_LOAD = "Over load, as far as the queue settles"
 STOPS = "where it stops"
 """Column that says where a load curve stops."""
 ON_PAGE = (REGRET,)
@@ -41,22 +45,24 @@ def percent(interval: Interval, unit: str = "%") -> str:
     return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
-def changed(one: Difference, interval: Interval) -> str:
-    """Return a change of a difference's figure as text."""
-    return percent(interval, POINTS if one.is_share else "%")
+def changed(one: Difference, found: Comparison | None = None) -> str:
+    """Return a change of a difference's figure as text; with few pairs their range."""
+    found = found or one.comparison
+    if one.refused:
+        return UNSTEADY
+    unit = POINTS if one.is_share else "%"
+    if found.identical:
+        told = IDENTICAL[found.identical]
+        return told if found.identical == "runs" else f"{percent(found.change, unit)}, {told}"
+    text = percent(found.change, unit)
+    if math.isfinite(found.change.low) or found.change.count < 2 or math.isnan(found.least):
+        return text
+    return f"{text}, {spread(found)}"
 
 
-def span(interval: Interval) -> str:
-    """Return the limits of an interval as text; a dash where there are none."""
-    if math.isnan(interval.low):
-        return "–"
-    return f"[{number(interval.low)}, {number(interval.high)}]"
-
-
-def _probability(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def spread(found: Comparison) -> str:
+    """Return the range of the pairs' changes as text."""
+    return f"{100 * found.least:.1f} to {100 * found.most:.1f}"
 
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
@@ -64,19 +70,16 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     order = sorted(range(len(found)), key=lambda place: _rank(found, place))
     rows = []
     for one in (found[place] for place in order):
-        compared = one.comparison
+        told = not math.isnan(one.change.mean)
         rows.append(
             {
                 "runs": one.group.label,
                 "against": one.reference.label,
                 "pairs": str(one.pairs),
-                "change": changed(one, one.change),
-                "worst pair": "–" if math.isnan(one.worst) else f"{one.worst:.2f}",
+                "change": changed(one),
+                "set": one.set or "–",
+                "range of pairs": spread(one.comparison) if told else "–",
                 "by policy alone": "–" if one.alone is None else changed(one, one.alone),
-                "difference": number(compared.difference.mean),
-                "t interval": span(compared.difference),
-                "bootstrap": span(compared.bootstrap),
-                "p, corrected": IDENTICAL.get(compared.identical) or _probability(one.corrected),
                 "oracle's gain kept": "–" if one.kept is None else percent(one.kept),
             }
         )
@@ -93,22 +96,18 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences in numbers, for ``differences.csv``."""
     rows = []
     for one in found:
-        compared = one.comparison
         row: dict[str, object] = {**one.group.setting, "role": one.group.role}
-        row |= {"reference": one.reference.label, "pairs": one.pairs}
+        row |= {"reference": one.reference.label, "pairs": one.pairs, "set": one.set}
         for name, interval in (
             ("change", one.change),
-            ("difference", compared.difference),
-            ("bootstrap", compared.bootstrap),
             ("gain_kept", one.kept),
-            ("policy_alone", one.alone),
+            ("policy_alone", None if one.alone is None else one.alone.change),
         ):
             if interval is not None:
                 row |= {name: interval.mean, f"{name}_low": interval.low}
                 row[f"{name}_high"] = interval.high
-        row["worst"] = one.worst
-        row |= {"p_value": compared.p_value, "p_corrected": one.corrected}
-        row["identical"] = compared.identical
+        row |= {"least": one.comparison.least, "most": one.comparison.most}
+        row |= {"identical": one.comparison.identical, "settles": not one.refused}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -160,17 +159,24 @@ class Answers:
     curves : list of Curve
     regrets : dict
         Where regret against the oracle is felt, by label and by class and count.
+    family : Family
+        All that is read with the differences.
     """
 
     differences: list[Difference]
     curves: list[Curve]
     regrets: dict[str, dict[str, pd.DataFrame]]
+    family: Family
+
+    def changes(self) -> dict[str, str]:
+        """Return the changes as text, by the labels of their groups."""
+        return {one.group.label: changed(one) for one in self.differences}
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables that have rows, as text, by title."""
         found = {
             "Differences on the same jobs": difference_rows(self.differences),
-            "Over load, up to saturation": curve_rows(self.curves),
+            OVER_LOAD: curve_rows(self.curves),
             REGRET: regret_rows(self.regrets),
         }
         return {title: table for title, table in found.items() if len(table)}
@@ -178,6 +184,5 @@ class Answers:
 
 def answers(groups: Sequence[Group], figure: str, against: str | None, detail: int) -> Answers:
     """Return what a comparison answers; see `sim.report.answers`."""
-    return Answers(
-        differences(groups, figure, against), load_curves(groups, figure), regrets(groups, detail)
-    )
+    found, family = read_together(groups, figure, against)
+    return Answers(found, load_curves(groups, figure), regrets(groups, detail), family)

@@ -1,7 +1,8 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,25 +11,21 @@ from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, oracle_of, references, step_among
 from sim.results.job_metrics import count_bin, job_class
-from sim.results.rows import SHARES
+from sim.results.rows import SHARES, changes_of
+from sim.results.steady_state import Summary, in_order, in_windows, is_refused
 from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import Comparison, compare_paired, holm, share_of_gain
-
-SATURATED_SHARE = 0.5
-"""A load is beyond saturation if more than this share of its replications saturate."""
-
+from sim.statistics.paired import Comparison, Family, compare, share_of_gain
 
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
-CERTAIN = 0.05
 
 NEEDED = (
     *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
     *("allocated_processors", "believed_runtime", "runtime"),
 )
 
-Samples = Sequence[tuple[float, bool]]
-"""A figure and whether the queue kept growing, for each replication."""
+Samples = Sequence[tuple[float, Summary]]
+"""A figure and the whole summary of each replication."""
 Identity = tuple[object, int]
 Drawn = dict[Identity, Sample]
 
@@ -41,46 +38,42 @@ class Difference:
     ----------
     group, reference : Group
     pairs : int
-        Simulations that both have.
+        Simulations that both have; weeks drawn again beside windows of a log do not count.
     comparison : Comparison
-    corrected : float
-        The p value, corrected by Holm's rule for all differences of the report.
+        Read together with all of its set.
+    set : str
+        Names the intervals that hold together; empty where it has none.
     kept : Interval or None
         Share of the oracle's gain over the reference under the same policy; None
         where there is no oracle to compare with.
-    alone : Interval or None
-        Change against the reference's policy with this group's predictor, that is by
-        the policy alone; None where one of them is the same, or that was not played.
+    alone : Comparison or None
+        Against the reference's policy with this group's predictor, that is by the
+        policy alone; None where one of them is the same, or that was not played.
     is_share : bool
         Whether the figure is a share, whose changes are plain differences.
-    worst : float
-        The largest ratio to the reference among the pairs; NaN of a share, and where
-        a value of the reference is 0.
+    refused : bool
+        Whether either queue does not settle, so that nothing is told of their means.
     """
 
     group: Group
     reference: Group
     pairs: int
     comparison: Comparison
-    corrected: float
+    set: str
     kept: Interval | None
-    alone: Interval | None = None
+    alone: Comparison | None = None
     is_share: bool = False
-    worst: float = np.nan
+    refused: bool = False
 
     @property
     def change(self) -> Interval:
         """The relative change, or the difference of shares."""
-        return _change(self.comparison, self.is_share)
+        return self.comparison.change
 
     @property
     def certain(self) -> bool:
-        """Whether it differs at 5 %, corrected for the number of comparisons."""
-        return bool(self.corrected <= CERTAIN)
-
-
-def _change(comparison: Comparison, is_share: bool) -> Interval:
-    return comparison.difference if is_share else comparison.change
+        """Whether its interval, which holds together with those of its set, excludes 0."""
+        return self.comparison.certain
 
 
 def identified(group: Group) -> Drawn:
@@ -105,6 +98,11 @@ def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
     return list(np.array(rows, np.float64).reshape(-1, len(groups)).T)
 
 
+def refuses(*groups: Group) -> bool:
+    """Return whether the queue of any group does not settle; see `is_refused`."""
+    return any(is_refused([sample.summary for sample in group.samples]) for group in groups)
+
+
 def differences(
     groups: Sequence[Group], figure: str = FIGURE, against: str | None = None
 ) -> list[Difference]:
@@ -123,27 +121,64 @@ def differences(
     SimError
         If no group has the label or the values.
     """
-    found = [_difference(*one, figure) for one in references(groups, against)]
-    found = [one for one in found if one.pairs > 0]
-    corrected = holm([one.comparison.p_value for one in found])
-    return [replace(d, corrected=float(p)) for d, p in zip(found, corrected, strict=True)]
+    return read_together(groups, figure, against)[0]
 
 
-def _difference(group: Group, reference: Group, same: Sequence[Group], figure: str) -> Difference:
-    own, base = paired_values([group, reference], figure)
-    kept = None
+def read_together(
+    groups: Sequence[Group], figure: str, against: str | None = None
+) -> tuple[list[Difference], Family]:
+    """Return the differences, and all comparisons that are read with them as one family."""
+    found = list(references(groups, against))
+    steps = [step_among(*one) for one in found]
+    pairs = [(one[0], one[1]) for one in found]
+    pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
+    order, ordered = _windows([group for pair in pairs for group in pair])
+    columns = [_column(*pair, order, figure) for pair in pairs]
+    is_share = figure in SHARES
+    family = compare(columns, shares=[is_share] * len(columns), ordered=ordered)
+    alone = iter(family.comparisons[len(found) :])
+    name = f"{family.intervals} of {figure}"
+    made = []
+    for (group, reference, same), step, one in zip(found, steps, family.comparisons, strict=False):
+        by_policy = None if step is None else next(alone)
+        refused = refuses(group, reference)
+        common = identified(group).keys() & identified(reference).keys() & set(order)
+        if common:
+            named = "" if np.isnan(one.change.low) else name
+            kept = None if refused else _kept(group, reference, same, figure)
+            made.append(
+                Difference(
+                    group, reference, len(common), one, named, kept, by_policy, is_share, refused
+                )
+            )
+    return made, family
+
+
+def _windows(groups: Sequence[Group]) -> tuple[list[Identity], bool]:
+    """Return whose simulations count, windows of a log in its order, and whether they are such."""
+    every: Drawn = {}
+    for group in groups:
+        for identity, sample in identified(group).items():
+            every.setdefault(identity, sample)
+    summaries = [sample.summary for sample in every.values()]
+    return [list(every)[place] for place in in_order(summaries)], in_windows(summaries)
+
+
+def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str) -> FloatArray:
+    """Return paired changes in an order, NaN where a pair lacks or nothing is to be told."""
+    if refuses(own, reference):
+        return np.full(len(order), np.nan)
+    drawn, nothing = [identified(group) for group in (own, reference)], Sample(Path(), "", {})
+    mine, theirs = ([one.get(place, nothing).summary for place in order] for one in drawn)
+    return changes_of(list(zip(mine, theirs, strict=True)), figure)
+
+
+def _kept(group: Group, reference: Group, same: Sequence[Group], figure: str) -> Interval | None:
     oracle = oracle_of(group, same)
-    if oracle is not None and oracle is not group:
-        mine, best, theirs = paired_values([group, oracle, reference], figure)
-        kept = share_of_gain(mine, best, theirs) if len(mine) else None
-    alone, step, is_share = None, step_among(group, reference, same), figure in SHARES
-    if step is not None:
-        mine, like = paired_values([group, step], figure)
-        alone = _change(compare_paired(mine, like), is_share) if len(mine) else None
-    defined = len(own) and not is_share and (base > 0).all()
-    worst = float((own / base).max()) if defined else np.nan
-    compared = compare_paired(own, base)
-    return Difference(group, reference, len(own), compared, np.nan, kept, alone, is_share, worst)
+    if oracle is None or oracle is group or refuses(oracle):
+        return None
+    mine, best, theirs = paired_values([group, oracle, reference], figure)
+    return share_of_gain(mine, best, theirs) if len(mine) else None
 
 
 @dataclass(frozen=True)
@@ -154,15 +189,15 @@ class Curve:
     ----------
     label : str
     points : dict of float to Interval
-        By load in rising order, all below saturation.
-    saturates_at : float or None
-        The first load at which most replications saturate; the curve stops
-        before it. None if none of the loads does.
+        By load in rising order, all at which the queue settles.
+    unsteady_at : float or None
+        The first load at which it does not; the curve stops before it. None if
+        it settles at all loads.
     """
 
     label: str
     points: dict[float, Interval]
-    saturates_at: float | None
+    unsteady_at: float | None
 
     def says(self) -> str:
         """Return in words where the curve stops.
@@ -170,27 +205,23 @@ class Curve:
         Examples
         --------
         >>> Curve("sa", {}, 0.9).says()
-        'saturated from load 0.9 on'
+        'does not settle from load 0.9 on'
         """
-        if self.saturates_at is not None:
-            return f"saturated from load {self.saturates_at:g} on"
+        if self.unsteady_at is not None:
+            return f"does not settle from load {self.unsteady_at:g} on"
         last = f" up to load {max(self.points):g}" if self.points else ""
-        return f"not saturated{last}"
+        return f"settles{last}"
 
 
 def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
-    """Return each group's figure over load up to saturation; none where load is one."""
+    """Return each group's figure over load as far as it settles; none where load is one."""
     series: dict[str, dict[float, Samples]] = {}
     for group in groups:
         load = group.setting.get(LOAD)
         if isinstance(load, int | float) and not isinstance(load, bool):
             rest = {k: v for k, v in group.setting.items() if k != LOAD}
-            found = [
-                (s.summary.get(figure), bool(s.summary.get("saturated"))) for s in group.samples
-            ]
-            known = [
-                (float(value), full) for value, full in found if isinstance(value, int | float)
-            ]
+            found = [(s.summary.get(figure), s.summary) for s in group.samples]
+            known = [(float(value), one) for value, one in found if isinstance(value, int | float)]
             if known:
                 series.setdefault(Group(rest, group.role).label, {})[float(load)] = known
     return [_curve(label, by_load) for label, by_load in series.items() if len(by_load) > 1]
@@ -199,7 +230,7 @@ def load_curves(groups: Sequence[Group], figure: str = FIGURE) -> list[Curve]:
 def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
     points: dict[float, Interval] = {}
     for load, found in sorted(by_load.items()):
-        if np.mean([full for _, full in found]) > SATURATED_SHARE:
+        if is_refused([summary for _, summary in found]):
             return Curve(label, points, load)
         points[load] = t_interval([value for value, _ in found])
     return Curve(label, points, None)

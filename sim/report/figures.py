@@ -288,7 +288,7 @@ def interval_bars(
 
 
 def load_lines(curves: Sequence[Curve], label: str, scale: float) -> Callable[["Figure"], None]:
-    """Return what draws figures over load, each up to saturation."""
+    """Return what draws figures over load, each as far as the queue settles."""
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
@@ -296,8 +296,8 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float) -> Callable[["
             loads = list(one.points)
             means = [interval.mean / scale for interval in one.points.values()]
             halves = np.nan_to_num([interval.half / scale for interval in one.points.values()])
-            stop = one.saturates_at
-            name = one.label if stop is None else f"{one.label} (saturated from {stop:g} on)"
+            stop = one.unsteady_at
+            name = one.label if stop is None else f"{one.label} (does not settle from {stop:g} on)"
             axes.errorbar(
                 loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
                 capsize=2.5, label=name, **line(number),
@@ -326,14 +326,15 @@ def answer_plots(
         the figure's own.
     """
     plots = []
-    paired = "On the same jobs, replication by replication; whiskers are 95 % intervals."
+    paired = "On the same jobs, pair by pair; whiskers are 95 % intervals."
     changes = [(one.group.label, one.change) for one in found]
     changes = [row for row in changes if np.isfinite(row[1].mean)][:MOST_BARS]
     if changes:
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = interval_bars(changes, f"change of {unit[0].partition(' (')[0]} ({points})")
-        plots.append(Plot("change", f"Change against {against}", paired, draw))
+        together = f"{paired} All hold at once."
+        plots.append(Plot("change", f"Change against {against}", together, draw))
     kept = [(one.group.label, one.kept) for one in found if one.kept is not None]
     rows = [(label, share) for label, share in kept if np.isfinite(share.mean)][:MOST_BARS]
     if rows:
@@ -343,7 +344,7 @@ def answer_plots(
     if curves:
         some = curves[:MOST_LINES]
         title = f"{unit[0].partition(' (')[0].capitalize()} over load"
-        caption = "Up to saturation, beyond which means depend on the run's length."
+        caption = "As far as the queue settles: beyond, means depend on the run's length."
         plots.append(Plot("load_curves", title, caption, load_lines(some, *unit)))
     return plots
 

@@ -73,10 +73,9 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
                 rows.append([Cell(group.label), Cell("reference", value="0"),
                              Cell("", html=bar(nothing, ends), value="0")])  # fmt: skip
             continue
-        told = changed(one, one.change)
+        told = changed(one)
         text, _, span = told.partition(" [")
-        alike = "identical" if one.comparison.identical else ""
-        mark = (f"[{span}" if span else alike) + (" *" if one.certain else "")
+        mark = (f"[{span}" if span else "") + (" *" if one.certain else "")
         rows.append([Cell(group.label), Cell(text, mark),
                      Cell("", html=bar(one.change, ends), value=str(one.change.mean))])  # fmt: skip
     if not rows:
@@ -87,7 +86,7 @@ def forest(order: Sequence[Group], found: Sequence[Difference], figure: str) -> 
         names = dict.fromkeys(", ".join(filter(None, pair)) for pair in pairs)
     against = " or ".join(names)
     unit = "pp" if found[0].is_share else "%"
-    caption = f"Change of {figure} against {against}: mean and 95 % interval; * certain at 5 %"
+    caption = f"Change of {figure} against {against}: 95 % intervals at once; * excludes 0"
     axis = f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} {unit}"
     return table(caption, ["runs", "change", axis], rows, ["runs"], "forest")
 
@@ -128,7 +127,7 @@ def _map_cell(here: Sequence[Group], by_group: dict[int, Difference], references
         return Cell("reference", value="0") if is_reference else Cell("–")
     one = min(known, key=lambda each: each.change.mean)
     mean = one.change.mean
-    text, _, span = changed(one, one.change).partition(" [")
+    text, _, span = changed(one).partition(" [")
     shade = ""
     if math.isfinite(mean) and mean > -1:
         share = min(abs(math.log1p(mean)) / FULL, 1.0)

@@ -11,7 +11,14 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from sim.report.answer_tables import STOPS, Answers, curve_rows, difference_rows, regret_rows
+from sim.report.answer_tables import (
+    OVER_LOAD,
+    STOPS,
+    Answers,
+    curve_rows,
+    difference_rows,
+    regret_rows,
+)
 from sim.report.details import Details
 from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
@@ -34,8 +41,8 @@ ON_TOP = "change"
 OF_FORESIGHT, OF_BELIEFS = ("gain_kept",), ("error_by_count", "error_by_history")
 """Plots by what they are about."""
 DIFFERENCES = (
-    "Differences on the same jobs: change and 95 % intervals; difference and its intervals in "
-    "the figure's own unit (s for times)"
+    "Differences on the same jobs: mean paired log ratio as a change, 95 % intervals that hold "
+    "together"
 )
 
 
@@ -124,11 +131,9 @@ def page(
 
 def _verdict(verdict: Verdict) -> str:
     """Return the sentences and the three figures of the first screen."""
-    names = ("best-sentence", "rests-on", "machine")
-    parts = [
-        f'<p id="{name}">{escape(sentence)}</p>'
-        for name, sentence in zip(names, verdict.sentences, strict=False)
-    ]
+    said = {"unsteady": verdict.unsteady, "best-sentence": verdict.best}
+    said |= {"rests-on": verdict.rests_on, "machine": verdict.machine}
+    parts = [f'<p id="{name}">{escape(one)}</p>' for name, one in said.items() if one]
     tiles = []
     for tile in verdict.tiles:
         value, _, span = tile.value.partition(" [")
@@ -211,7 +216,7 @@ def _differences(answers: Answers) -> str:
     if answers.differences:
         parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
     if answers.curves:
-        parts.append(text_table("Over load, up to saturation", curve_rows(answers.curves), NAMING))
+        parts.append(text_table(OVER_LOAD, curve_rows(answers.curves), NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from sim.report.samples import Estimate, Group, estimate
@@ -144,7 +145,10 @@ def heading(column: Column) -> str:
 
 
 def text_table(
-    groups: Sequence[Group], form: Literal["latex", "markdown"], said: Sequence[str] = ()
+    groups: Sequence[Group],
+    form: Literal["latex", "markdown"],
+    said: Sequence[str] = (),
+    changes: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the key table in LaTeX (booktabs) or Markdown, and below it what must be known.
 
@@ -154,16 +158,18 @@ def text_table(
     form : {"latex", "markdown"}
     said : sequence of str
         Sentences below the table.
+    changes : mapping of str to str
+        Against their reference, by the groups' labels, for a column of them.
 
     Examples
     --------
     >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[1])
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
     """
-    head = ["runs", "menu", *map(heading, COLUMNS), "n"]
+    head = ["runs", "menu", "change", *map(heading, COLUMNS), "n"]
     rows = [
-        [g.label, g.menu or "–", *(cell(e, c) for e, c in zip(found, COLUMNS, strict=True)),
-         size(g)]
+        [g.label, g.menu or "–", changes.get(g.label, "–"),
+         *(cell(e, c) for e, c in zip(found, COLUMNS, strict=True)), size(g)]
         for g, found in key_rows(groups)
     ]  # fmt: skip
     if form == "markdown":

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 from sim.report.answer_tables import IDENTICAL, changed, percent
 from sim.report.answers import Difference
-from sim.report.samples import Group, estimate, jobs_of, oracle_of
+from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import given_of, number
 from sim.report.winners import Winners
 from sim.results.rows import SECONDS, SECTIONS, texts
+from sim.results.sentences import unsteady_sentence
+from sim.statistics.paired import LEAST_PAIRS
 
 NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
 """Labels and kinds of the figures that have some."""
 MORE = frozenset(row.key for section in SECTIONS for row in section if row.better > 0)
 """Figures of which more is better."""
-REPEAT = "replications=5 could"
+REPEAT = "replications=10 could"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Verdict:
     Attributes
     ----------
     best : str
-        Which group does best, by how much, and how sure that is.
+        Which group comes first, by how much, and whether that is more than chance.
     rests_on : str
         What that hangs on; empty where nothing says it.
     tiles : list of Tile
@@ -50,6 +52,8 @@ class Verdict:
         The groups, best first among those on the same jobs.
     machine : str
         Whose size no log states, and what is taken for it; empty where all are known.
+    unsteady : str
+        Whose queue does not settle; empty where all do.
     """
 
     best: str
@@ -57,11 +61,13 @@ class Verdict:
     tiles: list[Tile]
     order: list[Group]
     machine: str
+    unsteady: str
 
     @property
     def sentences(self) -> list[str]:
         """The sentences."""
-        return [sentence for sentence in (self.best, self.rests_on, self.machine) if sentence]
+        said = (self.unsteady, self.best, self.rests_on, self.machine)
+        return [sentence for sentence in said if sentence]
 
 
 def has_foresight(group: Group) -> bool:
@@ -101,25 +107,30 @@ def verdict(
         Of the best.
     """
     best = best_of(found, figure)
-    order, machine = best_first(groups, figure), _machine(groups)
+    order, machine = best_first(groups, found, figure), _machine(groups)
+    samples = {group.label: [one.summary for one in group.samples] for group in groups}
+    unsteady = unsteady_sentence(samples)
     if best is None:
         told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
-        return Verdict(told, "", [], order, machine)
+        return Verdict("" if unsteady else told, "", [], order, machine, unsteady)
     tiles = [
         _best_tile(best, figure),
         _foresight_tile(best, groups, found, figure),
         _losers_tile(best, who),
     ]
-    return Verdict(_best_sentence(best, found, figure), _rests_on(best), tiles, order, machine)
+    first = _best_sentence(best, found, figure)
+    return Verdict(first, _rests_on(best), tiles, order, machine, unsteady)
 
 
-def best_first(groups: Sequence[Group], figure: str) -> list[Group]:
-    """Return the groups, those on the same jobs together, the best mean of a figure first."""
+def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
+    """Return the groups, those on the same jobs together, by their change, the best first."""
     places = {jobs: place for place, jobs in enumerate(dict.fromkeys(map(jobs_of, groups)))}
+    losses = {id(one.reference): 0.0 for one in found}
+    losses |= {id(one.group): _loss(one, figure) for one in found}
 
     def key(group: Group) -> tuple[int, float]:
-        mean = estimate(group.values(figure)).mean * (-1.0 if figure in MORE else 1.0)
-        return places[jobs_of(group)], mean if math.isfinite(mean) else math.inf
+        loss = losses.get(id(group), math.inf)
+        return places[jobs_of(group)], loss if math.isfinite(loss) else math.inf
 
     return sorted(groups, key=key)
 
@@ -128,22 +139,19 @@ def _name(figure: str) -> str:
     return NAMES.get(figure, (figure.replace("_", " "), ""))[0]
 
 
-def _values(one: Difference, figure: str) -> list[str]:
-    """Return the means of a group and its reference as text."""
-    kind = NAMES.get(figure, ("", SECONDS if figure.endswith("_time") else ""))[1]
-    means = [estimate(each.values(figure)).mean for each in (one.group, one.reference)]
-    return texts([mean if math.isfinite(mean) else None for mean in means], kind)
-
-
 def _best_sentence(best: Difference, found: Sequence[Difference], figure: str) -> str:
-    change = f"{_name(figure)} {changed(best, best.change)}"
+    change = f"{_name(figure)} {changed(best)}"
     alone = "" if best.alone is None else f" ({changed(best, best.alone)} by the policy alone)"
-    most = _elsewhere(best, found, figure)
+    most, how = _elsewhere(best, found, figure), sureness(best)
     against = f"against {best.reference.label}{alone}"
-    if _loss(best, figure) >= 0:
-        start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
-        return f"{start}{most}, {change}, {sureness(best, found)}."
-    return f"Best: {best.group.label}{most}, {change} {against}, {sureness(best, found)}."
+    if best.comparison.identical == "runs":
+        return f"No difference: {best.group.label} {against}, {how}."
+    if not best.certain:
+        return f"No best: first comes {best.group.label}{most}, {change} {against}, {how}."
+    if _loss(best, figure) < 0:
+        return f"Best: {best.group.label}{most}, {change} {against}, {how}."
+    start = f"Best: {best.reference.label}, as nothing gains on it; next is {best.group.label}"
+    return f"{start}{most}, {change}, {how}."
 
 
 def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> str:
@@ -161,17 +169,17 @@ def _elsewhere(best: Difference, found: Sequence[Difference], figure: str) -> st
     return f" (the largest gain; best in {often} of {len(firsts)} settings)"
 
 
-def sureness(best: Difference, found: Sequence[Difference]) -> str:
+def sureness(best: Difference) -> str:
     """Return in words how sure a difference is."""
     same = best.comparison.identical
     if best.pairs == 1:
         return f"how sure one pair of runs cannot say ({REPEAT})"
     if same:
         return f"of which nothing is certain: the {best.pairs} pairs are {IDENTICAL[same]}"
-    counted = sum(not one.comparison.identical for one in found)
-    sure = "certain" if best.certain else "not certain"
-    plural = "s" if counted != 1 else ""
-    return f"{sure} at 5 % after correction for {counted} comparison{plural} ({best.pairs} pairs)"
+    if math.isnan(best.change.low):
+        return f"the range of {best.pairs} pairs, as an interval takes {LEAST_PAIRS}"
+    includes = "" if best.certain else "which includes 0, "
+    return f"{includes}{best.pairs} pairs, one of the set {best.set}"
 
 
 def _rests_on(best: Difference) -> str:
@@ -210,11 +218,8 @@ def _recorded(best: Difference) -> str:
 
 
 def _best_tile(best: Difference, figure: str) -> Tile:
-    own, other = _values(best, figure)
-    text = (
-        f"{_name(figure)} of {best.group.label}: {own}, against {other} of {best.reference.label}"
-    )
-    return Tile("best", changed(best, best.change), text)
+    text = f"{_name(figure)} of {best.group.label} against {best.reference.label}"
+    return Tile("best", changed(best), text)
 
 
 def _foresight_tile(
@@ -231,7 +236,7 @@ def _foresight_tile(
     if _loss(ideal, figure) > _loss(best, figure):
         text += (". True runtimes do worse here than predictions: the rule decides job by job "
                  "and does not look ahead")  # fmt: skip
-    return Tile("foresight", changed(ideal, ideal.change), text)
+    return Tile("foresight", changed(ideal), text)
 
 
 def _losers_tile(best: Difference, who: Winners | None) -> Tile:

@@ -23,7 +23,7 @@ from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import TABLES, Tables
 from sim.results.plots.explorer import Explored, explorer_page
-from sim.results.sentences import backtest_sentences
+from sim.results.sentences import backtest_sentences, windows_sentences
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ def write_report(
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]
+    family, own = found_answers.family, {g.label: [s.summary for s in g.samples] for g in groups}
+    said += windows_sentences(own, family.block, family.correlation)
     said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
@@ -127,7 +129,7 @@ def write_report(
         ("markdown", "comparison.md", wanted.markdown),
     ):
         if asked:
-            write_whole(folder / name, text_table(groups, form, said))  # type: ignore[arg-type]
+            write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))  # type: ignore[arg-type]
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
     who = None if best is None else winners(best, wanted.detail)

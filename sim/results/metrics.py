@@ -20,8 +20,8 @@ from sim.results.job_metrics import (
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
-from sim.results.steady_state import LEAST_BATCH, NUMBERS, Trim, batch_means
-from sim.results.steps import MachineSums, QueueGrowth, figures_over
+from sim.results.steady_state import LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
+from sim.results.steps import MachineSums, Settling, figures_over
 
 
 def plain(value: object) -> float | int | bool | str | None:
@@ -98,12 +98,14 @@ def history_figures(run: Outcome) -> Figures:
     """Return the figures of machine and queue over time, of which it goes through once."""
     records = run.records
     if not len(records.submit_time):
-        return QueueGrowth(records.processors, 0.0, 0.0).figures()
+        return Settling(0.0, 0.0, np.empty(0)).figures()
     begin, end = float(records.submit_time.min()), float(records.end_time.max())
     arrivals = records.submit_time if run.counted.all() else records.submit_time[run.counted]
     first, last = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
     whole = MachineSums(records.processors, begin, end)
-    return figures_over(run.history, whole, QueueGrowth(records.processors, first, last))
+    jobs = _counted(run)
+    work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
+    return figures_over(run.history, whole, Settling(first, last, work))
 
 
 def slug(reason: str) -> str:
@@ -126,6 +128,18 @@ def _cleaning(run: Outcome) -> Figures:
         "repaired_values": sum(repaired.values()),
         **{f"repaired_values_{slug(reason)}": count for reason, count in repaired.items()},
     }
+
+
+DRAWN_AGAIN = "as no window is left"
+"""How the reason ends why the times of weeks that were drawn again are not the log's."""
+
+
+def window_figures(run: Outcome) -> Figures:
+    """Return where a window of a log begins; null of models and of weeks drawn again."""
+    drawn = (run.trace.altered or "").endswith(DRAWN_AGAIN)
+    jobs = _counted(run)
+    known = not drawn and run.trace.is_recorded and len(jobs) > 0
+    return {WINDOW: jobs["submit_time"].min() if known else None}
 
 
 def recorded_figures(run: Outcome) -> Figures:
@@ -272,6 +286,7 @@ def summarise(
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),
+            window_figures(run),
             steady_figures(run, trim or Trim()),
             run.records.counters,
             more or {},

@@ -1,7 +1,15 @@
-"""How figures are shown: their names, units and digits, and the difference of two."""
+"""How figures are shown: their names, units and digits, and the change of pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from predictors.base import FloatArray
+from sim.results.steady_state import in_order, in_windows, is_refused
+from sim.statistics.intervals import LEVEL
+from sim.statistics.paired import Family, compare, log_ratios
 
 Value = float | int | bool | str | None
 
@@ -160,23 +168,6 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     return shown
 
 
-def difference(value: Value, other: Value, is_share: bool = False) -> float | None:
-    """Return by which part of the other the value differs, None where that is undefined.
-
-    Shares differ by the plain difference, in points.
-
-    Examples
-    --------
-    >>> difference(75.0, 100.0), difference(1.0, 0.0), difference(0.5, 0.25, is_share=True)
-    (-0.25, None, 0.25)
-    """
-    if not isinstance(value, int | float) or not isinstance(other, int | float):
-        return None
-    if is_share:
-        return value - other
-    return (value - other) / abs(other) if other else None
-
-
 def duration(seconds: float) -> str:
     """Return a duration as hours, minutes and seconds.
 
@@ -187,3 +178,68 @@ def duration(seconds: float) -> str:
     """
     whole = int(seconds)
     return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+
+
+Summary = Mapping[str, Any]
+
+
+def number_of(summary: Summary, key: str) -> float | None:
+    """Return a figure that is a number, None where it is none."""
+    value = summary.get(key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
+def changes_of(pairs: Sequence[tuple[Summary, Summary]], key: str) -> FloatArray:
+    """Return a figure's paired log ratios, or differences of a share.
+
+    Parameters
+    ----------
+    pairs : sequence of (dict, dict)
+        Summaries of the same jobs: own and reference.
+    key : str
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (n,)
+        NaN where a pair lacks the figure; NaN in all where any ratio is undefined, as of a
+        wait of 0: leaving such pairs out would tell another story.
+
+    Examples
+    --------
+    >>> changes_of([({"utilization": 0.7}, {"utilization": 0.5})], "utilization").round(3).tolist()
+    [0.2]
+    """
+    both = [(number_of(own, key), number_of(other, key)) for own, other in pairs]
+    known = [place for place, pair in enumerate(both) if None not in pair]
+    found = np.full(len(pairs), np.nan)
+    if known:
+        first, second = np.array([both[place] for place in known], np.float64).T
+        made = first - second if key in SHARES else log_ratios(first, second)
+        found[known] = np.nan if np.isnan(made).any() else made
+    return found
+
+
+def read_together(
+    own: Sequence[Summary], other: Sequence[Summary], keys: Sequence[str], level: float = LEVEL
+) -> Family:
+    """Return how figures of simulations differ from those of others on the same jobs.
+
+    Parameters
+    ----------
+    own, other : sequence of dict
+        Summaries; entry k of both is replication or window k.
+    keys : sequence of str
+        Figures whose changes are read together.
+    level : float
+
+    Returns
+    -------
+    Family
+        Without changes where either queue does not settle.
+    """
+    pairs = [(own[place], other[place]) for place in in_order(own)]
+    refused = is_refused(own) or is_refused(other)
+    columns = [changes_of([] if refused else pairs, key) for key in keys]
+    shares = [key in SHARES for key in keys]
+    return compare(columns, level, shares=shares, ordered=in_windows(own))

@@ -1,13 +1,18 @@
 """The steady state of a run: which jobs count in it, and batch means of those that do."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray
 from sim.errors import ConfigError, StatisticsError
-from sim.statistics.intervals import LEVEL, Interval, samples, t_interval
+from sim.statistics.intervals import LEVEL, Interval, neighbours, samples, t_interval
+
+STEADY, STEADY_LOAD = "steady", "steady_load"
+"""Keys of the summary: whether the queue settles; where not, up to which load it does."""
+WINDOW = "window_begin"
+"""Key of the summary: the first submit of a window of a log, null of models and drawn weeks."""
 
 
 def _count(value: float, jobs: int) -> int:
@@ -107,21 +112,6 @@ class BatchMeans:
     correlated: bool
 
 
-def _lag_one(means: FloatArray) -> tuple[float, float]:
-    """Return the correlation of neighbours and the p value of none (von Neumann's ratio)."""
-    from scipy.special import ndtr
-
-    number = len(means)
-    apart = means - means.mean()
-    total = float((apart**2).sum())
-    if total == 0:
-        return 0.0, 1.0
-    ends = float(apart[0] ** 2 + apart[-1] ** 2) / (2 * total)
-    correlation = float((apart[1:] * apart[:-1]).sum()) / total + ends
-    score = correlation * np.sqrt((number**2 - 1) / (number - 2))
-    return correlation, float(ndtr(-score))
-
-
 def batch_means(
     values: ArrayLike, warmup: int, *, batches: int | None = None, level: float = LEVEL
 ) -> BatchMeans:
@@ -170,9 +160,45 @@ def batch_means(
     for number in numbers:
         size = len(kept) // number
         means = kept[len(kept) - number * size :].reshape(number, size).mean(axis=1)
-        correlation, probability = _lag_one(means)
+        correlation, probability = neighbours(means)
         if probability > INDEPENDENT:
             break
     return BatchMeans(
         t_interval(means, level), number, size, warmup, correlation, probability <= INDEPENDENT
     )
+
+
+Summary = Mapping[str, Any]
+MOST_UNSTEADY = 0.5
+"""Where more than this share of its simulations do not settle, a group does not."""
+
+
+def in_windows(summaries: Sequence[Summary]) -> bool:
+    """Return whether simulations are several windows of one log."""
+    return len({one.get(WINDOW) for one in summaries} - {None}) > 1
+
+
+def in_order(summaries: Sequence[Summary]) -> list[int]:
+    """Return the places of simulations that count, windows in the order of the log.
+
+    Weeks of a log that were drawn again are no windows and do not count beside such.
+    """
+    places = range(len(summaries))
+    if not in_windows(summaries):
+        return list(places)
+    kept = [place for place in places if summaries[place].get(WINDOW) is not None]
+    return sorted(kept, key=lambda place: float(summaries[place][WINDOW]))
+
+
+def unsteady(summaries: Sequence[Summary]) -> int:
+    """Return in how many simulations the queue does not settle."""
+    return sum(one.get(STEADY) is False for one in summaries)
+
+
+def is_refused(summaries: Sequence[Summary]) -> bool:
+    """Return whether the means of simulations tell of their length, so that no change is told.
+
+    Windows of a log are what they are; of them it is said how many do not settle.
+    """
+    known = sum(one.get(STEADY) is not None for one in summaries)
+    return not in_windows(summaries) and unsteady(summaries) > MOST_UNSTEADY * known

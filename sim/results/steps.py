@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from sim.results.job_metrics import Figures
+from sim.results.steady_state import STEADY
 from sim.state.records import Records, WholeRuns
 
 NOBODY = np.iinfo(np.int64).max
@@ -334,56 +335,50 @@ class MachineSums:
         return most | dict(zip(keys, (self._sums / wholes).tolist(), strict=True))
 
 
-SATURATION_SLOPE = 0.01
-"""Share of the machine by which queued work must grow to count as saturation."""
-SATURATION_RISE = 0.5
-"""Rise of queued work, over its mean, that counts as saturation.
+LATE = 0.5
+"""A queue that was last empty before this share of the arrivals' time does not settle."""
+LAST = 0.05
+"""Share of the arrivals' time over which the work that is left waiting is taken."""
+LEFT = 0.7
+"""So much work left waiting does not settle, in deviations of the work that arrives."""
+LEAST_JOBS = 100
+"""Of fewer jobs nothing is said."""
 
-Work that grows steadily from nothing rises by 2/3 of its mean in its last half.
-"""
 
+class Settling:
+    """Whether the queue settles, so that means do not depend on the length of the run.
 
-class QueueGrowth:
-    """The growth of queued work over the last half of the arrivals.
-
-    Saturated is a queue whose work, fitted by a line over the last half of the
-    time between first and last submit, grows by more than one hundredth of the
-    machine and by more than half of its mean over that half.
+    It does not if it was last empty in the first half of the arrivals, or if the work that
+    waits over their last twentieth is more than 0.7 deviations of the work that arrives: of
+    n jobs, as they come at random, mean work x sqrt(n (1 + variation²)).
 
     Parameters
     ----------
-    processors : int
     begin, end : float, seconds
         First and last submit.
+    work : numpy.ndarray of float, shape (n,), processor-seconds
+        Of the jobs that arrive.
     """
 
-    def __init__(self, processors: int, begin: float, end: float) -> None:
-        self._processors, self._begin, self._end = processors, (begin + end) / 2, end
-        self._moment = self._held = 0.0
+    def __init__(self, begin: float, end: float, work: FloatArray) -> None:
+        self._begin, self._end = begin, end
+        self._from = end - LAST * (end - begin)
+        self._work, self._waiting, self._empty = work, 0.0, begin
 
     def add(self, state: Steps) -> None:
         """Take in a piece."""
-        begin, end = self._begin, self._end
-        middle, until = (begin + end) / 2, end if state.until is None else state.until
-        left = np.clip(state.times, begin, end) - middle
-        right = np.append(left[1:], np.clip(until, begin, end) - middle)
-        self._moment += float((state.queued_work * (right**2 - left**2)).sum())
-        self._held += float((state.queued_work * _durations(state, begin, end)).sum())
-
-    def slope(self) -> float | None:
-        """Return the least-squares slope of queued work over that half, per second.
-
-        The fit is over all time, not over the steps: ∫(t - t̄) f dt / (L³/12).
-        """
-        length = self._end - self._begin
-        return self._moment / 2 / (length**3 / 12) if length > 0 else None
+        self._waiting += float((state.queued_work * _durations(state, self._from, self._end)).sum())
+        empty = np.flatnonzero((state.queued_jobs == 0) & (state.times <= self._end))
+        if empty.size:
+            after = np.append(state.times, np.inf if state.until is None else state.until)
+            self._empty = max(self._empty, min(float(after[empty[-1] + 1]), self._end))
 
     def figures(self) -> Figures:
-        """Return the figures of all pieces."""
-        growth, length = self.slope(), self._end - self._begin
-        if growth is None:
-            return {"queued_work_slope": None, "saturated": None}
-        rise = growth * length
-        steep = growth > SATURATION_SLOPE * self._processors
-        grows = steep and rise > SATURATION_RISE * self._held / length
-        return {"queued_work_slope": growth / self._processors, "saturated": bool(grows)}
+        """Return the figure of all pieces."""
+        length = self._end - self._begin
+        if length <= 0 or len(self._work) < LEAST_JOBS:
+            return {STEADY: None}
+        deviation = float(np.sqrt((self._work**2).sum()))  # n (mean² + variance) under the root
+        left = self._waiting / (LAST * length)
+        early = self._empty < self._begin + LATE * length
+        return {STEADY: not (early or left > LEFT * deviation)}

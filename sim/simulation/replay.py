@@ -4,7 +4,7 @@ import contextlib
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,12 @@ from sim.results.outcome import Outcome
 from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
 from sim.results.run_folder import manifest
-from sim.results.steady_state import Trim
+from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import replicated, stopping_rule
-from sim.simulation.scene import Played, Scene, play, set_scene
+from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
 from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
 
@@ -233,8 +233,12 @@ def perform(
     identity: Identity,
     show: Show,
     is_drawn: bool = True,
+    is_first: bool = True,
 ) -> Artefacts:
-    """Simulate the run or its baseline, and return everything that is written of it."""
+    """Simulate the run or its baseline, and return everything that is written of it.
+
+    If it `is_first`, no later replication, and does not settle, it is run at lower loads too.
+    """
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
         origin, start = beginning(scene.trace)
@@ -242,7 +246,11 @@ def perform(
         shown = stack.enter_context(progress) if show.progress else None
         played = play(config, parts, scene, shown)
     title = show.title(config, parts, played) if is_drawn else None
-    return artefacts(config, played, scene, time.perf_counter() - began, identity, title)
+    made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
+    figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
+    sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
+    load = steady_load(config, parts, scene) if sought else None
+    return replace(made, summary=dict(sorted({**figures, STEADY_LOAD: load}.items())))
 
 
 MOST_STEP_JOBS = 100_000
@@ -298,7 +306,9 @@ def replicate(
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)
     own, base, step = (
-        None if parts is None else perform(config, parts, scene, identity, show, is_drawn)
+        None
+        if parts is None
+        else perform(config, parts, scene, identity, show, is_drawn, replication == 0)
         for parts, is_drawn in zip((config, *others), drawn, strict=True)
     )
     assert own is not None

@@ -1,7 +1,7 @@
 """What one replication simulates: jobs, truth and machine, and one policy's run on them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from sim.errors import PolicyError
 from sim.machine.base import Machine
 from sim.machine.failing import Failing, FailingMachine
 from sim.policies.allocation.rigid import Request
+from sim.results.metrics import history_figures
 from sim.results.outcome import Outcome, outcome
+from sim.results.steady_state import STEADY
 from sim.simulation.build import accepted, build, menu_name, with_menu
 from sim.simulation.calibration import (
     CalibrationRun,
@@ -30,10 +32,11 @@ from sim.simulation.calibration import (
 )
 from sim.simulation.parts import OBJECT, is_own
 from sim.simulation.progress import Progress, ProgressGuard, ProgressWatcher, longest_wait
-from sim.simulation.recorded_schedule import RecordedSchedule
+from sim.simulation.recorded_schedule import RecordedSchedule, is_recorded
 from sim.simulation.site_size import KeepsTime, Site, SizesInLoop
 from sim.state.records import Records
 from sim.state.sensors import SensorNoise
+from workloads.arrivals import offered_load, scale_load
 from workloads.base import GroundTruth, Trace
 from workloads.streams import Streams
 from workloads.truth.build import build_truth
@@ -313,3 +316,35 @@ def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[Calibrat
     if not predictor.learns or runs == 0 or not scene.truth.known:
         return []
     return plan_calibration(scene.truth, runs, scene.machine.processors, scene.streams)
+
+
+LOADS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def steady_load(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene) -> float | None:
+    """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
+
+    Parameters
+    ----------
+    config : mapping
+        The run's whole configuration.
+    parts : mapping
+        The ``policy`` and ``predictor`` that do not settle them as they come.
+    scene : Scene
+
+    Notes
+    -----
+    It is sought by bisection: a load below one that settles is taken to settle too.
+    """
+    jobs, machine = scene.trace.jobs, scene.machine.processors
+    below = [load for load in LOADS if load < offered_load(jobs, machine)]
+    low, high = 0, len(below)
+    while low < high and not is_recorded(parts["policy"]):
+        middle = (low + high) // 2
+        slower = replace(scene.trace, jobs=scale_load(jobs, machine, below[middle]))
+        played = play(config, parts, replace(scene, trace=slower))
+        if history_figures(played.outcome)[STEADY]:
+            low = middle + 1
+        else:
+            high = middle
+    return below[low - 1] if low else None

@@ -1,8 +1,7 @@
-"""Confidence intervals of a mean: Student's t and the bootstrap."""
+"""Confidence intervals of a mean by Student's t, and whether neighbours are correlated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +10,8 @@ from predictors.base import FloatArray
 from sim.errors import StatisticsError
 
 LEVEL = 0.95
-RESAMPLES = 2000
 ROUNDING = 1e-12
 """Samples that differ by less than this share of their size are one number."""
-LEAST_STUDENTIZED = 5
-Method = Literal["studentized", "percentile", "bca"]
 
 
 @dataclass(frozen=True)
@@ -131,84 +127,16 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     return Interval(mean, mean - half, mean + half, len(found), level)
 
 
-def bootstrap_interval(
-    values: ArrayLike,
-    level: float = LEVEL,
-    *,
-    method: Method = "studentized",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Interval:
-    """Return the interval of a mean by resampling independent samples.
+def neighbours(values: FloatArray) -> tuple[float, float]:
+    """Return the correlation of neighbours and the p value of none (von Neumann's ratio)."""
+    from scipy.special import ndtr
 
-    Parameters
-    ----------
-    values : array_like of float, shape (n,)
-    level : float
-    method : str
-        ``studentized`` (bootstrap-t) holds its level best with few samples and
-        follows their skewness; it needs at least 5 samples, below them its limits
-        are NaN. ``percentile`` and ``bca`` are too narrow with few.
-    resamples : int
-    seed : int
-        Of the resampling.
-
-    Raises
-    ------
-    StatisticsError
-        If a value is not finite, or the level or the method is unknown.
-
-    References
-    ----------
-    Efron & Tibshirani, An Introduction to the Bootstrap (1993), chapters 12 to 14.
-
-    Examples
-    --------
-    >>> found = bootstrap_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    >>> found.mean, found.low < 2.5, found.high > 4.5
-    (3.5, True, True)
-    """
-    check_level(level)
-    found = samples(values)
-    if method not in ("studentized", "percentile", "bca"):
-        raise StatisticsError(f"method={method}: must be studentized, percentile or bca")
-    if len(found) < 2:
-        return t_interval(found, level)
-    mean = float(found.mean())
-    if standard_error(found) == 0:
-        return Interval(mean, mean, mean, len(found), level)
-    if method == "bca":
-        low, high = _bca(found, level, resamples, seed)
-    else:
-        drawn = found[
-            np.random.default_rng(seed).integers(len(found), size=(resamples, len(found)))
-        ]
-        rule = _studentized if method == "studentized" else _percentile
-        low, high = rule(found, drawn, level)
-    return Interval(mean, low, high, len(found), level)
-
-
-def _percentile(found: FloatArray, drawn: FloatArray, level: float) -> tuple[float, float]:
-    low, high = np.quantile(drawn.mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def _studentized(found: FloatArray, drawn: FloatArray, level: float) -> tuple[float, float]:
-    if len(found) < LEAST_STUDENTIZED:
-        return np.nan, np.nan
-    spread = drawn.std(axis=1, ddof=1) / np.sqrt(len(found))
-    kept = spread > ROUNDING * np.abs(found).max()  # one sample drawn n times has no spread
-    error = standard_error(found)
-    ratio = (drawn.mean(axis=1)[kept] - found.mean()) / spread[kept]
-    low, high = np.quantile(ratio, [(1 - level) / 2, (1 + level) / 2])
-    return float(found.mean() - high * error), float(found.mean() - low * error)
-
-
-def _bca(found: FloatArray, level: float, resamples: int, seed: int) -> tuple[float, float]:
-    from scipy.stats import bootstrap
-
-    limits = bootstrap(
-        (found,), np.mean, n_resamples=resamples, confidence_level=level, method="BCa",
-        random_state=np.random.default_rng(seed),
-    ).confidence_interval  # fmt: skip
-    return float(limits.low), float(limits.high)
+    number = len(values)
+    apart = values - values.mean()
+    total = float((apart**2).sum())
+    if total == 0:
+        return 0.0, 1.0
+    ends = float(apart[0] ** 2 + apart[-1] ** 2) / (2 * total)
+    correlation = float((apart[1:] * apart[:-1]).sum()) / total + ends
+    score = correlation * np.sqrt((number**2 - 1) / (number - 2))
+    return correlation, float(ndtr(-score))

@@ -235,14 +235,18 @@ def test_baselines_of_a_sweep_are_played_if_asked_for():
 
 @pytest.mark.slow
 def test_paired_differences_of_two_results():
-    a, b = (sim.run(*SMALL, policy=name, replications=3, baseline=None) for name in ("sa", "easy"))
-    found = a.compare(b).loc["mean_wait_time"]
-    waits = [[one.summary["mean_wait_time"] for one in each.replications] for each in (a, b)]
-    assert found["difference"] == pytest.approx(np.mean(np.subtract(*waits)))
-    assert found["low"] < found["difference"] < found["high"]
-    assert found["pairs"] == 3
+    a, b = (sim.run(*SMALL, policy=name, replications=8, baseline=None) for name in ("sa", "easy"))
+    found = a.compare(b).loc["mean_response_time"]
+    times = [[one.summary["mean_response_time"] for one in each.replications] for each in (a, b)]
+    mean = np.mean(np.log(np.divide(*times)))
+    assert found["change"] == pytest.approx(np.exp(mean) - 1)
+    assert found["change_low"] < found["change"] < found["change_high"]
+    assert found["pairs"] == 8
+    assert found["set"].endswith("figures")
+    alone = a.compare(b, figures=["mean_response_time"]).loc["mean_response_time"]
+    assert found["change_low"] < alone["change_low"]
     single = a.replications[0].compare(b.replications[0]).loc["mean_wait_time"]
-    assert np.isnan(single["low"])
+    assert np.isnan(single["change_low"])
     assert single["pairs"] == 1
     other = sim.run(*SMALL, policy="sa", seed=9, baseline=None)
     with pytest.raises(sim.SimError, match="not of the same jobs"):

@@ -14,7 +14,7 @@ from predictors.base import Observation
 from sim.results.metrics import summarise
 from sim.results.outcome import Timeline, demand, outcome
 from sim.results.steady_state import Trim
-from sim.results.steps import History, MachineSums, QueueGrowth, figures_over
+from sim.results.steps import History, MachineSums, Settling, figures_over
 
 runs = st.tuples(st.integers(0, 10**6), st.integers(1, 14), st.integers(1, 9))
 
@@ -110,10 +110,12 @@ def test_pieces_of_time_tell_the_same(spec, piece):
     assert len(pieces[-1]) <= 4
     pd.testing.assert_frame_equal(pd.concat(pieces, ignore_index=True), timeline)
     begin, end = records.submit_time.min(), records.end_time.max()
-    for kind in (MachineSums, QueueGrowth):
-        at_once, by_piece = (
-            figures_over(h, kind(records.processors, begin, end)) for h in (whole, parts)
-        )
+    work = np.tile([1.0, 2.0], 50)
+    for kind, *how in (
+        (MachineSums, records.processors, begin, end),
+        (Settling, begin, end, work),
+    ):
+        at_once, by_piece = (figures_over(h, kind(*how)) for h in (whole, parts))
         assert by_piece == pytest.approx(at_once, rel=1e-9, abs=1e-9)
 
 

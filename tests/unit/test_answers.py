@@ -9,13 +9,14 @@ from test_compare import fabricate, figures
 from test_report import FIGURES, tables
 
 from sim.compare import main
-from sim.report.answer_tables import answers, difference_figures
-from sim.report.answers import differences, load_curves, regrets
+from sim.report.answer_tables import OVER_LOAD, answers, difference_figures
+from sim.report.answers import differences, load_curves, read_together, regrets
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
-from sim.statistics.paired import compare_paired, holm, share_of_gain
+from sim.results.sentences import windows_sentences
+from sim.statistics.paired import compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
 
@@ -27,6 +28,11 @@ TIMES = {
     ("sa", "adept"): (60.0, 74.0, 57.0, 93.0),
     ("sa", "noisy_oracle"): (99.0, 133.0, 91.0, 158.0),
 }
+TIMES |= {
+    key: (*times, *(v * (1 + 0.01 * ((k + len(key[1])) % 7)) for k, v in enumerate(2 * times)))
+    for key, times in TIMES.items()
+}
+"""Twelve seeds."""
 
 
 def jobs(response, longest):
@@ -71,15 +77,20 @@ def by_label(found):
     return {one.group.label: one for one in found}
 
 
-def test_differences_are_paired_and_corrected(study):
+def ratios(own, reference):
+    return log_ratios(TIMES[own], TIMES[reference])
+
+
+def test_differences_are_paired_and_read_together(study):
     found = differences(groups(study))
     assert {one.reference.label for one in found} == {"easy, user_estimate"}
-    assert [one.pairs for one in found] == [4] * 4
+    assert [one.pairs for one in found] == [12] * 4
     adept = by_label(found)["sa, adept"]
-    right = compare_paired(TIMES["sa", "adept"], TIMES["easy", "user_estimate"])
-    assert repr(adept.comparison) == repr(right)  # NaN is not itself
-    corrected = holm([one.comparison.p_value for one in found])
-    assert [one.corrected for one in found] == pytest.approx(corrected.tolist())
+    mean = ratios(("sa", "adept"), ("easy", "user_estimate")).mean()
+    assert adept.change.mean == pytest.approx(np.expm1(mean))
+    assert {one.set for one in found} == {"5 of mean_response_time"}  # one by the policy alone
+    alone = compare([ratios(("sa", "adept"), ("easy", "user_estimate"))]).comparisons[0]
+    assert adept.change.low < alone.change.low
     assert adept.certain
     assert not by_label(found)["sa, noisy_oracle"].certain
 
@@ -95,8 +106,9 @@ def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
 
 def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(study):
     found = by_label(differences(groups(study)))
-    right = compare_paired(TIMES["sa", "oracle"], TIMES["easy", "oracle"]).change
-    assert found["sa, oracle"].alone == right
+    right = found["sa, oracle"].alone.change
+    mean = ratios(("sa", "oracle"), ("easy", "oracle")).mean()
+    assert right.mean == pytest.approx(np.expm1(mean))
     assert found["easy, oracle"].alone is None  # one of them is the same
     assert found["sa, adept"].alone is None  # easy by adept was not played
     table = answers(groups(study), RESPONSE, None, 1).tables()
@@ -135,7 +147,8 @@ def test_the_twin_keeps_what_it_does_not_share_with_the_reference():
     easy = drawn((10, 10), policy="easy", policy_react="–", load=1)
     careful = drawn((8, 5), policy="careful", policy_react="avoid", load=1)
     (one,) = differences([easy, careful], against="policy=easy")
-    assert (one.group, one.reference, one.worst) == (careful, easy, 0.8)
+    assert (one.group, one.reference) == (careful, easy)
+    assert (one.comparison.least, one.comparison.most) == pytest.approx((-0.5, -0.2))
 
 
 def test_shares_change_by_percentage_points(study):
@@ -143,16 +156,18 @@ def test_shares_change_by_percentage_points(study):
         figures = json.loads(run.read_text())
         share = 0.08 if "easy" in str(run) else 0.75
         run.write_text(json.dumps(figures | {"prediction_within_20": share}))
-    found = answers(groups(study), "prediction_within_20", None, 1)
+    every = groups(study)
+    found = answers(every, "prediction_within_20", None, 1)
     table = found.tables()["Differences on the same jobs"].set_index("runs")
-    assert table.loc["sa, adept", "change"] == "67.0 pp"
+    assert table.loc["sa, adept", "change"] == "67.0 pp, identical replications"
     assert difference_figures(found.differences)["change"].max() == pytest.approx(0.67)
-    said = verdict(groups(study), found.differences, "prediction_within_20", None)
-    assert "predicted within 20 % 67.0 pp against" in said.best
+    said = verdict(every, found.differences, "prediction_within_20", None)
+    assert "predicted within 20 % 67.0 pp, identical replications against" in said.best
     assert said.order[0].policy == "sa"
 
 
-def test_identical_runs_have_no_p_value_and_do_not_count(study):
+def test_identical_runs_are_no_difference_and_do_not_count(study):
+    before = by_label(differences(groups(study)))["sa, adept"]
     for seed, response in enumerate(TIMES["easy", "user_estimate"], start=1):
         fabricate(
             study / f"policy=sa,predictor=user_estimate,seed={seed}",
@@ -160,26 +175,74 @@ def test_identical_runs_have_no_p_value_and_do_not_count(study):
             summary=figures(response, **FIGURES | {"seed": seed}),
             choices={"policy": "sa", "predictor": "user_estimate"},
         )
-    before = [one for one in differences(groups(study)) if not one.comparison.identical]
-    same = by_label(differences(groups(study)))["sa, user_estimate"]
-    assert (same.comparison.identical, same.certain) == ("runs", False)
-    assert np.isnan(same.corrected)
-    corrected = holm([one.comparison.p_value for one in before])
-    assert [one.corrected for one in before] == pytest.approx(corrected.tolist())
+    every = differences(groups(study))
+    same = by_label(every)["sa, user_estimate"]
+    assert (same.comparison.identical, same.certain, same.set) == ("runs", False, "")
+    assert by_label(every)["sa, adept"].change == before.change
     table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, user_estimate"]
-    assert (row["p, corrected"], row["t interval"]) == ("identical runs", "–")
-    said = verdict(groups(study), differences(groups(study)), RESPONSE, None)
-    assert "after correction for 4 comparisons" in said.best
+    assert (row["change"], row["set"]) == ("no difference", "–")
+    only = [same]
+    assert verdict(groups(study), only, RESPONSE, None).best.startswith("No difference: sa, user_")
+
+
+def test_a_gain_that_includes_zero_is_not_called_best(study):
+    noisy = [one for one in differences(groups(study)) if "noisy" in one.group.label]
+    said = verdict(groups(study), noisy, RESPONSE, None)
+    assert said.best.startswith("No best: first comes sa, noisy_oracle")
+    assert "which includes 0, 12 pairs" in said.best
+
+
+def test_of_a_queue_that_does_not_settle_no_percentage_is_told(study, capsys):
+    for run in study.rglob("summary.json"):
+        if "policy=sa,predictor=adept" in str(run):
+            figures = json.loads(run.read_text()) | {"steady": False, "steady_load": 0.5}
+            run.write_text(json.dumps(figures))
+    found = by_label(differences(groups(study)))
+    assert np.isnan(found["sa, adept"].change.mean)
+    assert found["sa, adept"].kept is None
+    assert found["sa, oracle"].certain
+    assert main([str(study), "--table", "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "The queue does not settle under sa, adept (its jobs settle up to load 0.5): means depend"
+    )
+    row = next(line for line in shown.splitlines() if line.startswith("sa, adept"))
+    assert "does not settle" in row
+    assert "%" not in row
+    table = pd.read_csv(study / "differences.csv")
+    row = table[(table["policy"] == "sa") & (table["predictor"] == "adept")].iloc[0]
+    assert row[["change", "change_low", "change_high", "least", "most"]].isna().all()
+    assert "| sa, adept | – | does not settle |" in (study / "comparison.md").read_text()
+
+
+def windows(policy, times, begins):
+    drawn = [sample(f"{policy}/replication={k}", 1, time, window_begin=begin, steady=k > 3)
+             for k, (time, begin) in enumerate(zip(times, begins, strict=True))]  # fmt: skip
+    return Group({"policy": policy}, "run", drawn)
+
+
+def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count():
+    begins = [*np.random.default_rng(5).permutation(30).astype(float), None, None]
+    level = np.array([100.0 if begin is None else 100 + begin for begin in begins])
+    easy, sa = windows("easy", 0 * level + 100, begins), windows("sa", level, begins)
+    (found,), family = read_together([easy, sa], RESPONSE)
+    assert found.pairs == 30
+    assert found.comparison.most == pytest.approx(0.29)
+    assert family.block == 2  # windows that rise are alike, and 15 blocks are the fewest doubled
+    assert family.correlation > 0.9
+    said = windows_sentences({"sa": [one.summary for one in sa.samples]}, 2, 0.95)
+    assert "correlate by 0.95 and are read in blocks of 2" in said[0]
+    assert said[1].endswith("do not count as windows: 2.")
+    assert "4 of 30 simulations of sa; their ratios are told" in said[2]
 
 
 def test_only_simulations_that_both_have_are_paired(study):
     (study / "policy=sa,predictor=adept,seed=2/summary.json").unlink()
     found = by_label(differences(groups(study)))
-    assert found["sa, adept"].pairs == 3
-    own, base = ([TIMES[key][k] for k in (0, 2, 3)] for key in
-                 (("sa", "adept"), ("easy", "user_estimate")))  # fmt: skip
-    assert repr(found["sa, adept"].comparison) == repr(compare_paired(own, base))
+    assert found["sa, adept"].pairs == 11
+    kept = np.delete(ratios(("sa", "adept"), ("easy", "user_estimate")), 1)
+    assert found["sa, adept"].change.mean == pytest.approx(np.expm1(kept.mean()))
 
 
 def test_the_reference_may_be_named_and_a_baseline_comes_first(study):
@@ -190,7 +253,7 @@ def test_the_reference_may_be_named_and_a_baseline_comes_first(study):
     rigid = Group({"policy": "easy"}, "run", [sample("a", 1, 9.0), sample("b", 2, 8.0)])
     base = Group({"policy": "easy"}, "baseline", [sample("a", 1, 10.0), sample("b", 2, 11.0)])
     (found,) = differences([rigid, base])
-    assert (found.reference.role, found.comparison.difference.mean) == ("baseline", -2.0)
+    assert (found.reference.role, found.comparison.least) == ("baseline", pytest.approx(8 / 11 - 1))
 
 
 def sample(name, seed, response, **more):
@@ -207,12 +270,12 @@ def test_replications_pair_by_number_and_other_jobs_never_compare():
     apart = group("sa", 0.7, [(0, 1.0), (1, 1.0)])
     (found,) = differences([rigid, other, apart])
     assert (found.group, found.pairs) == (other, 2)
-    assert found.comparison.difference.mean == -1.0
+    assert found.comparison.most == pytest.approx(30 / 31 - 1)
 
 
-def test_load_curves_stop_at_saturation():
-    def group(policy, load, saturated):
-        drawn = [sample(f"r/replication={k}", 1, 10 * load + k, saturated=saturated[k])
+def test_load_curves_stop_where_the_queue_does_not_settle():
+    def group(policy, load, grows):
+        drawn = [sample(f"r/replication={k}", 1, 10 * load + k, steady=not grows[k])
                  for k in range(3)]  # fmt: skip
         return Group({"policy": policy, "workload.load": load}, "run", drawn)
 
@@ -220,11 +283,11 @@ def test_load_curves_stop_at_saturation():
     sa = [group("sa", load, [False] * 3) for load in (0.5, 0.7)]
     found = {one.label: one for one in load_curves([*easy, *sa])}
     assert list(found["easy"].points) == [0.5]
-    assert found["easy"].says() == "saturated from load 0.7 on"
+    assert found["easy"].says() == "does not settle from load 0.7 on"
     assert found["easy"].points[0.5].mean == pytest.approx(6.0)
-    assert found["sa"].says() == "not saturated up to load 0.7"
+    assert found["sa"].says() == "settles up to load 0.7"
     table = answers([*easy, *sa], RESPONSE, None, 1).tables()
-    assert table["Over load, up to saturation"]["load 0.7"].tolist()[0] == "–"
+    assert table[OVER_LOAD]["load 0.7"].tolist()[0] == "–"
     assert load_curves([Group({"policy": "sa"}, "run", [])]) == []
 
 
@@ -232,7 +295,7 @@ def test_regret_says_which_jobs_bear_it(study):
     found = regrets(groups(study), 4)
     assert set(found) == {"sa, adept", "sa, noisy_oracle", "easy, user_estimate"}
     table = found["sa, adept"]["class"]
-    apart = np.mean(np.subtract(TIMES["sa", "adept"], TIMES["sa", "oracle"]))
+    apart = np.mean(np.subtract(TIMES["sa", "adept"][:4], TIMES["sa", "oracle"][:4]))
     assert table.loc["wide_long", ["regret", "waiting"]].tolist() == pytest.approx([apart] * 2)
     assert table.loc["wide_long", ["share", "median_error"]].tolist() == pytest.approx([1.0, 2.0])
     assert table.loc["narrow_short", "regret"] == 0
@@ -245,14 +308,14 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     who = winners(best_of(found, RESPONSE), 4)
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
-    assert "certain at 5 % after correction for 4 comparisons (4 pairs)" in said.best
+    assert "12 pairs, one of the set 5 of mean_response_time" in said.best
     assert said.rests_on == (
         "It hangs on the assumptions of the configuration; "
         "no real machine's schedule of these jobs is recorded."
     )
     best, foresight, losers = said.tiles
     assert (best.name, foresight.name, losers.name) == ("best", "foresight", "losers")
-    assert best.text == "mean response of sa, adept: 71.0 s, against 120.0 s of easy, user_estimate"
+    assert best.text == "mean response of sa, adept against easy, user_estimate"
     assert foresight.value.startswith("-50.")
     assert "sa, adept keeps 80.7 %" in foresight.text
     assert losers.value == "0 %"
@@ -274,8 +337,8 @@ def test_one_run_each_and_foresight_that_does_worse_are_said(study):
     found = differences(alone)
     said = verdict(alone, found, RESPONSE, None)
     assert said.best == (
-        "Best: sa, adept, mean response -40.0 % against easy, user_estimate, "
-        "how sure one pair of runs cannot say (replications=5 could)."
+        "No best: first comes sa, adept, mean response -40.0 % against easy, user_estimate, "
+        "how sure one pair of runs cannot say (replications=10 could)."
     )
     assert "True runtimes do worse here than predictions" in said.tiles[1].text
     assert verdict(alone, [], RESPONSE, None).best.startswith("Nothing is compared")
@@ -298,7 +361,8 @@ def test_winners_and_losers_are_told_job_by_job(study):
     assert (who.read, who.longer, who.shorter) == (4, 0.0, 0.5)
     table = who.tables["class"]
     assert table.index.tolist() == ["narrow_short", "wide_long"]
-    apart = np.subtract(TIMES["sa", "adept"], TIMES["easy", "user_estimate"]).mean()
+    own, base = (TIMES[key][:4] for key in (("sa", "adept"), ("easy", "user_estimate")))
+    apart = np.subtract(own, base).mean()
     assert table.loc["wide_long", "change"] == pytest.approx(2 * apart)
     assert table.loc["narrow_short", ["jobs", "longer", "change"]].tolist() == [0.5, 0.0, 0.0]
 

@@ -151,9 +151,40 @@ def test_dropped_and_repaired_are_named():
     assert "Values repaired: 1 (requested time: 1)." in text
 
 
-def test_saturation_is_a_warning():
-    assert "queue kept growing" in printed({"saturated": True})
-    assert "queue kept growing" not in printed({"saturated": False})
+def test_a_queue_that_does_not_settle_is_said_first_and_no_percentage_is_told():
+    run = {"mean_response_time": 60.0, "utilization": 0.5, "steady": True, "steady_load": None}
+    base = {"mean_response_time": 90.0, "utilization": 0.7, "steady": False, "steady_load": 0.6}
+    text = printed(run, Side(base, "easy", is_baseline=True))
+    assert text.startswith("The queue does not settle under easy (its jobs settle up to load 0.6)")
+    assert not re.search(r"-33\.3 %|-20\.0 pp", text)
+    assert "-33.3 %" in printed(run, Side(base | {"steady": True}, "easy", is_baseline=True))
+    assert printed({"steady": False, "steady_load": None}).startswith("The queue does not settle")
+
+
+def replicated(times, name, **more):
+    parts = [{"mean_response_time": time, **more} for time in times]
+    return Side({"mean_response_time": sum(times) / len(times)}, name, parts=parts)
+
+
+def test_of_replications_the_change_is_the_mean_of_paired_log_ratios():
+    run, base = (50.0, 1000.0, 300.0), (100.0, 1000.0, 500.0)
+    text = printed(replicated(run, "sa"), replicated(base, "easy"))
+    change = f"{100 * ((0.5 * 0.6) ** (1 / 3) - 1):.1f} %"  # of the means it would be -15.6 %
+    assert f"{change} (-50.0 to 0.0 in 3 pairs) against easy" in text
+    assert line(text, "mean response").count(change) == 1
+    more = printed(replicated(run * 3, "sa"), replicated(base * 3, "easy"))
+    assert re.search(rf"{change} \[-\d+\.\d, -\d+\.\d\] against easy", more)
+    assert "no difference against easy" in printed(replicated(run, "sa"), replicated(run, "easy"))
+
+
+def test_windows_of_a_log_are_told_with_their_ratios_and_how_many_do_not_settle():
+    sides = [replicated((50.0, 70.0), name, steady=False) for name in ("sa", "easy")]
+    for side in sides:
+        side.parts[0]["window_begin"], side.parts[1]["window_begin"] = 0.0, 9.0
+    text = printed(*sides)
+    assert "Windows of one log are not independent draws of a site" in text
+    assert "does not settle in 2 of 2 simulations of sa" in " ".join(text.split())
+    assert "no difference" in text
 
 
 def test_identical_replications_are_a_warning():

@@ -3,42 +3,33 @@ import pytest
 
 from sim.errors import ConfigError
 from sim.results.steady_state import Trim
-from sim.results.steps import NOBODY, QueueGrowth, Steps, figures_over, least_over
+from sim.results.steps import NOBODY, Settling, Steps, figures_over, least_over
 
 pytestmark = pytest.mark.fast
 
 
-def queue(work, times):
-    zero = np.zeros(len(times), np.int64)
-    none = np.full(len(times), NOBODY)
-    steps = Steps(
-        np.asarray(times, float), zero, zero, zero, np.asarray(work, float), none, none, zero
-    )
-    return [steps]
+def settles(work, begin=0.0, end=1000.0, jobs=100):
+    """Say whether a queue settles whose work waits so from second to second, of jobs of 100."""
+    times, zero = np.arange(len(work), dtype=float), np.zeros(len(work), np.int64)
+    none, waiting = np.full(len(work), NOBODY), np.asarray(work, float)
+    steps = Steps(times, zero, (waiting > 0).astype(int), zero, waiting, none, none, zero)
+    return figures_over([steps], Settling(begin, end, np.full(jobs, 100.0)))["steady"]
 
 
-def stability(history, processors, begin, end):
-    return figures_over(history, QueueGrowth(processors, begin, end))
+def test_a_queue_settles_that_was_empty_late_and_ends_with_little_work():
+    calm = np.zeros(1001)
+    assert settles(calm) is True
+    busy = np.where(np.arange(1001) > 501, 600.0, 0.0)  # 0.6 of 100 x sqrt(100)
+    assert settles(busy) is True
+    assert settles(np.where(busy > 0, 800.0, 0.0)) is False  # more is left waiting
+    early = np.where(np.arange(1001) > 490, 1.0, 0.0)  # little, but never empty since
+    assert settles(early) is False
+    assert settles(np.where(np.arange(1001) == 800, 0.0, early)) is True
 
 
-def test_slope_is_that_of_a_finely_sampled_fit():
-    rng = np.random.default_rng(0)
-    times, values = np.sort(rng.uniform(-5, 30, 12)), rng.uniform(0, 9, 12)
-    fine = np.linspace(0, 20, 200_001)
-    sampled = values[np.searchsorted(times, fine, side="right") - 1]
-    growth = QueueGrowth(1, -20.0, 20.0)  # of its last half
-    figures_over(queue(values, times), growth)
-    assert growth.slope() == pytest.approx(np.polyfit(fine, sampled, 1)[0], rel=1e-3)
-
-
-def test_queue_that_grows_is_saturated_and_one_that_stays_is_not():
-    times = np.linspace(0, 1000, 1001)
-    grows = stability(queue(0.2 * times, times), 1, 0.0, 1000.0)
-    assert grows["saturated"] is True
-    assert grows["queued_work_slope"] == pytest.approx(0.2, rel=1e-2)
-    assert stability(queue(200 + 0.02 * times, times), 1, 0.0, 1000.0)["saturated"] is False
-    assert stability(queue(0.005 * times, times), 1, 0.0, 1000.0)["saturated"] is False
-    assert stability(queue(1000 - times, times), 1, 0.0, 1000.0)["saturated"] is False
+def test_of_few_jobs_or_none_in_time_nothing_is_said():
+    assert settles(np.ones(1001), jobs=99) is None
+    assert settles(np.ones(2), end=0.0) is None
 
 
 def test_least_over_ranges_of_any_length():

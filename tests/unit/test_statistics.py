@@ -3,22 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from sim.errors import ConfigError, StatisticsError
 from sim.results.metrics import batch_figures
 from sim.results.steady_state import batch_means
 from sim.simulation.replication import Objective, Precision, Stopping
-from sim.statistics.intervals import bootstrap_interval, t_interval
+from sim.statistics.intervals import t_interval
 from sim.statistics.paired import (
-    compare_paired,
-    false_discovery,
-    holm,
+    compare,
+    log_ratios,
     ratio_of_means,
-    relative_change,
     share_of_gain,
 )
 
@@ -26,7 +21,6 @@ pytestmark = pytest.mark.fast
 
 RNG = np.random.default_rng(7)
 OWN, REFERENCE = RNG.lognormal(4, 0.3, 12), RNG.lognormal(4.2, 0.3, 12)
-PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -41,22 +35,6 @@ def test_few_or_equal_samples_have_no_or_no_wide_interval():
     assert np.isnan(t_interval([]).mean)
     assert (t_interval([3.0]).mean, np.isnan(t_interval([3.0]).low)) == (3.0, True)
     assert t_interval([0.1 + 0.2, 0.3, 0.3]).half == 0  # they differ by rounding
-    assert np.isnan(bootstrap_interval([1.0, 2.0, 4.0]).low)  # too few to studentize
-    assert bootstrap_interval([2.0] * 9).half == 0
-
-
-@pytest.mark.parametrize("method", ["studentized", "percentile", "bca"])
-def test_bootstrap_agrees_with_students_interval_on_many_normal_samples(method):
-    values = np.random.default_rng(3).normal(10, 2, 400)
-    found, right = bootstrap_interval(values, method=method), t_interval(values)
-    assert (found.low, found.high) == pytest.approx((right.low, right.high), abs=0.03)
-    assert bootstrap_interval(values, method=method) == found  # a seed, no global state
-
-
-def test_studentized_bootstrap_follows_skewness():
-    values = np.random.default_rng(5).lognormal(0, 1, 40)
-    found = bootstrap_interval(values)
-    assert found.high - found.mean > 1.2 * (found.mean - found.low)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +42,9 @@ def test_studentized_bootstrap_follows_skewness():
     [
         (lambda: t_interval([1.0, np.nan]), "finite"),
         (lambda: t_interval([1.0, 2.0], 95), "between 0 and 1, got 95"),
-        (lambda: bootstrap_interval([1.0, 2.0], method="jackknife"), "method=jackknife"),
-        (lambda: compare_paired([1.0], [1.0, 2.0]), "equal numbers, got 1 and 2"),
-        (lambda: holm([0.2, 1.2]), "between 0 and 1"),
+        (lambda: compare([[1.0], [1.0, 2.0]]), r"of one length, got \[1, 2\]"),
+        (lambda: compare([[1.0]], 95), "between 0 and 1, got 95"),
+        (lambda: log_ratios([1.0], [1.0, 2.0]), "equal numbers, got 1 and 2"),
         (lambda: batch_means(np.ones(50), 0), "leave 50; at least 100"),
         (lambda: batch_means(np.ones(50), -1), "warmup=-1"),
     ],
@@ -76,47 +54,100 @@ def test_bad_samples_are_refused(call, message):
         call()
 
 
-def test_a_paired_comparison_is_the_paired_t_test():
-    found = compare_paired(OWN, REFERENCE)
-    right = stats.ttest_rel(OWN, REFERENCE)
-    limits = right.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(right.pvalue)
-    assert (found.difference.low, found.difference.high) == pytest.approx((limits.low, limits.high))
-    assert found.bootstrap.mean == found.difference.mean
-    ratios = stats.ttest_rel(np.log(OWN), np.log(REFERENCE)).confidence_interval(0.95)
-    assert found.change.low == pytest.approx(np.expm1(ratios.low))
+def test_a_change_is_exp_of_the_mean_log_ratio_with_a_symmetric_interval_of_it():
+    (found,) = compare([log_ratios(OWN, REFERENCE)]).comparisons
+    logs = np.log(OWN / REFERENCE)
+    assert found.change.mean == pytest.approx(np.exp(logs.mean()) - 1)
+    assert (found.least, found.most) == pytest.approx(tuple(np.expm1([logs.min(), logs.max()])))
+    low, high = np.log1p([found.change.low, found.change.high])
+    assert (low + high) / 2 == pytest.approx(logs.mean())
+    error = logs.std(ddof=1) / np.sqrt(12)
+    assert 2.0 < (high - low) / 2 / error < 2.8  # Student's would be 2.2
+    assert compare([logs]) == compare([logs])  # a named stream, no global state
+    assert compare([logs], 0.8).comparisons[0].change.low > found.change.low
 
 
-def test_common_random_numbers_narrow_the_interval():
-    noise = RNG.normal(100, 20, 10)
-    paired = compare_paired(noise * 0.9, noise).change
-    assert paired.mean == pytest.approx(-0.1)
-    assert paired.half < 1e-9
-    assert compare_paired(noise - 1, noise).p_value == 0.0
-    assert np.isnan(relative_change([0.0, 1.0], [1.0, 1.0]).mean)
+def test_shares_differ_by_their_mean_difference():
+    (found,) = compare([[0.1, 0.2, 0.3]], shares=[True]).comparisons
+    assert (found.change.mean, found.least, found.most) == pytest.approx((0.2, 0.1, 0.3))
+
+
+def test_fewer_than_eight_pairs_have_a_range_and_no_interval_and_do_not_count():
+    few, enough = np.append(np.arange(1.0, 8.0), np.nan), np.arange(1.0, 9.0)
+    found = compare([few, enough])
+    assert (found.intervals, found.comparisons[0].change.count) == (1, 7)
+    assert np.isnan(found.comparisons[0].change.low)
+    assert not found.comparisons[0].certain
+    assert found.comparisons[0].least == pytest.approx(np.e - 1)
+    assert found.comparisons[1] == compare([enough]).comparisons[0]
+    assert found.comparisons[1].certain
+
+
+def test_ratios_of_nothing_to_something_are_undefined():
+    assert np.isnan(log_ratios([0.0, 1.0, -1.0], [1.0, 0.0, 1.0])).all()
+    assert log_ratios([0.0, -2.0], [0.0, -2.0]).tolist() == [0.0, 0.0]
+    assert np.isnan(compare([[np.nan] * 9]).comparisons[0].change.mean)
 
 
 @pytest.mark.parametrize(
-    ("own", "reference", "kind", "mean"),
-    [
-        ([3.0, 4.0, 6.0], [3.0, 4.0, 6.0], "runs", 0.0),
-        ([3.0] * 4, [4.0] * 4, "replications", -1.0),
-    ],
+    ("ratios", "kind"),
+    [([0.0] * 9, "runs"), ([0.0], "runs"), ([0.5] * 9, "replications"), ([0.5], "")],
 )
-def test_what_is_identical_has_a_mean_but_no_interval_and_no_p_value(own, reference, kind, mean):
-    found = compare_paired(own, reference)
-    assert (found.identical, found.difference.mean) == (kind, mean)
-    assert found.change.mean == pytest.approx(own[0] / reference[0] - 1)
-    for interval in (found.difference, found.bootstrap, found.change):
-        assert np.isnan([interval.low, interval.high]).all()
-    assert np.isnan(found.p_value)
+def test_what_is_identical_has_a_mean_but_no_interval(ratios, kind):
+    (found,) = compare([ratios]).comparisons
+    assert (found.identical, found.certain) == (kind, False)
+    assert found.change.mean == pytest.approx(np.expm1(ratios[0]))
+    assert np.isnan([found.change.low, found.change.high]).all()
 
 
-def test_one_repetition_or_replications_of_one_side_alone_are_not_identical():
-    assert compare_paired([3.0], [3.0]).identical == ""
-    assert compare_paired([3.0, 3.0], [4.0, 4.5]).identical == ""
+def test_one_repetition_keeps_a_share_without_an_interval():
     kept = share_of_gain([3.0] * 3, [2.0] * 3, [4.0] * 3)
     assert (kept.mean, np.isnan(kept.low)) == (0.5, True)
+
+
+SKEWED = 4 / 9
+"""Shape of a gamma law of skewness 3."""
+
+
+@pytest.mark.parametrize(
+    ("law", "low", "high"),
+    [
+        (lambda rng, n: rng.normal(size=n), 0.93, 0.98),
+        (lambda rng, n: rng.standard_t(2, size=n), 0.93, 0.98),
+        (lambda rng, n: rng.gamma(SKEWED, size=n) - SKEWED, 0.85, 0.98),
+    ],
+)
+def test_intervals_cover_whatever_the_tails(law, low, high, monkeypatch):
+    monkeypatch.setattr("sim.statistics.paired.RESAMPLES", 300)
+    rng = np.random.default_rng(11)
+    for pairs in (10, 40):
+        drawn = (compare([law(rng, pairs)], shares=[True]).comparisons[0] for _ in range(300))
+        assert low - 0.02 <= np.mean([one.change.contains(0.0) for one in drawn]) <= high + 0.015
+
+
+def test_two_hundred_tables_of_equals_call_at_most_sixteen_better(monkeypatch):
+    monkeypatch.setattr("sim.statistics.paired.RESAMPLES", 300)
+    rng = np.random.default_rng(12)
+    false = 0
+    for _ in range(200):
+        times = rng.lognormal(9.0, 0.4, (13, 20))  # a reference and twelve like it
+        found = compare([log_ratios(own, times[0]) for own in times[1:]])
+        false += any(one.certain for one in found.comparisons)
+    assert 1 <= false <= 16
+
+
+def test_neighbouring_windows_that_are_alike_are_read_in_blocks():
+    alone = np.random.default_rng(3).normal(size=40)
+    assert compare([alone], ordered=True).block == 1
+    alike = np.repeat(alone[:20], 2) + 0.1 * alone
+    found, one_by_one = compare([alike], ordered=True), compare([alike])
+    assert found.block >= 2
+    assert found.correlation > 0.3
+    wide, narrow = (one.comparisons[0].change for one in (found, one_by_one))
+    assert np.log1p(wide.high) - np.log1p(wide.low) > 1.2 * np.log(
+        (1 + narrow.high) / (1 + narrow.low)
+    )
+    assert wide.mean == narrow.mean
 
 
 def test_fiellers_limits_are_where_the_difference_is_just_significant():
@@ -133,20 +164,6 @@ def test_the_oracle_keeps_all_of_its_gain_and_the_reference_none():
     assert share_of_gain(best, best, rigid).mean == pytest.approx(1)
     assert share_of_gain(rigid, best, rigid).mean == pytest.approx(0)
     assert share_of_gain((rigid + best) / 2, best, rigid).half < 1e-6
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(PROBABILITIES)
-def test_corrections_are_those_of_statsmodels(probabilities):
-    for own, method in ((holm, "holm"), (false_discovery, "fdr_bh")):
-        right = multipletests(probabilities, method=method)[1]
-        np.testing.assert_allclose(own(probabilities), right, atol=1e-12)
-
-
-def test_comparisons_that_could_not_be_made_do_not_count():
-    assert holm([0.02, np.nan, 0.04]).tolist() == pytest.approx([0.04, np.nan, 0.04], nan_ok=True)
-    assert np.isnan(false_discovery([np.nan])).all()
 
 
 def autoregressive(length, memory, seed):
