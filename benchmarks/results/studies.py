@@ -197,7 +197,7 @@ STUDIES = {
         500,
         8,
         "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
-        (*FIGURES, "saturated"),
+        (*FIGURES, "steady"),
     ),
     "repetition": Study(
         tuple(

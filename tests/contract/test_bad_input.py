@@ -15,7 +15,7 @@ CONFIGURATIONS = [
     (["precision=0.1", "most_replications=5"], "most_replications=5", "at least the 10"),
     (["precision=0.1", "objective_of=change", "baseline=null"], "objective_of=change", "baseline"),
     (["precision=0.1", "objective=speed"], "objective=speed", "summary.json"),
-    (["precision=0.1", "objective=saturated"], "objective=saturated", "a number"),
+    (["precision=0.1", "objective=steady"], "objective=steady", "a number"),
     (["overrun=ignore"], "overrun=ignore", "extend, kill"),
     (["cluster.processors=0"], "cluster.processors=0", "at least 1"),
     (["cluster.processors=100000000000000000000"], "cluster.processors=1", "20,000,000"),
