@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from sim.report.answers import Curve, Difference, load_curves, read_together, regrets
+from sim.report.answers import Curve, Difference, differences, load_curves, regrets
 from sim.report.samples import Group
 from sim.report.tables import number
 from sim.results.rows import ERROR, POINTS, texts
@@ -184,5 +184,5 @@ class Answers:
 
 def answers(groups: Sequence[Group], figure: str, against: str | None, detail: int) -> Answers:
     """Return what a comparison answers; see `sim.report.answers`."""
-    found, family = read_together(groups, figure, against)
+    found, family = differences(groups, figure, against)
     return Answers(found, load_curves(groups, figure), regrets(groups, detail), family)

@@ -9,10 +9,10 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
-from sim.report.samples import Group, Sample, oracle_of, references, step_among
+from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.results.job_metrics import count_bin, job_class
 from sim.results.rows import SHARES, changes_of
-from sim.results.steady_state import Summary, in_order, in_windows, is_refused
+from sim.results.steady_state import Summary, in_order, is_refused
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, Family, compare, share_of_gain
 
@@ -105,7 +105,7 @@ def refuses(*groups: Group) -> bool:
 
 def differences(
     groups: Sequence[Group], figure: str = FIGURE, against: str | None = None
-) -> list[Difference]:
+) -> tuple[list[Difference], Family]:
     """Return how every group differs from its reference, paired by random numbers.
 
     Parameters
@@ -116,57 +116,53 @@ def differences(
     against : str, optional
         See `sim.report.samples.references`.
 
+    Returns
+    -------
+    list of Difference
+    Family
+        All that is read with them, those by the policy alone too.
+
     Raises
     ------
     SimError
         If no group has the label or the values.
     """
-    return read_together(groups, figure, against)[0]
-
-
-def read_together(
-    groups: Sequence[Group], figure: str, against: str | None = None
-) -> tuple[list[Difference], Family]:
-    """Return the differences, and all comparisons that are read with them as one family."""
     found = list(references(groups, against))
     steps = [step_among(*one) for one in found]
     pairs = [(one[0], one[1]) for one in found]
     pairs += [(one[0], step) for one, step in zip(found, steps, strict=True) if step is not None]
-    order, ordered = _windows([group for pair in pairs for group in pair])
-    columns = [_column(*pair, order, figure) for pair in pairs]
-    is_share = figure in SHARES
-    family = compare(columns, shares=[is_share] * len(columns), ordered=ordered)
-    alone = iter(family.comparisons[len(found) :])
-    name = f"{family.intervals} of {figure}"
-    made = []
+    jobs = [jobs_of(own) for own, _ in pairs]
+    orders = {one: _windows([g for g in groups if jobs_of(g) == one]) for one in jobs}
+    columns = [_column(*pair, orders[one], figure) for pair, one in zip(pairs, jobs, strict=True)]
+    is_share, ordered = figure in SHARES, any(group.in_windows for group in groups)
+    shares = [is_share] * len(columns)
+    family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
+    alone, made = iter(family.comparisons[len(found) :]), []
     for (group, reference, same), step, one in zip(found, steps, family.comparisons, strict=False):
         by_policy = None if step is None else next(alone)
-        refused = refuses(group, reference)
-        common = identified(group).keys() & identified(reference).keys() & set(order)
-        if common:
-            named = "" if np.isnan(one.change.low) else name
-            kept = None if refused else _kept(group, reference, same, figure)
-            made.append(
-                Difference(
-                    group, reference, len(common), one, named, kept, by_policy, is_share, refused
-                )
-            )
-    return made, family
+        both = identified(group).keys() & identified(reference).keys()
+        pairs_of = len(both.intersection(orders[jobs_of(group)]))
+        refused = group.is_refused or reference.is_refused
+        named = "" if np.isnan(one.change.low) else f"{family.intervals} of {figure}"
+        kept = None if refused else _kept(group, reference, same, figure)
+        made.append(
+            Difference(group, reference, pairs_of, one, named, kept, by_policy, is_share, refused)
+        )
+    return [one for one in made if one.pairs], family
 
 
-def _windows(groups: Sequence[Group]) -> tuple[list[Identity], bool]:
-    """Return whose simulations count, windows of a log in its order, and whether they are such."""
+def _windows(groups: Sequence[Group]) -> list[Identity]:
+    """Return whose simulations count, windows of a log in its order."""
     every: Drawn = {}
     for group in groups:
-        for identity, sample in identified(group).items():
-            every.setdefault(identity, sample)
-    summaries = [sample.summary for sample in every.values()]
-    return [list(every)[place] for place in in_order(summaries)], in_windows(summaries)
+        every = identified(group) | every
+    places = in_order([sample.summary for sample in every.values()])
+    return [list(every)[place] for place in places]
 
 
 def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str) -> FloatArray:
     """Return paired changes in an order, NaN where a pair lacks or nothing is to be told."""
-    if refuses(own, reference):
+    if own.is_refused or reference.is_refused:
         return np.full(len(order), np.nan)
     drawn, nothing = [identified(group) for group in (own, reference)], Sample(Path(), "", {})
     mine, theirs = ([one.get(place, nothing).summary for place in order] for one in drawn)
@@ -175,7 +171,7 @@ def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str
 
 def _kept(group: Group, reference: Group, same: Sequence[Group], figure: str) -> Interval | None:
     oracle = oracle_of(group, same)
-    if oracle is None or oracle is group or refuses(oracle):
+    if oracle is None or oracle is group or oracle.is_refused:
         return None
     mine, best, theirs = paired_values([group, oracle, reference], figure)
     return share_of_gain(mine, best, theirs) if len(mine) else None

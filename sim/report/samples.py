@@ -14,6 +14,7 @@ from sim.errors import SimError
 from sim.report.gathering import Summaries
 from sim.results.artefacts import BASELINE, STEP, read_summary, same_schedule
 from sim.results.sentences import is_recorded
+from sim.results.steady_state import in_windows, is_refused
 from sim.statistics.intervals import t_interval
 from sim.sweeps.configurations import group_of
 
@@ -89,9 +90,19 @@ class Group:
         return any(is_recorded(sample.summary) for sample in self.samples)
 
     @property
+    def summaries(self) -> list[Mapping[str, Any]]:
+        """The summaries of its simulations."""
+        return [sample.summary for sample in self.samples]
+
+    @property
     def in_windows(self) -> bool:
-        """Whether its simulations are replications, which on a log are windows of it."""
-        return any("replication=" in sample.name for sample in self.samples)
+        """Whether its simulations are several windows of one log."""
+        return in_windows(self.summaries)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether its queue does not settle, so that nothing is told of its means."""
+        return is_refused(self.summaries)
 
     @property
     def menu(self) -> str:

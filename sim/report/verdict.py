@@ -108,8 +108,7 @@ def verdict(
     """
     best = best_of(found, figure)
     order, machine = best_first(groups, found, figure), _machine(groups)
-    samples = {group.label: [one.summary for one in group.samples] for group in groups}
-    unsteady = unsteady_sentence(samples)
+    unsteady = unsteady_sentence({group.label: group.summaries for group in groups})
     if best is None:
         told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
         return Verdict("" if unsteady else told, "", [], order, machine, unsteady)

@@ -120,7 +120,7 @@ def write_report(
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]
-    family, own = found_answers.family, {g.label: [s.summary for s in g.samples] for g in groups}
+    family, own = found_answers.family, {group.label: group.summaries for group in groups}
     said += windows_sentences(own, family.block, family.correlation)
     said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]

@@ -1,12 +1,12 @@
 """The one statistic of comparisons on common random numbers: paired log ratios, read together."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.statistics.intervals import (
     LEVEL,
@@ -102,6 +102,7 @@ def compare(
     *,
     shares: Sequence[bool] = (),
     ordered: bool = False,
+    jobs: Sequence[Hashable] = (),
 ) -> Family:
     """Return what paired log ratios that are read together say, by the symmetric bootstrap-t.
 
@@ -116,11 +117,14 @@ def compare(
     ordered : bool
         Whether rows follow each other in time, as windows of a log do: then they are resampled
         in the smallest blocks, doubled from one row, between which no correlation is left.
+    jobs : sequence of hashable
+        What each column's jobs are, such as a log; without it one for all. Rows of the same
+        jobs are resampled together, of others apart.
 
     Raises
     ------
     StatisticsError
-        If the columns differ in length or the level is out of range.
+        If columns of the same jobs differ in length or the level is out of range.
 
     Notes
     -----
@@ -139,21 +143,30 @@ def compare(
     (-0.18, True)
     """
     check_level(level)
-    lengths = {len(np.atleast_1d(np.asarray(one))) for one in columns}
-    if len(lengths) > 1:
-        raise StatisticsError(f"columns must be of one length, got {sorted(lengths)}")
-    values = np.column_stack([np.asarray(one, np.float64) for one in columns])
-    seen = ~np.isnan(values)
-    told = [values[seen[:, place], place] for place in range(values.shape[1])]
-    varies = [np.ptp(one) > ROUNDING * np.abs(one).max() if len(one) else False for one in told]
-    able = np.array([v and len(one) >= LEAST_PAIRS for v, one in zip(varies, told, strict=True)])
-    block, correlation = _blocks(values, np.flatnonzero(able)) if ordered else (1, np.nan)
-    half = np.full(len(told), np.nan)
-    if able.any():
-        half[able] = _halves(_in_blocks(values[:, able], block), level)
+    every = [np.atleast_1d(np.asarray(one, np.float64)) for one in columns]
+    told = [one[~np.isnan(one)] for one in every]
+    varies = [len(one) > 0 and np.ptp(one) > ROUNDING * np.abs(one).max() for one in told]
+    able = [v and len(one) >= LEAST_PAIRS for v, one in zip(varies, told, strict=True)]
+    alike: dict[Hashable, list[int]] = {}
+    for place, label in enumerate(jobs or [0] * len(every)):
+        alike.setdefault(label, []).append(place)
+    error, largest = np.full(len(every), np.nan), np.zeros(RESAMPLES)
+    found = [(1, np.nan)]
+    for number, places in enumerate(alike.values()):
+        lengths = {len(every[place]) for place in places}
+        if len(lengths) > 1:
+            raise StatisticsError(f"columns must be of one length, got {sorted(lengths)}")
+        kept = [place for place in places if able[place]]
+        if kept:
+            values = np.column_stack([every[place] for place in kept])
+            found += [_blocks(values)] if ordered else []
+            error[kept], most = _drawn(_in_blocks(values, found[-1][0]), number)
+            largest = np.maximum(largest, most)
+    half = np.quantile(largest, level) * error
+    block, correlation = max(found, key=lambda one: (one[0], np.nan_to_num(one[1])))
     is_share = shares or [False] * len(told)
-    found = [_told(*one, level) for one in zip(told, varies, half, is_share, strict=True)]
-    return Family(found, int(able.sum()), block, correlation)
+    made = [_told(*one, level) for one in zip(told, varies, half, is_share, strict=True)]
+    return Family(made, sum(able), block, correlation)
 
 
 def _told(
@@ -178,33 +191,27 @@ def _in_blocks(values: FloatArray, block: int) -> FloatArray:
     return np.array([np.nansum(part, axis=0) for part in parts]) / np.where(seen, seen, np.nan)
 
 
-def _blocks(values: FloatArray, able: IntArray) -> tuple[int, float]:
+def _blocks(values: FloatArray) -> tuple[int, float]:
     """Return the rows in a block, and the largest correlation of single neighbours."""
     block, first = 1, np.nan
-    while len(values) // block >= LEAST_PAIRS:
-        means = _in_blocks(values, block)
-        tests = [neighbours(one[~np.isnan(one)]) for one in means[:, able].T]
-        if not tests:
-            break
-        correlation = max(found for found, _ in tests)
-        first = correlation if block == 1 else first
+    while True:
+        tests = [neighbours(one[~np.isnan(one)]) for one in _in_blocks(values, block).T]
+        first = max(found for found, _ in tests) if block == 1 else first
         chance = min(p for _, p in tests) * len(tests)
         if chance > CORRELATED or len(values) // (2 * block) < LEAST_PAIRS:
-            break
+            return block, first
         block *= 2
-    return block, first
 
 
-def _halves(values: FloatArray, level: float) -> FloatArray:
-    """Return by how much simultaneous intervals of the columns' means reach out."""
-    rng, number = Streams(0)("comparison"), len(values)
-    drawn = rng.integers(number, size=(RESAMPLES, number))
-    mirrored = rng.random(drawn.shape) < min(MIRRORED * number, 0.5)
-    signs = np.where(mirrored, -1.0, 1.0)
-    places = (drawn + number * np.arange(RESAMPLES)[:, None]).ravel()
+def _drawn(values: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
+    """Return the columns' standard errors, and the largest t of each draw of rows."""
+    rng, rows = Streams(0, number)("comparison"), len(values)
+    drawn = rng.integers(rows, size=(RESAMPLES, rows))
+    mirrored = rng.random(drawn.shape) < min(MIRRORED * rows, 0.5)
+    places = (drawn + rows * np.arange(RESAMPLES)[:, None]).ravel()
     signed, times = (
-        np.bincount(places, weights, RESAMPLES * number).reshape(RESAMPLES, number)
-        for weights in (signs.ravel(), None)
+        np.bincount(places, weights, RESAMPLES * rows).reshape(RESAMPLES, rows)
+        for weights in (np.where(mirrored, -1.0, 1.0).ravel(), None)
     )
     seen = ~np.isnan(values)
     count = seen.sum(axis=0)
@@ -215,8 +222,7 @@ def _halves(values: FloatArray, level: float) -> FloatArray:
     spread = (times @ apart**2 / size - mean**2) / (size - 1)
     some = spread > (ROUNDING * error) ** 2  # one row drawn n times has no spread
     t = np.where(some, np.abs(mean) / np.sqrt(np.where(some, spread, 1.0)), 0.0)
-    reach: FloatArray = np.quantile(t.max(axis=1), level) * error
-    return reach
+    return error, t.max(axis=1)
 
 
 def _pairs(own: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -9,8 +9,9 @@ from test_compare import fabricate, figures
 from test_report import FIGURES, tables
 
 from sim.compare import main
+from sim.report import answers as answering
 from sim.report.answer_tables import OVER_LOAD, answers, difference_figures
-from sim.report.answers import differences, load_curves, read_together, regrets
+from sim.report.answers import load_curves, regrets
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
@@ -67,6 +68,10 @@ def study(tmp_path):
             tables(folder, (1.0, 3.0))
             jobs(response, 30.0).to_parquet(folder / "jobs.parquet")
     return tmp_path
+
+
+def differences(*given, **more):
+    return answering.differences(*given, **more)[0]
 
 
 def groups(folder):
@@ -222,11 +227,26 @@ def windows(policy, times, begins):
     return Group({"policy": policy}, "run", drawn)
 
 
+def test_each_log_has_its_own_windows():
+    def of(policy, log, times, begins):
+        group = windows(policy, times, begins)
+        return Group({"policy": policy, "workload.path": log}, "run", group.samples)
+
+    begins = {"short": [0.0, 9.0, None, None], "long": [5.0, 3.0, 8.0, 1.0]}
+    every = [
+        of(policy, log, np.array([1.0, 2.0, 3.0, 4.0]) * (2.0 if policy == "sa" else 1.0), begin)
+        for log, begin in begins.items()
+        for policy in ("easy", "sa")
+    ]
+    assert [one.pairs for one in differences(every)] == [2, 4]
+    assert answering.differences(every[:1]) == ([], answering.Family([], 0, 1, np.nan))
+
+
 def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count():
     begins = [*np.random.default_rng(5).permutation(30).astype(float), None, None]
     level = np.array([100.0 if begin is None else 100 + begin for begin in begins])
     easy, sa = windows("easy", 0 * level + 100, begins), windows("sa", level, begins)
-    (found,), family = read_together([easy, sa], RESPONSE)
+    (found,), family = answering.differences([easy, sa], RESPONSE)
     assert found.pairs == 30
     assert found.comparison.most == pytest.approx(0.29)
     assert family.block == 2  # windows that rise are alike, and 15 blocks are the fewest doubled
