@@ -20,6 +20,7 @@ from sim.results.rows import (
     SECTIONS,
     SHARES,
     Row,
+    change_text,
     read_together,
     texts,
 )
@@ -331,18 +332,13 @@ def _first(sides: Sequence[Side]) -> list[str]:
     """Return whose queue does not settle, else how a run does against its baseline."""
     unsteady = unsteady_sentence({side.name: side.samples for side in sides})
     run, base = sides[0], sides[-1]
-    values = [side.figures.get(RESPONSE) for side in (run, base)]
-    if unsteady or len(sides) < 2 or None in values:
+    if unsteady or len(sides) < 2:
         return [unsteady] if unsteady else []
     (found,) = read_together(run.samples, base.samples, [RESPONSE]).comparisons
-    part, told = found.change, texts(values, SECONDS)
-    limits = ""
-    if not np.isnan(part.low):
-        limits = f" [{100 * part.low:.1f}, {100 * part.high:.1f}]"
-    elif part.count > 1:
-        limits = f" ({100 * found.least:.1f} to {100 * found.most:.1f} in {part.count} pairs)"
-    change = "no difference" if found.identical == "runs" else f"{100 * part.mean:+.1f} %{limits}"
-    return [f"{run.name}: mean response {told[0]}, {change} against {base.name}."]
+    if np.isnan(found.change.mean):
+        return []
+    (told,) = texts([run.figures.get(RESPONSE)], SECONDS)
+    return [f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."]
 
 
 def _of_windows(sides: Sequence[Side]) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.report.answer_tables import percent
-from sim.results.rows import ERROR, texts
+from sim.results.rows import ERROR, percent, texts
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import log_ratios, share_of_gain
 

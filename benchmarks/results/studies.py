@@ -197,7 +197,6 @@ STUDIES = {
         500,
         8,
         "experiment=load_sweep policy=sa_easy predictor=adept workload.load=0.9",
-        (*FIGURES, "steady"),
     ),
     "repetition": Study(
         tuple(

@@ -9,12 +9,10 @@ import pandas as pd
 from sim.report.answers import Curve, Difference, differences, load_curves, regrets
 from sim.report.samples import Group
 from sim.report.tables import number
-from sim.results.rows import ERROR, POINTS, texts
+from sim.results.rows import ERROR, PERCENT, POINTS, change_text, percent, spread, texts
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import Comparison, Family
 
-IDENTICAL = {"runs": "no difference", "replications": "identical replications"}
-"""What stands in place of an interval where there is nothing to infer."""
 UNSTEADY = "does not settle"
 """What stands in place of a change of means that hang on the length of the run."""
 SHOWN = 15
@@ -27,42 +25,10 @@ ON_PAGE = (REGRET,)
 """Tables that the page alone shows."""
 
 
-def percent(interval: Interval, unit: str = "%") -> str:
-    """Return an interval of shares as text.
-
-    Examples
-    --------
-    >>> percent(Interval(-0.5, -0.6, -0.4, 5)), percent(Interval(0.5, -math.inf, math.inf, 5))
-    ('-50.0 % [-60.0, -40.0]', '50.0 % [unbounded]')
-    """
-    if not math.isfinite(interval.mean):
-        return "–"
-    text = f"{100 * interval.mean:.1f} {unit}"
-    if math.isinf(interval.low):
-        return f"{text} [unbounded]"
-    if math.isnan(interval.low):
-        return text
-    return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
-
-
 def changed(one: Difference, found: Comparison | None = None) -> str:
-    """Return a change of a difference's figure as text; with few pairs their range."""
-    found = found or one.comparison
-    if one.refused:
-        return UNSTEADY
-    unit = POINTS if one.is_share else "%"
-    if found.identical:
-        told = IDENTICAL[found.identical]
-        return told if found.identical == "runs" else f"{percent(found.change, unit)}, {told}"
-    text = percent(found.change, unit)
-    if math.isfinite(found.change.low) or found.change.count < 2 or math.isnan(found.least):
-        return text
-    return f"{text}, {spread(found)}"
-
-
-def spread(found: Comparison) -> str:
-    """Return the range of the pairs' changes as text."""
-    return f"{100 * found.least:.1f} to {100 * found.most:.1f}"
+    """Return a change of a difference's figure as text."""
+    unit = POINTS if one.is_share else PERCENT
+    return UNSTEADY if one.refused else change_text(found or one.comparison, unit)
 
 
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.report.answer_tables import IDENTICAL, changed, percent
+from sim.report.answer_tables import changed
 from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import given_of, number
 from sim.report.winners import Winners
-from sim.results.rows import SECONDS, SECTIONS, texts
+from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import unsteady_sentence
 from sim.statistics.paired import LEAST_PAIRS
 

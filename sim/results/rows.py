@@ -1,5 +1,6 @@
 """How figures are shown: their names, units and digits, and the change of pairs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 
 from predictors.base import FloatArray
 from sim.results.steady_state import in_order, in_windows, is_refused
-from sim.statistics.intervals import LEVEL
-from sim.statistics.paired import Family, compare, log_ratios
+from sim.statistics.intervals import LEVEL, Interval
+from sim.statistics.paired import Comparison, Family, compare, log_ratios
 
 Value = float | int | bool | str | None
 
@@ -243,3 +244,41 @@ def read_together(
     columns = [changes_of([] if refused else pairs, key) for key in keys]
     shares = [key in SHARES for key in keys]
     return compare(columns, level, shares=shares, ordered=in_windows(own))
+
+
+def percent(interval: Interval, unit: str = "%") -> str:
+    """Return an interval of shares as text.
+
+    Examples
+    --------
+    >>> percent(Interval(-0.5, -0.6, -0.4, 5)), percent(Interval(0.5, -math.inf, math.inf, 5))
+    ('-50.0 % [-60.0, -40.0]', '50.0 % [unbounded]')
+    """
+    if not math.isfinite(interval.mean):
+        return "–"
+    text = f"{100 * interval.mean:.1f} {unit}"
+    if math.isinf(interval.low):
+        return f"{text} [unbounded]"
+    if math.isnan(interval.low):
+        return text
+    return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+IDENTICAL = {"runs": "no difference", "replications": "identical replications"}
+"""What stands in place of an interval where there is nothing to infer."""
+
+
+def spread(found: Comparison) -> str:
+    """Return the range of the pairs' changes as text."""
+    return f"{100 * found.least:.1f} to {100 * found.most:.1f}"
+
+
+def change_text(found: Comparison, unit: str = PERCENT) -> str:
+    """Return a change as text: with its interval, with few pairs with their range."""
+    text = percent(found.change, unit)
+    if found.identical:
+        told = IDENTICAL[found.identical]
+        return told if found.identical == "runs" else f"{text}, {told}"
+    if found.change.count < 2 or not math.isnan(found.change.low):
+        return text
+    return f"{text}, {spread(found)}"

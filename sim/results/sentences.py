@@ -165,6 +165,12 @@ def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool)
     return lines
 
 
+def _few(named: Sequence[str]) -> str:
+    """Return the first of names in a sentence."""
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return "; ".join(named[:MOST_NAMED]) + more
+
+
 def _settling_load(summaries: Sequence[Summary]) -> str:
     known = [load for one in summaries if (load := number_of(one, STEADY_LOAD)) is not None]
     return f" (its jobs settle up to load {min(known):g})" if known else ""
@@ -185,10 +191,8 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
     The queue does not settle under easy (its jobs settle up to load 0.6)
     """
     told = [f"{name}{_settling_load(own)}" for name, own in named.items() if is_refused(own)]
-    more = f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else ""
     means = "means depend on the run's length, and no percentage of them is told"
-    named_ones = "; ".join(told[:MOST_NAMED])
-    return f"The queue does not settle under {named_ones}{more}: {means}." if told else ""
+    return f"The queue does not settle under {_few(told)}: {means}." if told else ""
 
 
 MOST_NAMED = 4
@@ -221,11 +225,8 @@ def windows_sentences(
     lines = []
     shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
     if any(in_windows(own) for own in named.values()):
-        how = (
-            ""
-            if math.isnan(correlation)
-            else f"; neighbours' changes correlate by {correlation:.2f}"
-        )
+        known = not math.isnan(correlation)
+        how = f"; neighbours' changes correlate by {correlation:.2f}" if known else ""
         blocks = f" and are read in blocks of {block}" if block > 1 else ""
         lines.append(f"Windows of one log are not independent draws of a site{how}{blocks}.")
     again = max((len(own) - len(shown[name]) for name, own in named.items()), default=0)
@@ -239,9 +240,7 @@ def windows_sentences(
         if unsteady(own) and not is_refused(own)
     ]
     if some:
-        more = f" and of {len(some) - MOST_NAMED} more" if len(some) > MOST_NAMED else ""
-        told = "; ".join(some[:MOST_NAMED])
-        lines.append(f"The queue does not settle in {told}{more}; their ratios are told.")
+        lines.append(f"The queue does not settle in {_few(some)}; their ratios are told.")
     return lines
 
 

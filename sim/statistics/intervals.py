@@ -1,6 +1,5 @@
 """Confidence intervals of a mean by Student's t, and whether neighbours are correlated."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,11 +56,6 @@ class Interval:
     def contains(self, value: float) -> bool:
         """Return whether a value lies between the limits."""
         return self.low <= value <= self.high
-
-    def transformed(self, function: Callable[[float], float]) -> "Interval":
-        """Return the interval of an increasing function of the mean."""
-        mean, low, high = (float(function(v)) for v in (self.mean, self.low, self.high))
-        return Interval(mean, low, high, self.count, self.level)
 
 
 def samples(values: ArrayLike) -> FloatArray:
