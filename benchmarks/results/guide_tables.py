@@ -189,3 +189,25 @@ def cycles(machine: str, printed: bool) -> list[str]:
 for _machine in PRINTED:
     table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine, False))
     table(f"papers/{_machine}")(lambda machine=_machine: cycles(machine, True))
+
+
+@table("comparisons/coverage")
+def coverage() -> list[str]:
+    """Return how often intervals cover, a column a number of pairs."""
+    shown = [row for row in data("comparisons")["rows"] if "shares" in row]
+    rows = [(row["differences"], *(f"{100 * s:.1f} %" for s in row["shares"])) for row in shown]
+    return lines(("differences", "10 pairs", "20", "40"), rows)
+
+
+@table("comparisons/steady")
+def steadiness() -> list[str]:
+    """Return how many runs do not settle, a row a world and a length, a column a load."""
+    shown = [row for row in data("comparisons")["rows"] if "unsteady" in row]
+    loads = sorted({row["load"] for row in shown})
+    found = {(r["world"], r["jobs"], r["load"]): f"{100 * r['unsteady']:.1f} %" for r in shown}
+    kinds = dict.fromkeys((row["world"], row["jobs"], row["runs"]) for row in shown)
+    rows = [
+        (world, f"{jobs:,}", runs, *(found.get((world, jobs, load), "") for load in loads))
+        for world, jobs, runs in kinds
+    ]
+    return lines(("world", "jobs", "runs", *(f"load {load:g}" for load in loads)), rows)
