@@ -337,7 +337,7 @@ def _first(sides: Sequence[Side]) -> list[str]:
     (found,) = read_together(run.samples, base.samples, [RESPONSE]).comparisons
     if np.isnan(found.change.mean):
         return []
-    (told,) = texts([run.figures.get(RESPONSE)], SECONDS)
+    told, _ = texts([side.figures.get(RESPONSE) for side in (run, base)], SECONDS)
     return [f"{run.name}: mean response {told}, {change_text(found)} against {base.name}."]
 
 
