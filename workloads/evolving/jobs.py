@@ -14,6 +14,8 @@ from workloads.streams import Streams
 
 Preset = TypeVar("Preset")
 Deal = Literal["draw", "in_turn"]
+MOST_CYCLES = 10_000_000
+"""Of a run: more than any deck has."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class EvolvingJobs:
             raise WorkloadError(f"share must lie between 0 and 1, got {share}")
         if not decks:
             raise WorkloadError(f"decks must name at least one of {', '.join(DECKS)}")
-        if cycles is not None and cycles < 1:
-            raise WorkloadError(f"cycles must be at least 1, got {cycles}")
+        if cycles is not None and not 1 <= cycles <= MOST_CYCLES:
+            raise WorkloadError(f"cycles must be 1 to {MOST_CYCLES:,}, got {cycles}")
         if deal not in ("draw", "in_turn"):
             raise WorkloadError(f"deal must be draw or in_turn, got {deal!r}")
         self.share = share
