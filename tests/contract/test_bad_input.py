@@ -44,7 +44,7 @@ CONFIGURATIONS = [
     (["cluster=failing", "cluster.factor=1e308"], "cluster.factor", "at most 1,000,000"),
     (["cluster=shared", "cluster.history=1e15"], "cluster.history", "at most 1,000,000 samples"),
     (["cluster=shared", "cluster.cpu.duration=[1e-9,1e-9]"], "cluster.cpu.duration", "0.01 <"),
-    (["workload=decks", "workload.cycles=99999999999999999999"], "cycles", "1 to 10,000,000"),
+    (["evolving=adaptive", "evolving.cycles=99999999999999999999"], "cycles", "1 to 10,000,000"),
     (["policy.backfill.replan=perhaps"], "policy.backfill.replan=perhaps", "true or false"),
     (["policy.backfill=easy"], "policy.backfill=easy", "policy/backfill=easy"),
     (["policy.allocation.adopters=2"], "policy.allocation.adopters", "2"),
