@@ -238,7 +238,7 @@ class CurvePerApplication(PerApplication[History]):
     ----------
     model : CurveModel
         Such as `predictors.Adept`.
-    method, calibration, charge
+    method, calibration, charge, most_error
         As `PerApplication` has them.
     min_counts : int
         Distinct counts that must have been seen before there is a prediction.
@@ -272,8 +272,9 @@ class CurvePerApplication(PerApplication[History]):
         min_counts: int = 3,
         tolerance: float = 0.02,
         scatter: float = 0.5,
+        most_error: float | None = 1.0,
     ) -> None:
-        super().__init__(method, calibration, charge)
+        super().__init__(method, calibration, charge, most_error)
         if min_counts < 1:
             raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
         if not tolerance >= 0:

@@ -54,7 +54,7 @@ class ConsensusPerApplication(CurvePerApplication):
     Parameters
     ----------
     model : Consensus
-    method, calibration, charge, min_counts, tolerance, scatter
+    method, calibration, charge, min_counts, tolerance, scatter, most_error
         As `CurvePerApplication` has them.
     memory : bool
         Whether past errors count.
@@ -81,8 +81,10 @@ class ConsensusPerApplication(CurvePerApplication):
         tolerance: float = 0.02,
         scatter: float = 0.5,
         memory: bool = True,
+        most_error: float | None = 1.0,
     ) -> None:
-        super().__init__(model, method, calibration, charge, min_counts, tolerance, scatter)
+        rest = min_counts, tolerance, scatter, most_error
+        super().__init__(model, method, calibration, charge, *rest)
         self.memory, self._consensus = memory, model
 
     def attach(self, jobs: VisibleJobs) -> None:

@@ -229,7 +229,7 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         or the least value at its start.
     growth : {"auto", "1/n", "1", "log2 n", "n"}
         How communication grows with the processor count.
-    calibration, charge
+    calibration, charge, most_error
         As `PerApplication` has them.
     min_counts : int
         Distinct counts that must have been seen before there is a prediction.
@@ -272,8 +272,9 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         keep: int = 100,
         refit: float = 0.2,
         applications: Mapping[int, Mapping[str, Any]] | None = None,
+        most_error: float | None = 1.0,
     ) -> None:
-        super().__init__("rational", calibration, charge)
+        super().__init__("rational", calibration, charge, most_error)
         for name, value in (("min_counts", min_counts), ("keep", keep)):
             if value < 1:
                 raise PredictorError(f"{name} must be at least 1, got {value}")

@@ -325,7 +325,7 @@ class RegressionPerApplication(PerApplication[SizedHistory]):
     Parameters
     ----------
     model : LogLogRegression or FocusedRegression
-    method, calibration, charge
+    method, calibration, charge, most_error
         As `PerApplication` has them.
     growth : float
         By which share the runs must have grown before a new fit.
@@ -351,8 +351,9 @@ class RegressionPerApplication(PerApplication[SizedHistory]):
         calibration: int | None = None,
         charge: bool = True,
         growth: float = 0.1,
+        most_error: float | None = 1.0,
     ) -> None:
-        super().__init__(method, calibration, charge)
+        super().__init__(method, calibration, charge, most_error)
         if not growth >= 0:
             raise PredictorError(f"growth must be at least 0, got {growth}")
         model.check_parameters()

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from math import isnan, nan
+from math import inf, isnan, log, nan
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +15,12 @@ ASKS_FOR_MORE = 30.0
 """A job of hidden size that asks for over so many times its believed runtime is not like the runs.
 
 Chosen on Lublin's model and ALCF Theta, against 10 and against no bound.
+"""
+
+PRIOR_ERRORS, WORST = 2.0, 9.0
+"""The mean of e² over all runs weighs as so many of a pool's own; no e² counts as more.
+
+One that is off by e^10 would else close all pools for long. Chosen on seeds from 1000 on.
 """
 
 
@@ -39,6 +45,8 @@ class RunHistory(Protocol):
 
 
 History = TypeVar("History", bound=RunHistory)
+_NOTHING = np.zeros(0)
+_EVERY = "every pool"
 
 
 def or_unit(size: float) -> float:
@@ -55,6 +63,11 @@ class PerApplication(ABC, Generic[History]):
     longer than the runs of its pool let expect may be another kind of job: what is
     believed of it is graded ``unusable``, code ``unlike``.
 
+    A curve is used where its runs carry it: when a run ends, e = ln(runtime / belief) by
+    what was last said of that job, whether it was used or not. With k such runs of a pool,
+    S their sum of e² (each at most 9) and m the mean over all pools, beliefs are given while
+    (S + 2m) / (k + 2) is at most `most_error`²; else the request stands.
+
     Parameters
     ----------
     method : str
@@ -64,18 +77,31 @@ class PerApplication(ABC, Generic[History]):
         it to the simulator, which takes 3 on models and 0 on files.
     charge : bool
         Whether calibration runs are submitted as jobs.
+    most_error : float or None
+        Above 0; None gives beliefs whatever their errors.
     """
 
     learns = True
 
-    def __init__(self, method: str, calibration: int | None, charge: bool) -> None:
+    def __init__(
+        self,
+        method: str,
+        calibration: int | None,
+        charge: bool,
+        most_error: float | None = 1.0,
+    ) -> None:
         if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")
+        if most_error is not None and not most_error > 0:
+            raise PredictorError(f"most_error must be above 0, or null, got {most_error}")
+        self.most_error = inf if most_error is None else most_error
         self.method = method
         self.calibration = calibration
         self.charge = charge
         self._histories: dict[Hashable, History] = {}
         self._telling: dict[Hashable, History] = {}
+        self._said: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._errors: dict[Hashable, tuple[int, float]] = {}
 
     @abstractmethod
     def _begin(self, run: Observation) -> History:
@@ -84,32 +110,59 @@ class PerApplication(ABC, Generic[History]):
     def _suffices(self, history: History) -> bool:
         """Return whether the runs of a pool are enough, and alike enough, for a belief.
 
-        It hangs on the runs alone, and is asked when one was added.
+        It hangs on the runs alone.
         """
         return True
 
     def attach(self, jobs: VisibleJobs) -> None:
         """Begin a run with these jobs; forget all observations."""
-        self._histories, self._telling = {}, {}
+        self._histories, self._telling, self._said, self._errors = {}, {}, {}, {}
         self._jobs = jobs
 
     def observe(self, observation: Observation) -> bool:
         """Take in a finished run; True if beliefs about its application changed."""
         pool = _pool(observation.application, observation.size_class, observation.size)
+        self._compare(pool, observation)
         history = self._histories.get(pool)
         if history is None:
             history = self._histories[pool] = self._begin(observation)
         changed = history.add(observation)
-        if not self._suffices(history):
+        if not self._suffices(history) or not self._carries(pool):
             return self._telling.pop(pool, None) is not None
         sufficed = pool in self._telling
         self._telling[pool] = history
         return changed or not sufficed
 
     def curve(self, job: int, counts: IntArray) -> FloatArray | None:
-        """Return the believed runtimes of a job at each count, None if too little was seen."""
-        history = self._history(job)
-        return None if history is None else history.believe(counts, self._size(job))
+        """Return the believed runtimes of a job at each count, None if too little was seen.
+
+        None too where what was believed so far was too far off; it is worked out all the
+        same, to be compared with the run.
+        """
+        pool, size = self._pool_of(job), self._size(job)
+        history = self._histories.get(pool)
+        if history is None or not self._suffices(history):
+            return None
+        found = history.believe(counts, size)
+        if found is not None:
+            self._said[job] = counts, found
+        return found if pool in self._telling else None
+
+    def _compare(self, pool: Hashable, run: Observation) -> None:
+        """Take in how far off what was last said of a job was, where anything was."""
+        counts, seconds = self._said.pop(run.job, (_NOTHING, _NOTHING))
+        for believed in seconds[counts == run.nprocs][:1].tolist() if run.runtime > 0.0 else ():
+            for one in (pool, _EVERY):
+                number, squares = self._errors.get(one, (0, 0.0))
+                error = (log(run.runtime) - log(believed)) ** 2
+                self._errors[one] = number + 1, squares + min(error, WORST)
+
+    def _carries(self, pool: Hashable) -> bool:
+        """Return whether beliefs about a pool were near enough so far, those about all counting."""
+        every, total = self._errors.get(_EVERY, (1, 0.0))
+        number, squares = self._errors.get(pool, (0, 0.0))
+        mean = (squares + PRIOR_ERRORS * total / every) / (number + PRIOR_ERRORS)
+        return mean <= self.most_error**2
 
     def explain(self, job: int, nprocs: int) -> Explanation:
         """Say on how many runs a belief rests, and how the model grades it."""
@@ -142,9 +195,11 @@ class PerApplication(ABC, Generic[History]):
 
     def _history(self, job: int) -> History | None:
         """Return the history that tells of a job, None if its runs do not suffice."""
+        return self._telling.get(self._pool_of(job))
+
+    def _pool_of(self, job: int) -> Hashable:
         jobs = self._jobs
-        pool = _pool(jobs.application.item(job), jobs.size_class.item(job), self._size(job))
-        return self._telling.get(pool)
+        return _pool(jobs.application.item(job), jobs.size_class.item(job), self._size(job))
 
     def _size(self, job: int) -> float:
         return self._jobs.size.item(job)
