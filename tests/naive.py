@@ -136,7 +136,7 @@ class NaiveScheduler:
         wanted = self.rows[head][1]
         ends = sorted(r[2] for r in self.running.values())
         shadow = next(t for t in ends if self._free_at(t) >= wanted)
-        for job in self.waiting[1:]:
+        for job in self._candidates():
             _, count, _, estimate = self.rows[job]
             if count > self._free_now():
                 continue
@@ -148,6 +148,9 @@ class NaiveScheduler:
         if self.key is None:
             return jobs
         return sorted(jobs, key=lambda job: (self.key(self.now, self.rows[job]), job))
+
+    def _candidates(self) -> list[int]:
+        return self.waiting[1:]
 
     def _conservative(self, freed: bool, grown: bool, arrived: list[int]) -> None:
         self.waiting = self._ranked(self.waiting)
@@ -173,3 +176,47 @@ class NaiveScheduler:
     def _start_due(self) -> None:
         for job in [j for j in self.waiting if self.reserved[j] <= self.now]:
             self._begin(job)
+
+
+class NaiveEasyPlus(NaiveScheduler):
+    """EASY that tries the shortest first and, with users, believes their last two runtimes."""
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        processors: int,
+        users: Sequence[int] | None = None,
+        corrections: Sequence[float] = (),
+    ) -> None:
+        super().__init__(list(rows), processors, "easy")
+        self.users = users
+        self.corrections = corrections
+        self.request = [row[3] for row in rows]
+        self.ran: dict[int, list[float]] = {}
+
+    def _take_ends(self) -> bool:
+        for job, (start, end, _) in self.running.items():
+            if end == self.now and self.users is not None:
+                self.ran.setdefault(self.users[job], []).append(end - start)
+        return super()._take_ends()
+
+    def _take_expiries(self) -> bool:
+        for job, (start, end, believed) in list(self.running.items()):
+            said, request = self.rows[job][3], self.request[job]
+            if believed == self.now and self.corrections and believed - start < request:
+                longer = [
+                    said + more for more in self.corrections if said + more > believed - start
+                ]
+                self.running[job] = (start, end, start + min([*longer, request]))
+        return super()._take_expiries()
+
+    def _decide(self, freed: bool, grown: bool, arrived: list[int]) -> None:
+        for job in arrived if self.users is not None else ():
+            ran = self.ran.get(self.users[job], [])
+            if len(ran) >= 2:
+                row = self.rows[job]
+                self.rows[job] = (*row[:3], min(sum(ran[-2:]) / 2, self.request[job]))
+        super()._decide(freed, grown, arrived)
+
+    def _candidates(self) -> list[int]:
+        return sorted(self.waiting[1:], key=lambda job: self.rows[job][3])

@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from functools import cached_property
 
-from predictors.base import FloatArray
+from predictors.base import FloatArray, RuntimePredictor
 from predictors.compiling import direct
 from sim.state import run_steps
-from sim.state.calendar import END, SUBMIT, Calendar, blank_calendar
+from sim.state.calendar import END, REQUESTED, SUBMIT, Calendar, blank_calendar, corrections_of
 from sim.state.machine_state import MachineState, Run
-from sim.state.run_tables import ENDED_ONE, EXPIRED_ONE
+from sim.state.run_tables import BELIEF, ENDED_ONE, EXPIRED_ONE
 
 _begin, _plan_end = direct(run_steps.begin), direct(run_steps.plan_end)
 _move_end, _take_off = direct(run_steps.move_end), direct(run_steps.take_off)
@@ -27,23 +27,35 @@ class Books:
         When each job is submitted, ascending.
     dependent : collection of int
         Jobs that arrive when others have ended instead.
+    requested_time : numpy.ndarray of float, shape (n,), seconds
+        Up to which beliefs are corrected.
+    predictor : RuntimePredictor, optional
+        Whose beliefs these are.
     """
 
     def __init__(
-        self, state: MachineState, submit: FloatArray, dependent: Collection[int] = ()
+        self,
+        state: MachineState,
+        submit: FloatArray,
+        dependent: Collection[int] = (),
+        requested_time: FloatArray | float = 0.0,
+        predictor: RuntimePredictor | None = None,
     ) -> None:
         self.state, self.submit, self._dependent = state, submit, dependent
+        self._requested_time, self._corrections = requested_time, corrections_of(predictor)
 
     @cached_property
     def calendar(self) -> Calendar:
         """When what really happens."""
-        calendar = blank_calendar(len(self.submit), self.state.tables.believed.size)
-        calendar.seconds[SUBMIT] = self.submit
+        running = self.state.tables.believed.size
+        calendar = blank_calendar(len(self.submit), running, self._corrections)
+        calendar.seconds[SUBMIT], calendar.seconds[REQUESTED] = self.submit, self._requested_time
         return calendar
 
     def begin(self, run: Run, end: float) -> None:
         """Let a job run on the processors that it was given, until then."""
         self.state.running[run.job] = run
+        self.state.tables.seconds[BELIEF, run.job] = run.believed_end - run.start
         _begin(self.state.tables, self.calendar, run.job, end, run.believed_end)
 
     def plan_end(self, job: int, end: float) -> None:
@@ -80,7 +92,7 @@ class Books:
     def take_in(self, now: float) -> tuple[list[Run], list[Run], list[int]]:
         """Take in an instant; return whose run ended, whose belief expired, and who arrived.
 
-        A belief that expires is doubled, which policies see after `see_moved`.
+        A belief that expires grows, which policies see after `see_moved`.
         """
         state, dependent, expired = self.state, self._dependent, []
         ended, outlived, first, last, woken = _take_in(state.tables, self.calendar, now)

@@ -98,7 +98,7 @@ class Engine:
             submit = np.maximum.accumulate(submit)
         self._awaited = len(dependent)
         state = MachineState(setup.machine.processors, len(submit))
-        self.books = Books(state, submit, dependent)
+        self.books = Books(state, submit, dependent, self.jobs.requested_time, self.predictor)
         self.sensor = EfficiencySensor(
             setup.truth.serial_time, self.work.runtime, state, setup.sensor_noise
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, RuntimePredictor
 from sim.errors import PolicyError
 from sim.policies.order import Order
 from sim.policies.reallocation.costs import FREE, CostModel
@@ -142,6 +142,8 @@ class Policy:
             Which processors jobs get; None takes the lowest-numbered free ones.
         grants : Grants or None
             What running jobs are told that ask for more; None refuses.
+        predictor : RuntimePredictor or None
+            Whose beliefs are a part of the policy, as those of EASY++ are; None takes the run's.
         error_quantile : float or None
             Reservations are planned with beliefs stretched by this quantile of runtime
             over belief in the application's past runs, within (0, 1]; None plans with
@@ -175,6 +177,7 @@ class Policy:
     error_quantile: float | None = None
     grants: Grants | None = None
     name: str | None = None
+    predictor: RuntimePredictor | None = None
 
     @property
     def _reallocates(self) -> bool:

@@ -42,8 +42,8 @@ NEEDED: Mapping[str, Needs] = {
     "evolving": Needs(("scene",)),
 }
 """What the parts of a configuration must have, by key; a test holds it against the protocols."""
-_WRAPPED = "predictor.before"
-"""Predictors within predictors need what these need."""
+_WRAPPED = ("predictor.before", "policy.predictor")
+"""Predictors within predictors and policies need what these need."""
 
 
 _OF_PYTHON = 1 << 9
@@ -57,8 +57,9 @@ def is_own(kind: type) -> bool:
 
 def needs_of(key: str) -> Needs | None:
     """Return what the part of a key needs; None where only this project has such parts."""
-    if key.startswith(_WRAPPED):
-        key = key.replace(_WRAPPED, "predictor")
+    for inner in _WRAPPED:
+        if key.startswith(inner):
+            key = key.replace(inner, "predictor")
     return NEEDED.get(key)
 
 

@@ -156,7 +156,8 @@ class Show:
         name = self.name(parts)
         own = parts["predictor"] == config["predictor"]
         predictor = self.predictor if own else BASELINE_PREDICTOR
-        by = f" by {predictor}" if predictor and not is_recorded(parts["policy"]) else ""
+        brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
+        by = f" by {predictor}" if predictor and not brings_own else ""
         of = f", {self.workload}" if self.workload else ""
         jobs = int(played.outcome.counted.sum())
         processors = played.outcome.records.processors

@@ -237,6 +237,7 @@ def prepare(
 ) -> Prepared:
     """Return what the simulation of a policy on a scene is made of; see `play`."""
     predictor: RuntimePredictor = build(parts["predictor"], "predictor")
+    predictor = getattr(policy, "predictor", None) or predictor
     trace: Trace = scene.trace
     truth: GroundTruth = scene.truth
     plan = calibration_plan(predictor, scene)

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import FloatArray, IntArray, RuntimePredictor
 from predictors.compiling import compiled
+from predictors.in_loop.wrapper import setting
 from sim.state.run_tables import BELIEVED_END, PLANNED, TURNS, Tables
 
-SUBMIT, RUNTIME, LIMIT, END = range(4)
-"""Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed."""
+SUBMIT, RUNTIME, LIMIT, END, REQUESTED = range(5)
+"""Rows of `seconds`, a column a job. `LIMIT` is how long it may run before it is killed,
+`REQUESTED` up to how long its belief is corrected."""
 KIND, TURN, JOB = range(3)
 """Rows of `what`: what happens, in which turn it was foreseen, and to whom."""
 ENDING, EXPIRING = range(2)
@@ -25,21 +27,31 @@ class Calendar(NamedTuple):
 
     Attributes
     ----------
-    seconds : numpy.ndarray of float, shape (4, n)
+    seconds : numpy.ndarray of float, shape (5, n)
     coming : numpy.ndarray of float, shape (r,), seconds
         A heap of when what happens next to running jobs.
     what : numpy.ndarray of int, shape (3, r)
         Of each entry of the heap.
+    corrections : numpy.ndarray of float, shape (k,), ascending, seconds
+        By how much a belief that is outlived grows, one after the other, up to the requested
+        time; beyond, or without them, it doubles.
     """
 
     seconds: FloatArray
     coming: FloatArray
     what: IntArray
+    corrections: FloatArray
 
 
-def blank_calendar(jobs: int, running: int) -> Calendar:
+def corrections_of(predictor: RuntimePredictor | None) -> FloatArray:
+    """Return by how much beliefs of a predictor grow that are outlived."""
+    return np.array(setting(predictor, "corrections", ()), float)
+
+
+def blank_calendar(jobs: int, running: int, corrections: FloatArray) -> Calendar:
     """Return a calendar for so many jobs, of which so many run at once."""
-    return Calendar(np.zeros((4, jobs)), np.zeros(running), np.zeros((3, running), np.int64))
+    seconds, what = np.zeros((5, jobs)), np.zeros((3, running), np.int64)
+    return Calendar(seconds, np.zeros(running), what, corrections)
 
 
 @compiled()

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from sim.state.calendar import END, JOB, LIMIT, SUBMIT, Calendar, blank_calendar
+from sim.state.calendar import END, JOB, LIMIT, REQUESTED, SUBMIT, Calendar, blank_calendar
 from sim.state.processors import NodeSets
 from sim.state.records import AskedOnce, FewWords, Records, Stretches, WholeRuns
 from sim.state.run_tables import (
@@ -58,6 +58,8 @@ class JobPieces:
         Whether jobs run no longer than they requested.
     piece : int
         Jobs that enter at once.
+    corrections : numpy.ndarray of float, seconds
+        Of `sim.state.calendar.Calendar`.
 
     Attributes
     ----------
@@ -83,9 +85,11 @@ class JobPieces:
         requested_time: FloatArray,
         kills: bool,
         piece: int,
+        corrections: FloatArray,
     ) -> None:
         number = len(submit)
         self._submit, self._requested, self._piece = submit, requested, piece
+        self._corrections = corrections
         self._limit = requested_time if kills else np.broadcast_to(np.inf, number)
         self.jobs: IntArray = np.zeros(0, np.int64)
         self.fresh = self._entered = self._noted = self._running = self._held = 0
@@ -103,7 +107,7 @@ class JobPieces:
         self._kind = np.min_scalar_type(processors)
         tables = idle_tables(processors, 0, min(jobs, processors))
         tables.counters[ROOM] = min(processors, 2 * jobs + 1)
-        return self.enter(tables, blank_calendar(0, min(jobs, processors)))
+        return self.enter(tables, blank_calendar(0, min(jobs, processors), self._corrections))
 
     def enter(self, tables: Tables, calendar: Calendar) -> tuple[Tables, Calendar]:
         """Return the tables with the next jobs and without those that have ended."""
@@ -118,11 +122,12 @@ class JobPieces:
         self.fresh = counters[ARRIVED] = counters[NEW] = kept.size
         waiting = np.flatnonzero(numbers[WAITING, kept])
         counters[HEAD] = waiting[0] if waiting.size else kept.size
-        seconds, planned = np.zeros((2, 4, self.jobs.size))
+        seconds, planned = np.zeros((4, self.jobs.size)), np.zeros((5, self.jobs.size))
         seconds[:, : kept.size] = tables.seconds[:, kept]
         planned[:, : kept.size] = calendar.seconds[:, kept]
         planned[SUBMIT, kept.size :] = self._submit[first:last]
         planned[LIMIT, kept.size :] = self._limit[first:last]
+        planned[REQUESTED, kept.size :] = self._asked["believed"][first:last]
         following = np.zeros((7, self.jobs.size), np.int64)
         following[:, : kept.size] = numbers[:, kept]
         following[PROCESSORS, kept.size :] = self._requested[first:last]

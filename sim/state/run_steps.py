@@ -11,6 +11,7 @@ from sim.state.calendar import (
     JOB,
     KIND,
     LIMIT,
+    REQUESTED,
     RUNTIME,
     SUBMIT,
     Calendar,
@@ -63,6 +64,9 @@ from sim.state.run_tables import (
     take,
 )
 from sim.state.waiting_queue import Waiting
+
+LEAST_CORRECTION = 0.5
+"""Seconds: what rounding adds to a believed total is less."""
 
 # What searches look at
 
@@ -189,11 +193,24 @@ def take_in_ends(tables: Tables, calendar: Calendar, now: float) -> int:
 
 
 @compiled()
+def _grown(tables: Tables, calendar: Calendar, job: int, total: float) -> float:
+    """Return what is believed of a job in all that has outlived its believed total."""
+    request = float(calendar.seconds[REQUESTED, job])
+    if calendar.corrections.size == 0 or total > request - LEAST_CORRECTION:
+        since = tables.instant[NOW] - tables.seconds[START, job]
+        return float(max(2.0 * total, since + 1.0))
+    for correction in calendar.corrections:
+        longer = float(tables.seconds[BELIEF, job] + correction)
+        if longer > total + LEAST_CORRECTION:
+            return min(longer, request)
+    return request
+
+
+@compiled()
 def _expire(tables: Tables, calendar: Calendar, job: int) -> None:
-    """Double the believed total of the job at the top of the heap, which has outlived it."""
+    """Let the believed total grow of the job at the top of the heap, which has outlived it."""
     start, believed = tables.seconds[START, job], tables.seconds[BELIEVED_END, job]
-    total = max(2.0 * (believed - start), tables.instant[NOW] - start + 1.0)
-    believe(tables, job, start + total)
+    believe(tables, job, start + _grown(tables, calendar, job, believed - start))
     foresee(tables, calendar, 0, job)
     sink(calendar, 0, tables.counters[RUNNING])
 

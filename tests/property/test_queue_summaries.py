@@ -41,7 +41,7 @@ def test_summaries_of_blocks_and_groups_hide_nobody(seed, least):
         spare, shadow = int(rng.integers(0, free + 1)), now + float(rng.integers(0, 60))
         state = (first, min(last, JOBS), free, spare, now, shadow)
         expected = plainly(processors, runtime, *state)
-        opening = Opening(*state[2:])
+        opening = Opening(*state[2:], False)
         number, _ = fill(processors, runtime, *state[:2], opening, True, summaries, found)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0

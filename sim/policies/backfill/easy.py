@@ -1,5 +1,7 @@
 """EASY backfilling: reservations for the first k blocked jobs (Lifka 1995)."""
 
+from typing import Literal
+
 import numpy as np
 
 from predictors.compiling import direct
@@ -38,6 +40,10 @@ class Easy:
         With one reservation, and allocation rules that choose at submit: waiting jobs
         choose anew when a running job has taken so many times its belief (at least 1);
         None keeps what was chosen. See `ChoiceAnew`.
+    candidates : {"queue", "shortest"}
+        In which order jobs are tried that may start ahead of the reservation: that of the
+        queue, or the shortest by belief first, as in EASY++ (Tsafrir, Etsion &
+        Feitelson, TPDS 2007), with one reservation.
 
     Examples
     --------
@@ -48,7 +54,12 @@ class Easy:
     {'completed'}
     """
 
-    def __init__(self, reservations: int = 1, anew: float | None = None) -> None:
+    def __init__(
+        self,
+        reservations: int = 1,
+        anew: float | None = None,
+        candidates: Literal["queue", "shortest"] = "queue",
+    ) -> None:
         if reservations < 1:
             raise ValueError(f"reservations must be at least 1, got {reservations}")
         self.reservations = reservations
@@ -57,12 +68,21 @@ class Easy:
         if anew is not None and reservations != 1:
             raise ValueError(f"anew goes with reservations=1 alone, got {reservations}")
         self.anew = anew
+        if candidates not in ("queue", "shortest"):
+            raise ValueError(f"candidates must be 'queue' or 'shortest', got {candidates!r}")
+        if candidates == "shortest" and reservations != 1:
+            raise ValueError(f"candidates=shortest goes with reservations=1, got {reservations}")
+        self.candidates = candidates
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:
         """Begin a run."""
         if isinstance(allocation, OpenAllocation):
+            if self.candidates == "shortest":
+                name = f"policy.allocation={type(allocation).__name__}, which keeps counts open"
+                raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
         scheduler = EasyScheduler(view, order, allocation, self.reservations)
+        scheduler.shortest = self.candidates == "shortest"
         if self.anew is not None:
             scheduler.anew = ChoiceAnew(scheduler, self.anew)
         return scheduler
@@ -95,9 +115,11 @@ class EasyScheduler(QueueKeeper):
         How many of the last decisions started heads of the queue.
     anew : ChoiceAnew or None
         When waiting jobs choose their counts again; None if never.
+    shortest : bool
+        Whether the shortest jobs are tried first ahead of the reservation.
     """
 
-    starts_by_place = False
+    starts_by_place = shortest = False
 
     def __init__(
         self,
@@ -193,7 +215,7 @@ class EasyScheduler(QueueKeeper):
             queue.table,
             queue.first,
             queue.last,
-            Opening(free, 0, self.view.now, 0.0),
+            Opening(free, 0, self.view.now, 0.0, self.shortest),
             self._blocks.follow(queue),
             self.heads,
             queue.found,
@@ -224,7 +246,7 @@ class EasyScheduler(QueueKeeper):
             queue.runtime,
             first,
             queue.last,
-            Opening(free, self._spare, self.view.now, self._shadow),
+            Opening(free, self._spare, self.view.now, self._shadow, self.shortest),
             whole,
             self._blocks.follow(queue),
             queue.found[self.heads :],

@@ -46,12 +46,15 @@ class Opening(NamedTuple):
     free, spare : int
         Free processors, and how many of them beyond the shadow time.
     now, shadow : float, seconds
+    shortest : bool
+        Whether the shortest jobs by belief are tried first, else the first in the queue.
     """
 
     free: int
     spare: int
     now: float
     shadow: float
+    shortest: bool
 
 
 @compiled(makes_arrays=True)
@@ -210,6 +213,25 @@ def _is_summarised(shortest: FloatArray, summarised: NDArray[np.bool_], group: i
     return True
 
 
+@compiled(makes_arrays=True)
+def _fill_shortest(
+    counts: IntArray, runtime: FloatArray, first: int, last: int, opening: Opening, found: IntArray
+) -> tuple[int, int]:
+    """Do what `fill` does, the shortest jobs by belief first, of equal ones the first in line."""
+    free, spare, number = opening.free, opening.spare, 0
+    is_late, wanted = opening.now + runtime[first:last] > opening.shadow, counts[first:last]
+    may = (wanted > 0) & (wanted <= free) & (~is_late | (wanted <= spare))
+    places = first + np.flatnonzero(may)
+    for k in places[np.argsort(runtime[places], kind="mergesort")]:
+        beyond = counts[k] if is_late[k - first] else 0
+        if counts[k] <= free and beyond <= spare:
+            spare -= beyond
+            free -= counts[k]
+            found[number] = k
+            number += 1
+    return number, spare
+
+
 @compiled()
 def fill(
     processors: IntArray,
@@ -221,7 +243,7 @@ def fill(
     summaries: Summaries,
     found: IntArray,
 ) -> tuple[int, int]:
-    """Find, in queue order, the jobs that may start ahead of the reservation.
+    """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
 
     Blocks of the queue, and groups of blocks, are passed over whose summary shows that
     none of their jobs may; a block that was searched to its end is summarised (if
@@ -233,7 +255,9 @@ def fill(
     tuple of (int, int)
         How many places were written to `found`, and what the reservation leaves over now.
     """
-    free, spare, now, shadow = opening
+    if opening.shortest:
+        return _fill_shortest(processors, runtime, first, last, opening, found)
+    free, spare, now, shadow, _ = opening
     shortest, summarised = summaries
     number = 0
     k = first
@@ -311,7 +335,7 @@ def backfill(
     head, last : int
         The place of the head, which does not fit, and one past the last place.
     opening : Opening
-        Its free processors and its instant count.
+        Its free processors, its instant and who is tried first count.
     summaries : Summaries
     heads : int
         So many places in `found` are of jobs before the head, which start now.
@@ -330,7 +354,7 @@ def backfill(
         begun = found[:heads]
         until, held = _merged(until, held, now + runtimes[begun], counts[begun])
     shadow, spare = reserve(until, held, opening.free, counts[head])
-    around = Opening(opening.free, spare, now, shadow)
+    around = Opening(opening.free, spare, now, shadow, opening.shortest)
     rest = found[heads:]
     number, spare = fill(counts, runtimes, head + 1, last, around, True, summaries, rest)
     return heads + number, shadow, spare

@@ -30,7 +30,7 @@ from sim.policies.passes.open_passes import CLOSED, Offered, carried
 from sim.policies.passes.queue_passes import Plan, Revision, is_refuted
 from sim.policies.passes.sharing import NOBODY, EqualShares, TrueRuntimes
 from sim.policies.reallocation.rule import ReallocatingScheduler
-from sim.state.calendar import END, RUNTIME
+from sim.state.calendar import END, RUNTIME, corrections_of
 from sim.state.columns import Explanations
 from sim.state.decisions import Preferences
 from sim.state.feasible_counts import FeasibleCounts
@@ -149,6 +149,7 @@ class CompiledPasses:
             engine.jobs.requested_time,
             engine.kills,
             PIECE,
+            corrections_of(engine.predictor),
         )
         self.tables, self.calendar = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
@@ -166,6 +167,7 @@ class CompiledPasses:
             margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
             reservations=1 if easy is None else easy.reservations,
+            shortest=easy is not None and easy.shortest,
             single=single_candidates(jobs if self._deep else 0),
             open=scheduler.plan(jobs) if isinstance(scheduler, OpenScheduler) else CLOSED,
             sharing=NOBODY,

@@ -162,7 +162,7 @@ def _find_starts(tables: Tables, sharing: Sharing, summaries: Summaries) -> int:
     heads, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
     if head == last:
         return heads
-    opening = Opening(free, 0, tables.instant[NOW], 0.0)
+    opening = Opening(free, 0, tables.instant[NOW], 0.0, False)
     ends = _lent_ends(tables, sharing)
     return backfill(ends, waiting, head, last, opening, summaries, heads, found)[0]
 

@@ -83,6 +83,8 @@ class Plan(NamedTuple):
         Waiting jobs choose anew when a running one has taken so many times its belief.
     reservations : int
         How many blocked jobs hold one under EASY.
+    shortest : bool
+        Whether it tries the shortest jobs first, where that is one.
     single : numpy.ndarray of int, shape (5, n)
         Where several do, `sim.policies.molding.candidates.single_candidates`.
     open : OpenPlan
@@ -101,6 +103,7 @@ class Plan(NamedTuple):
     margin: float
     anew: float
     reservations: int
+    shortest: bool
     single: IntArray
     open: OpenPlan
     sharing: Sharing
@@ -212,7 +215,7 @@ def admit(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int) -
 
 @compiled()
 def _make_easy_pass(
-    tables: Tables, calendar: Calendar, summaries: Summaries, strict: bool, changed: bool
+    tables: Tables, calendar: Calendar, plan: Plan, strict: bool, changed: bool
 ) -> None:
     """Make a pass of EASY with one reservation, as `EasyScheduler` does, and start who may.
 
@@ -220,13 +223,13 @@ def _make_easy_pass(
     ----------
     tables : Tables
     calendar : Calendar
-    summaries : Summaries
+    plan : Plan
     strict : bool
         Whether heads of the queue alone may start.
     changed : bool
         Whether anything but arrivals happened at this instant.
     """
-    counters, instant = tables.counters, tables.instant
+    counters, instant, summaries = tables.counters, tables.instant, plan.summaries
     new, last, free = counters[NEW], counters[ARRIVED], counters[FREE]
     blocked = counters[HEAD] < new and not changed
     if counters[HEAD] == last or (blocked and strict):
@@ -234,7 +237,8 @@ def _make_easy_pass(
     waiting, found = waiting_in(tables), tables.running[FOUND]
     forget(summaries, new, last)
     if blocked:
-        opening = Opening(free, counters[SPARE], instant[NOW], instant[SHADOW])
+        spare, shadow = counters[SPARE], instant[SHADOW]
+        opening = Opening(free, spare, instant[NOW], shadow, plan.shortest)
         number, counters[SPARE] = fill(
             waiting.counts, waiting.runtimes, new, last, opening, False, summaries, found
         )
@@ -242,7 +246,7 @@ def _make_easy_pass(
         number, head, free = find_heads(waiting.counts, counters[HEAD], last, free, found)
         counters[HEAD] = head
         if head < last and not strict:
-            opening = Opening(free, 0, instant[NOW], 0.0)
+            opening = Opening(free, 0, instant[NOW], 0.0, plan.shortest)
             number, instant[SHADOW], counters[SPARE] = backfill(
                 ends_in(tables), waiting, head, last, opening, summaries, number, found
             )
@@ -360,4 +364,4 @@ def make_pass(
     if plan.reservations > 1:
         _make_deep_pass(tables, calendar, plan)
     else:
-        _make_easy_pass(tables, calendar, plan.summaries, rule == STRICT, changed)
+        _make_easy_pass(tables, calendar, plan, rule == STRICT, changed)
