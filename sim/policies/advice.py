@@ -1,4 +1,4 @@
-"""How every rule reads a predicted curve: repaired where fitted, and only as far as it reaches.
+"""How every rule reads a predicted curve: as far as the doubt in it allows, and repaired.
 
 The advice is ours (policies.md 3.16): a fitted curve may bend in ways that no
 application does, and it knows nothing far from the counts that were measured.
@@ -13,6 +13,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
 from sim.policies.ties import TIE, first_least
+from sim.state.feasible_counts import Support
 from sim.state.view import View
 
 Repair = Literal["fitted", "always", "never"]
@@ -154,14 +155,14 @@ class Advice:
     ----------
     repair : {"fitted", "always", "never"}
         Whether time is made non-increasing, and counts beyond the fastest one are
-        left out, the request among them; ``fitted`` does so where the predictor
-        learns from runs, and leaves an oracle's curve as it is. Area stays as it is.
+        left out, the request among them; ``fitted`` does so where the belief rests
+        on runs. Area stays as it is.
     reach : float
-        A fitted curve is used up to so many times the largest count that was
-        seen, and down to the least one divided by it; besides, only the
+        A curve that rests on runs is used up to so many times the largest count that
+        was seen, and down to the least one divided by it; besides, only the
         request is left. At least 1.
     observations : int
-        Runs of the application that a fitted curve must rest on; with fewer
+        Runs of the application that such a curve must rest on; with fewer
         the request stands.
     distrust : bool
         Whether the request stands where the predictor itself calls its belief
@@ -201,20 +202,17 @@ class Advice:
         return reading
 
     def _read(self, job: int, view: View, counts: IntArray) -> Reading | None:
-        begin = 0 if counts[0] == 1 else 1
-        if view.fitted:
-            asked, begin = self._within_reach(job, view, counts)
-            counts = asked[begin:]
-            if counts.size == 0:
-                return None
-        else:
-            asked = np.concatenate([[1], counts]) if begin else counts
+        seen = view.support(job)
+        asked, begin = self._within_reach(job, view, counts, seen)
+        counts = asked[begin:]
+        if counts.size == 0:
+            return None
         runtimes = view.curve(job, asked)
         if runtimes is None:
             return None
         if (caution := view.caution(job)) != 1.0:
             runtimes = runtimes * caution
-        if view.fitted and self.distrust and self._is_unusable(job, view):
+        if self.distrust and self._is_unusable(job, view):
             return None
         serial = float(runtimes[0])
         known = view.known_counts(job, asked)
@@ -225,17 +223,18 @@ class Advice:
             if not (counts != view.requested_processors[job]).any():
                 return None
         own = runtimes[begin:]
-        if self.repair == "always" or (view.fitted and self.repair == "fitted"):
+        if self.repair == "always" or (self.repair == "fitted" and seen.runs < np.inf):
             own = _useful(runtimes, begin)
             counts = counts[: own.size]
         return Reading(counts, own, serial)
 
-    def _within_reach(self, job: int, view: View, counts: IntArray) -> tuple[IntArray, int]:
+    def _within_reach(
+        self, job: int, view: View, counts: IntArray, seen: Support
+    ) -> tuple[IntArray, int]:
         """Return 1 and the counts that may be given, and the place of the first of these."""
-        seen = view.support(job)
         if seen.runs < self.observations:
             return counts[:0], 0
-        least, most = seen.least / self.reach, float(seen.most * self.reach)
+        least, most = float(seen.least / self.reach), float(seen.most * self.reach)
         request = view.requested_processors[job]
         asked: IntArray = _inside(counts, least, most, request)
         begin = 0 if counts[0] == 1 and (least <= 1 or request == 1) else 1

@@ -296,6 +296,7 @@ class QueueKeeper:
     def admit(self, job: int, outlook: Outlook) -> int:
         """Choose the count of a job that has just arrived, queue it, return its place."""
         view = self.view
+        view._others_wait = self.queue.waiting > 0
         processors = self.allocation.choose(job, view, outlook)
         runtime = view.belief(job, processors)
         if self._keyless:

@@ -40,14 +40,17 @@ def one_by_one(values: NDArray[Any]) -> Sequence[Any]:
 
 
 class Support(NamedTuple):
-    """The counts of an application that a predictor has seen, and in how many runs."""
+    """What a belief rests on: least and largest count that was seen, and in how many runs.
 
-    least: int
-    most: int
-    runs: int
+    Endless runs say that nothing rests on what was seen: the belief has no doubt.
+    """
+
+    least: float
+    most: float
+    runs: float
 
 
-NOTHING_SEEN = Support(0, 0, 0)
+NOTHING_SEEN, NO_DOUBT = Support(0, 0, 0), Support(0.0, np.inf, np.inf)
 
 
 class FeasibleCounts:

@@ -21,7 +21,14 @@ from predictors.in_loop.wrapper import provider, setting
 from predictors.under_load.load_aware import NeedsLoad, Parts
 from predictors.under_load.observed_load import LoadForm
 from sim.state.decisions import Preferences
-from sim.state.feasible_counts import NOTHING_SEEN, FeasibleCounts, Support, one_by_one, sealed
+from sim.state.feasible_counts import (
+    NO_DOUBT,
+    NOTHING_SEEN,
+    FeasibleCounts,
+    Support,
+    one_by_one,
+    sealed,
+)
 from sim.state.machine_state import MachineState, Run
 from sim.state.shown import SeenState
 
@@ -61,7 +68,7 @@ class View(SeenState):
         self._state = state
         self._jobs, self._more = jobs, more
         self._preferences = preferences or Preferences()
-        self._queries = 0
+        self._queries, self._others_wait = 0, False
         self._predictor = predictor
         self._grade: GradeOf | None = getattr(predictor, "grade_of", None)
         asking = provider(predictor, NeedsLoad)
@@ -83,9 +90,14 @@ class View(SeenState):
         return self._jobs
 
     @property
-    def fitted(self) -> bool:
-        """Whether the predictor's curves are fitted to finished runs."""
+    def learns(self) -> bool:
+        """Whether beliefs change as runs end."""
         return self._predictor.learns
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether any other job waits while one chooses its count."""
+        return self._others_wait
 
     @property
     def adopter_draws(self) -> FloatArray:
@@ -265,8 +277,12 @@ class View(SeenState):
         self._seen[application] = Support(min(least, processors), max(most, processors), runs + 1)
 
     def support(self, job: int) -> Support:
-        """Return which counts of the job's application the predictor has seen."""
-        return self._seen.get(self.application[job], NOTHING_SEEN)
+        """Return which counts of the job's application its belief rests on, and how many runs.
+
+        `NO_DOUBT` where the predictor does not go by runs.
+        """
+        known = self._seen.get(self.application[job], NOTHING_SEEN)
+        return known if self.learns else NO_DOUBT
 
     def explain(self, job: int, processors: int) -> Explanation:
         """Return what the predictor's belief rests on, for what is left of the job."""

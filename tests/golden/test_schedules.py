@@ -139,6 +139,9 @@ def molded(allocation: Allocation, rows: list, backfill: object = None, allowed=
         (EfficiencyAtLeast(0.8), 2),
         (EfficiencyAtLeast(1.0), 1),
         (SmallestTurnaround(), 8),
+        (SmallestTurnaround(extra_area="idle"), 4),  # 28 processor-seconds; 2 take 20, 8 take 44
+        (SmallestTurnaround(extra_area="idle", most_extra_area=1.39), 2),
+        (SmallestTurnaround(extra_area="never"), 2),
     ],
 )
 def test_allocation_on_an_idle_machine(allocation: Allocation, processors: int) -> None:

@@ -104,7 +104,9 @@ def both_molded(rows, policy, factor, processors=MACHINE):
     runtime = trace.jobs["reference_runtime"].to_numpy()
     largest = np.where(np.arange(len(rows)) % 4 == 3, 1, processors)
     truth = ToyTruth(
-        lambda job, n: runtime[job] if n == reference[job] else runtime[job] * reference[job] / n,
+        lambda job, n: (
+            runtime[job] if n == reference[job] else runtime[job] * (reference[job] / n) ** 0.8
+        ),
         reference,
         np.maximum(largest, reference),
     )
@@ -166,7 +168,7 @@ def test_open_counts_leave_the_same_records(rule, rows, factor, piece):
     ],
 )
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
-    view = SimpleNamespace(fitted=False, processors=4, submit_time=[0.0])
+    view = SimpleNamespace(learns=False, processors=4, submit_time=[0.0])
     scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)
     assert (scheduler.compiled is not None) == is_compiled
 
@@ -250,14 +252,14 @@ def test_only_free_equal_shares_under_easy_are_compiled(backfill, rule, is_compi
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])
 def test_schedulers_of_ones_own_are_not_compiled(kind):
     own = type("Own", (kind,), {})
-    view = SimpleNamespace(fitted=False, load=None, processors=4)
+    view = SimpleNamespace(learns=False, load=None, processors=4)
     assert kind(view, FirstComeFirstServed(), Request()).compiled is not None
     assert own(view, FirstComeFirstServed(), Request()).compiled is None
 
 
 @pytest.mark.parametrize(("reservations", "rule"), [(0, None), (1, EASY), (3, EASY)])
 def test_first_fit_alone_is_not_compiled(reservations, rule):
-    view = SimpleNamespace(fitted=False, load=None, processors=4)
+    view = SimpleNamespace(learns=False, load=None, processors=4)
     scheduler = EasyScheduler(view, FirstComeFirstServed(), Request(), reservations)
     assert scheduler.compiled == rule
 

@@ -27,7 +27,7 @@ def runtime(one: Job, count: int) -> int:
     return max(ceil(work * (serial + (1 - serial) / count)), 1)
 
 
-def naive(jobs: list[Job], everywhere: bool) -> list[tuple[int, int]]:
+def naive(jobs: list[Job], everywhere: bool, extra: str, most: float) -> list[tuple[int, int]]:
     """Return start and count of each job: beliefs are right, so no reservation ever moves."""
     held: list[tuple[int, int, int]] = []  # start, end, count
     clock, placed = 0, []
@@ -36,8 +36,11 @@ def naive(jobs: list[Job], everywhere: bool) -> list[tuple[int, int]]:
         instants = [start, *(a for a, _, _ in held if start < a < start + seconds)]
         return all(sum(n for a, b, n in held if a <= t < b) + count <= MACHINE for t in instants)
 
+    asked = 0
     for one in jobs:
+        asked = asked * (one[0] == 0) + 1  # how many arrived at this instant
         clock += one[0]
+        alone = asked == 1 and all(start < clock for start, _ in placed)
         powers = (1, 2, 4, 8)
         offers = []
         for count in range(1, MACHINE + 1):
@@ -45,7 +48,10 @@ def naive(jobs: list[Job], everywhere: bool) -> list[tuple[int, int]]:
                 seconds = runtime(one, count)
                 instants = sorted({clock, *(b for _, b, _ in held if b > clock)})
                 start = next(t for t in instants if fits(t, count, seconds))
-                offers.append((start + seconds, count, start))
+                area = count * seconds / (one[1] * runtime(one, one[1]))
+                at_once = extra == "idle" and alone and start == clock and area <= most
+                if area <= 1 or extra == "always" or at_once:
+                    offers.append((start + seconds, count, start))
         end, count, start = min(offers)
         held.append((start, end, count))
         placed.append((start, count))
@@ -53,8 +59,14 @@ def naive(jobs: list[Job], everywhere: bool) -> list[tuple[int, int]]:
 
 
 @settings(max_examples=150)
-@given(jobs=st.lists(job, min_size=1, max_size=16), everywhere=st.booleans())
-def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere):
+@given(
+    jobs=st.lists(job, min_size=1, max_size=16),
+    everywhere=st.booleans(),
+    extra=st.sampled_from(["idle", "never", "always"]),
+    most=st.sampled_from([1.0, 1.5, 3.0]),
+)
+def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere, extra, most):
+    """Beyond the request's processor time it goes on idle processors while nobody waits."""
     submits = np.cumsum([one[0] for one in jobs])
     rows = [(s, one[1], runtime(one, one[1])) for s, one in zip(submits, jobs, strict=True)]
     truth = ToyTruth(
@@ -62,7 +74,8 @@ def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere):
         np.array([one[1] for one in jobs]),
         np.full(len(jobs), MACHINE),
     )
-    sa = SmallestTurnaround(counts="all" if everywhere else "powers_of_two")
+    menu = "all" if everywhere else "powers_of_two"
+    sa = SmallestTurnaround(menu, extra_area=extra, most_extra_area=most)
     records = simulate(
         Setup(
             trace_of(rows),
@@ -74,4 +87,4 @@ def test_sa_takes_the_earliest_end_among_its_reservations(jobs, everywhere):
         )
     )
     got = zip(records.start_time.tolist(), records.allocated.tolist(), strict=True)
-    assert list(got) == naive(jobs, everywhere)
+    assert list(got) == naive(jobs, everywhere, extra, most)

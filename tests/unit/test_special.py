@@ -86,7 +86,6 @@ def test_a_family_that_adept_found_is_what_the_predictor_offers():
 class FamilyView:
     """As much of a view as reading a curve takes."""
 
-    fitted = True
     requested_processors = np.array([24])
 
     def __init__(self, predictor):

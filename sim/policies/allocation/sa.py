@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.policies.advice import Advice, Counts, check_counts, tried
+from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
 from sim.policies.allocation.curve import (
     AverageParallelism,
     EfficiencyAtLeast,
@@ -29,41 +29,69 @@ class Offers(NamedTuple):
         Believed, in seconds; None where there is but one count, whose belief is asked for.
     at_once : bool
         Whether only counts on which it could start at once, and the last one, count.
-    margin : float or None
-        The share of the best count's runtime that is no difference; None: none is.
+    areas : numpy.ndarray of float, shape (c,), or None
+        Believed processor time over that of the request; None: the same on all.
     """
 
     counts: IntArray
     runtimes: FloatArray | None = None
     at_once: bool = False
-    margin: float | None = None
-
-
-NO_MARGIN = -1.0
+    areas: FloatArray | None = None
 
 
 @compiled(makes_arrays=True)
-def least_turnaround(waits: FloatArray, runtimes: FloatArray, at_once: bool, margin: float) -> int:
+def least_turnaround(
+    waits: FloatArray,
+    runtimes: FloatArray,
+    areas: FloatArray,
+    at_once: bool,
+    margin: float,
+    most_area: float,
+) -> int:
     """Return the place of the least wait plus runtime, ties to the smaller count.
 
     Parameters
     ----------
     waits, runtimes : numpy.ndarray of float, shape (c,), seconds
+    areas : numpy.ndarray of float, shape (c,)
+        Processor time over that of the request.
     at_once : bool
         Whether only counts that need not wait, and the last, are considered.
     margin : float
         Turnarounds longer than the least by up to this share of its runtime are
-        as good; negative: none is.
+        as good.
+    most_area : float
+        Of counts that take more than the request's processor time, those count that take up
+        to so many times it and need not wait; endless: all, whether they wait or not.
     """
     turnarounds = waits + runtimes
-    if at_once:
-        for k in range(waits.size - 1):
-            if waits[k] > 0.0:
-                turnarounds[k] = np.inf
+    for k in range(waits.size):
+        is_dear = most_area < np.inf and is_less(1.0, areas[k])
+        must_start = is_dear or (at_once and k < waits.size - 1)
+        if (must_start and waits[k] > 0.0) or (is_dear and is_less(most_area, areas[k])):
+            turnarounds[k] = np.inf
     best = first_least(turnarounds)
-    if margin >= 0.0 and not at_once:
+    if not at_once:
         best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
     return best
+
+
+def areas(reading: Reading, request: int) -> FloatArray:
+    """Return the believed processor time on each count over that of the request.
+
+    Where the request is not among the counts, as a repaired curve is no faster there or the
+    application is made for others, it is believed as fast as the next lower one. That one,
+    or the least count, is never dear.
+
+    Examples
+    --------
+    >>> areas(Reading(np.array([1, 2, 4]), np.array([8.0, 5.0, 4.0]), 8.0), 2).tolist()
+    [0.8, 1.0, 1.6]
+    """
+    place = round_down(reading.counts, request)
+    found = reading.counts * reading.runtimes / (request * reading.runtimes[place])
+    found[place] = min(found[place], 1.0)
+    return np.asarray(found)
 
 
 class SmallestTurnaround:
@@ -84,16 +112,28 @@ class SmallestTurnaround:
     advice : Advice, optional
         How predicted curves are read.
     without_curve : {"request", "fewer"}
-        What a job gets for which a learning predictor has no curve to go by: its
-        request, or ``fewer`` processors if on them it could start at once, and end
-        sooner than on its request though its speedup were linear, which makes most
-        of what fewer processors cost. Cirne & Berman's jobs all have curves; that a
+        What a job gets that has no curve to go by: its request, or ``fewer``
+        processors if on them it could start at once, and end sooner than on its
+        request though its speedup were linear, which makes most of what fewer
+        processors cost. Cirne & Berman's jobs all have curves; that a
         request is molded down to what is free, where that ends sooner, is the rule of
         Huang, Shih & Chung.
     margin : float
-        What a learning predictor cannot tell apart: the least count is taken whose
-        turnaround is longer than the best by no more than this share of the
-        best one's runtime; at least 0. The published rule has 0.
+        What is no difference: the least count is taken whose turnaround is longer
+        than the best by no more than this share of the best one's runtime; at least
+        0. The published rule has 0.
+    extra_area : {"idle", "never", "always"}
+        When a job may take more processor time n·T(n), as believed, than its request
+        would, for which others wait: on processors that are free now while nobody else
+        waits, never, or always; the published rule has always.
+    most_extra_area : float
+        With ``idle``, up to so many times the processor time of the request; at least 1.
+
+    Attributes
+    ----------
+    most_area : tuple of (float, float)
+        How many times the request's processor time a job may take, while nobody else
+        waits and while others do.
 
     Examples
     --------
@@ -111,6 +151,8 @@ class SmallestTurnaround:
         advice: Advice | None = None,
         without_curve: Literal["request", "fewer"] = "request",
         margin: float = 0.0,
+        extra_area: Literal["idle", "never", "always"] = "always",
+        most_extra_area: float = 1.5,
     ) -> None:
         if not 0 <= adopters <= 1:
             raise ValueError(f"adopters must be in [0, 1], got {adopters}")
@@ -118,6 +160,12 @@ class SmallestTurnaround:
             raise ValueError(f"without_curve must be 'request' or 'fewer', got {without_curve!r}")
         if not margin >= 0:
             raise ValueError(f"margin must be at least 0, got {margin}")
+        if extra_area not in ("idle", "never", "always"):
+            raise ValueError(f"extra_area must be 'idle', 'never' or 'always', got {extra_area!r}")
+        if not most_extra_area >= 1:
+            raise ValueError(f"most_extra_area must be at least 1, got {most_extra_area}")
+        idle = float(most_extra_area) if extra_area == "idle" else 1.0
+        self.most_area = (np.inf, np.inf) if extra_area == "always" else (idle, 1.0)
         self.without_curve = without_curve
         self.margin = margin
         self.counts = check_counts(counts)
@@ -138,20 +186,21 @@ class SmallestTurnaround:
             return Offers(counts)
         reading = self.advice.read(job, view, counts)
         if reading is not None:
-            margin = self.margin if view.fitted else None
-            return Offers(reading.counts, reading.runtimes, margin=margin)
-        if self.without_curve == "request" or not view.fitted:
+            return Offers(reading.counts, reading.runtimes, areas=areas(reading, request))
+        if self.without_curve == "request":
             return Offers(np.array([request]))
         counts = np.union1d(counts[counts <= request], [request])
         return Offers(counts, view.belief(job, request) * request / counts, at_once=True)
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
-        counts, runtimes, at_once, margin = self.offers(job, view)
+        counts, runtimes, at_once, areas = self.offers(job, view)
         if runtimes is None:
             return int(counts[0])
         waits = outlook(counts, runtimes) - view.now
-        best = least_turnaround(waits, runtimes, at_once, NO_MARGIN if margin is None else margin)
+        most = self.most_area[view.others_wait]
+        areas = np.ones(counts.size) if areas is None else areas
+        best = least_turnaround(waits, runtimes, areas, at_once, self.margin, most)
         view.believe(job, int(counts[best]), float(runtimes[best]))
         return int(counts[best])
 

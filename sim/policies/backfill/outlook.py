@@ -72,7 +72,7 @@ class ChoiceAnew:
         view, queue, profile = self._keeper.view, self._keeper.queue, self._profile
         profile.grow(queue.waiting + len(view.running))
         profile.lay(view.now, view._ends)
-        changed = False
+        changed, view._others_wait = False, queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
             count = self._keeper.allocation.choose(

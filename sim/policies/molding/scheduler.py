@@ -127,7 +127,7 @@ class OpenScheduler(OpenKeeper):
     def compiled(self) -> int | None:
         """`OPEN` where the rule narrows without memory and the order is that of arrival."""
         candidates = self.candidates
-        plain = type(self) is OpenScheduler and self._keyless and not self.view.fitted
+        plain = type(self) is OpenScheduler and self._keyless and not self.view.learns
         plain &= not (candidates.looks_ahead or candidates.settles)
         return OPEN if plain and candidates.narrowing is not None else None
 

@@ -11,7 +11,7 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from predictors.in_loop.wrapper import has_curves
 from sim.policies.allocation.rigid import Request
-from sim.policies.allocation.sa import NO_MARGIN, SmallestTurnaround
+from sim.policies.allocation.sa import SmallestTurnaround
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.backfill.queue_search import BLOCK, summaries_of
 from sim.policies.base import CONSERVATIVE, EASY, OPEN, SHARING, QueueKeeper
@@ -140,7 +140,8 @@ class CompiledPasses:
         self._deep = easy is not None and easy.reservations > 1
         view, processors = engine.view, engine.view.processors
         rigid = isinstance(self._allocation, Request)
-        chooses = isinstance(self._allocation, SmallestTurnaround) or (not rigid and bool(anew))
+        turnaround = self._allocation if isinstance(self._allocation, SmallestTurnaround) else None
+        chooses = turnaround is not None or (not rigid and bool(anew))
         self._asks = self._learns or not foresees(engine.predictor)
         self._asks |= anew is not None and chooses
         self._pieces = JobPieces(
@@ -154,7 +155,6 @@ class CompiledPasses:
         self.tables, self.calendar = self._pieces.begin(processors)
         jobs = self._pieces.jobs.size
         holes = 256 if rule in (CONSERVATIVE, OPEN) or chooses or self._deep else 1
-        fitted = chooses and view.fitted
         self.plan = Plan(
             summaries=summaries_of(jobs if rule in (EASY, SHARING) else 0),
             soonest=np.full(jobs // BLOCK + 1, -np.inf),
@@ -163,8 +163,9 @@ class CompiledPasses:
             span=np.array([0, 1]),
             offers=np.zeros((5 if rule == OPEN else 3, jobs), np.int64),
             counts=np.zeros(0, np.int64),
-            choices=np.zeros((2, 0)),
-            margin=float(getattr(self._allocation, "margin", NO_MARGIN)) if fitted else NO_MARGIN,
+            choices=np.zeros((3, 0)),
+            margin=0.0 if turnaround is None else float(turnaround.margin),
+            most_area=(np.inf, np.inf) if turnaround is None else turnaround.most_area,
             anew=float(anew.factor) if anew is not None and chooses else np.inf,
             reservations=1 if easy is None else easy.reservations,
             shortest=easy is not None and easy.shortest,

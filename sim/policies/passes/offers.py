@@ -62,7 +62,7 @@ class RuntimesAhead:
 def put_offer(
     into: tuple[IntArray, IntArray, FloatArray],
     job: int,
-    offered: tuple[IntArray, FloatArray, bool],
+    offered: tuple[IntArray, FloatArray, bool, FloatArray],
     ahead: tuple[IntArray, FloatArray],
 ) -> bool:
     """Put down what one job may choose from; nothing else is to be chosen now.
@@ -74,7 +74,8 @@ def put_offer(
     job : int
         Its column.
     offered : tuple
-        Counts, ascending, what is believed of them, and whether only a start at once counts.
+        Counts, ascending, what is believed of them, whether only a start at once counts, and
+        the processor time on them over that of the request.
     ahead : tuple
         Counts, ascending, and the true runtimes there.
 
@@ -83,14 +84,14 @@ def put_offer(
     bool
         False where a count is not among these: its true runtime is missing then.
     """
-    counts, believed, at_once = offered
+    counts, believed, at_once, areas = offered
     spans, among, choices = into
     spans[BEGIN, job], spans[SIZE, job], spans[AT_ONCE, job] = 0, counts.size, at_once
     known, k = True, 0
     for i in range(counts.size):
         while k < ahead[0].size and ahead[0][k] < counts[i]:
             k += 1
-        among[i], choices[0, i] = counts[i], believed[i]
+        among[i], choices[0, i], choices[2, i] = counts[i], believed[i], areas[i]
         if k < ahead[0].size and ahead[0][k] == counts[i]:
             choices[1, i] = ahead[1][k]
         else:
@@ -139,16 +140,17 @@ class OfferedCounts:
         offered = []
         for place, job in zip(columns, jobs.tolist(), strict=True):
             if open_counts is None:
-                counts, believed, at_once = self._settled(job)
+                counts, believed, at_once, areas = self._settled(job)
             else:
                 counts, believed, plan.open.serial[place] = open_counts(job)
-                at_once = False
+                at_once, areas = False, believed
             rows[:3, place] = end, counts.size, at_once
             end += counts.size
-            offered.append((counts, believed))
-        every = np.concatenate([plan.counts[:first], *(counts for counts, _ in offered)])
-        choices = np.concatenate([plan.choices[:, :first], np.zeros((2, end - first))], axis=1)
-        np.concatenate([believed for _, believed in offered], out=choices[0, first:])
+            offered.append((counts, believed, areas))
+        every = np.concatenate([plan.counts[:first], *(counts for counts, _, _ in offered)])
+        choices = np.concatenate([plan.choices[:, :first], np.zeros((3, end - first))], axis=1)
+        np.concatenate([believed for _, believed, _ in offered], out=choices[0, first:])
+        np.concatenate([areas for _, _, areas in offered], out=choices[2, first:])
         each = np.repeat(jobs, rows[SIZE, columns])
         choices[1, first:] = self._truth.runtimes_at(each, every[first:])
         return plan._replace(counts=every, choices=choices)
@@ -158,16 +160,16 @@ class OfferedCounts:
         offered = self._settled(job)
         counts, ahead = offered[0], self._ahead.of(job)
         if plan.counts.size < counts.size:
-            room = np.zeros(2 * counts.size, np.int64), np.zeros((2, 2 * counts.size))
+            room = np.zeros(2 * counts.size, np.int64), np.zeros((3, 2 * counts.size))
             plan = plan._replace(counts=room[0], choices=room[1])
         if not _put_offer((plan.offers, plan.counts, plan.choices), column, offered, ahead):
             each = np.full(counts.size, job)
             plan.choices[1, : counts.size] = self._truth.runtimes_at(each, counts)
         return plan
 
-    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool]:
-        """Return counts of a rule that settles them at submit, and what is believed of them."""
-        counts, believed, at_once, _ = offers_of(self._allocation, job, self._view)
+    def _settled(self, job: int) -> tuple[IntArray, FloatArray, bool, FloatArray]:
+        """Return counts of a rule that settles them at submit, as `put_offer` takes them."""
+        counts, believed, at_once, areas = offers_of(self._allocation, job, self._view)
         if believed is None:
             believed = np.array([self._view.belief(job, counts.item(0))])
-        return counts, believed, at_once
+        return counts, believed, at_once, np.ones(counts.size) if areas is None else areas

@@ -72,8 +72,8 @@ class Offered(NamedTuple):
     ----------
     spans : numpy.ndarray of int, shape (5, n)
     counts : numpy.ndarray of int, shape (c,)
-    choices : numpy.ndarray of float, shape (2, c), seconds
-        Belief and true runtime on each of these counts.
+    choices : numpy.ndarray of float, shape (3, c)
+        Belief and true runtime on each of these counts, seconds; the last row is not read.
     """
 
     spans: IntArray

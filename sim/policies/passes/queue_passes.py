@@ -75,10 +75,13 @@ class Plan(NamedTuple):
         (row `BEGIN`), how many they are (`SIZE`; 0 where that is settled already), and
         whether only those count on which it can start at once (`AT_ONCE`).
     counts : numpy.ndarray of int, shape (c,)
-    choices : numpy.ndarray of float, shape (2, c), seconds
-        Belief and true runtime on each of these counts.
+    choices : numpy.ndarray of float, shape (3, c)
+        Belief and true runtime on each of these counts, seconds, and the processor time
+        believed over that of the request.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
+    most_area : tuple of (float, float)
+        Likewise, while nobody else waits and while others do.
     anew : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
     reservations : int
@@ -101,6 +104,7 @@ class Plan(NamedTuple):
     counts: IntArray
     choices: FloatArray
     margin: float
+    most_area: tuple[float, float]
     anew: float
     reservations: int
     shortest: bool
@@ -152,15 +156,18 @@ def _choose(tables: Tables, calendar: Calendar, plan: Plan, job: int, rule: int)
 @compiled(makes_arrays=True)
 def _settle(tables: Tables, calendar: Calendar, plan: Plan, job: int) -> None:
     """Give a job the count of smallest believed turnaround on the profile as it is."""
-    best, now = plan.offers[BEGIN, job], tables.instant[NOW]
+    best, now, counters = plan.offers[BEGIN, job], tables.instant[NOW], tables.counters
     if plan.offers[SIZE, job] > 1:
         offered = slice(best, best + plan.offers[SIZE, job])
         counts, beliefs = plan.counts[offered], plan.choices[0, offered]
         waits = earliest_of(plan.times, plan.free, plan.span, now, counts, beliefs) - now
-        at_once = plan.offers[AT_ONCE, job] != 0
-        best += least_turnaround(waits, beliefs, at_once, plan.margin)
+        at_once, areas = plan.offers[AT_ONCE, job] != 0, plan.choices[2, offered]
+        waiting, own = tables.numbers[WAITING], tables.numbers[WAITING, job] > 0
+        others = np.count_nonzero(waiting[counters[HEAD] : counters[ARRIVED]]) > own
+        most = plan.most_area[int(others)]
+        best += least_turnaround(waits, beliefs, areas, at_once, plan.margin, most)
     tables.numbers[PROCESSORS, job] = plan.counts[best]
-    tables.seconds[BELIEF, job], calendar.seconds[RUNTIME, job] = plan.choices[:, best]
+    tables.seconds[BELIEF, job], calendar.seconds[RUNTIME, job] = plan.choices[:2, best]
 
 
 @compiled()

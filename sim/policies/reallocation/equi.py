@@ -41,7 +41,7 @@ class Equipartition(Reallocation):
         if (
             type(self) is not Equipartition
             or not is_free
-            or view.fitted
+            or view.learns
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.strict
             or inner.shortest
