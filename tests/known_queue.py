@@ -24,10 +24,10 @@ from sim.policies.order import FirstComeFirstServed
 from sim.results.steady_state import batch_means
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import compare, share_of_gain
+from tests.former import build_truth
 from workloads.base import Trace
 from workloads.shapes.family import NoMoldability
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 SERVICE = 100.0
 """Mean seconds of a job."""

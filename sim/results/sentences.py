@@ -35,6 +35,7 @@ _TIMES = {
     "modelled": "requested times modelled, as none is recorded",
     "recorded and exact": "recorded requested times, missing ones filled with the true runtime",
     "recorded and modelled": "recorded requested times, missing ones modelled",
+    "None": "requested times of several kinds",
 }
 
 
@@ -42,6 +43,12 @@ _CURVES = {
     "invented": "invented curves",
     "measured": "measured curves",
     "none": "no curves (jobs are rigid)",
+}
+
+
+_REQUESTS = {
+    "efficiency": ", requests that know them",
+    "independent": ", requests independent of them (moldability.requests=independent)",
 }
 
 
@@ -87,13 +94,14 @@ def given_line(figures: Figures) -> str | None:
     --------
     >>> figures = {"given_runs": 150, "given_work_share": 0.0123, "given_charged": True,
     ...     "given_sizes": "known", "given_size_noise": 0.1, "given_applications": "invented",
-    ...     "applications": 50, "given_curves": "invented", "given_requested_times": "tsafrir"}
+    ...     "applications": 50, "given_curves": "invented", "given_requests": "efficiency",
+    ...     "given_requested_times": "tsafrir"}
     >>> for part in given_line(figures).split("; "):
     ...     print(part)
     150 runs before the start (1.2 % of the work), submitted as jobs ahead of all and charged
     every job's serial time with noise of 10 %
     50 invented applications
-    invented curves
+    invented curves, requests that know them
     requested times modelled (tsafrir)
     """
     if "given_runs" not in figures:
@@ -101,13 +109,14 @@ def given_line(figures: Figures) -> str | None:
     number = figures.get("applications")
     count = f"{float(number):,.0f} " if isinstance(number, int | float) else ""
     times = str(figures.get("given_requested_times"))
+    curves = _CURVES.get(str(figures.get("given_curves")), "curves of several kinds")
     named = _identity(figures.get("given_identity"))
     parts = [
         *(["the true runtimes"] if figures.get("given_truth") else []),
         _runs(figures),
         _known_sizes(figures),
         f"{count}{figures.get('given_applications') or 'partly invented'} applications{named}",
-        _CURVES.get(str(figures.get("given_curves")), "curves of several kinds"),
+        curves + _REQUESTS.get(str(figures.get("given_requests")), ""),
         _TIMES.get(times, f"requested times modelled ({times})"),
     ]
     return "; ".join(parts)

@@ -41,6 +41,7 @@ from sim.simulation.replication import replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
 from sim.simulation.site_size import size_figures, sizes_of
 from workloads.base import Trace
+from workloads.truth.options import TruthOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +75,9 @@ def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -
         known sizes. ``given_applications``: ``recorded`` or ``invented``.
         ``given_identity``: what jobs of one recorded application share, such as
         ``user``; None where they are invented. ``given_curves``: ``invented``,
-        ``measured``, or ``none`` where every job is rigid. ``given_requested_times``:
+        ``measured``, or ``none`` where every job is rigid. ``given_requests``: how jobs
+        ask for processors of these, ``efficiency`` or ``independent``; None where they
+        are rigid, or a model draws curve and request itself. ``given_requested_times``:
         ``recorded`` or how they were made.
     """
     jobs = scene.trace.jobs
@@ -93,6 +96,7 @@ def given_figures(config: Mapping[str, Any], scene: "Scene", played: "Played") -
         "given_applications": "recorded" if recorded else "invented",
         "given_identity": scene.trace.identity if recorded else None,
         "given_curves": _curves(config["moldability"]),
+        "given_requests": _requests(config["moldability"], scene),
         "given_requested_times": _requested_times(
             workload.get("estimates", "recorded"),
             scene.trace.repaired.get(FILLED, 0),
@@ -111,6 +115,11 @@ def _sizes(size: np.ndarray, size_class: np.ndarray) -> str:
 def _curves(moldability: Mapping[str, Any]) -> str:
     name = str(moldability["_target_"]).rpartition(".")[2]
     return {"NoMoldability": "none", "Measured": "measured"}.get(name, "invented")
+
+
+def _requests(moldability: Mapping[str, Any], scene: "Scene") -> str | None:
+    drawn = scene.truth.known and "A" not in scene.trace.models
+    return str(moldability.get("requests", TruthOptions.requests)) if drawn else None
 
 
 def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:

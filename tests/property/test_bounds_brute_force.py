@@ -17,9 +17,9 @@ from sim.results.lower_bounds import (
 )
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
+from tests.former import build_truth
 from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 MACHINE = 3
 

@@ -9,10 +9,10 @@ from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.simulation.calibration import charge, observations, plan_calibration
+from tests.former import build_truth
 from workloads.models.lublin import Lublin
 from workloads.shapes.analytic import Downey
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 pytestmark = pytest.mark.fast
 

@@ -53,7 +53,8 @@ def test_popularity_zero_makes_all_alike():
 
 
 def test_load_is_exact_and_days_keep_their_length():
-    trace = Downey(jobs=20_000, load=0.75, day_ratio=3.0).trace(Streams(seed=5), 256)
+    asked = Downey(jobs=20_000, load=0.75, day_ratio=3.0, widest=None)
+    trace = asked.trace(Streams(seed=5), 256)
     assert offered_load(trace.jobs, 256) == pytest.approx(0.75, rel=1e-12)
     submit = trace.jobs["submit_time"].to_numpy()
     assert (submit % 86_400 < 43_200).mean() == pytest.approx(0.75, abs=0.06)
@@ -109,3 +110,9 @@ def test_impossible_arguments_are_refused(keywords, message):
     with pytest.raises(WorkloadError) as refusal:
         Downey(**keywords)
     assert str(refusal.value) == message
+
+
+def test_no_application_is_wider_than_allowed():
+    trace = Downey(jobs=2000, widest=0.5).trace(Streams(seed=4), 64)
+    assert trace.jobs["requested_processors"].max() <= 32
+    assert trace.models["A"].max() <= 32

@@ -20,11 +20,11 @@ from sim.simulation.site_size import (
     application_sizes,
     size_figures,
 )
+from tests.former import build_truth
 from workloads.base import Trace
 from workloads.shapes.analytic import Downey, PowerLaw
 from workloads.shapes.family import NoMoldability
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 pytestmark = pytest.mark.fast
 

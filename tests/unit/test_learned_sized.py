@@ -22,9 +22,9 @@ from predictors.remarks import worst_grade
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
+from tests.former import build_truth
 from workloads.shapes.analytic import General
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 
 def visible(sizes, classes=None) -> VisibleJobs:

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from tests import former
 from workloads.arrivals import offered_load
 from workloads.base import COLUMNS
 from workloads.errors import WorkloadError
@@ -140,8 +141,8 @@ def test_the_default_leaves_no_gap_above_a_day_and_estimates_of_a_few_times_the_
     jobs = Lublin().trace(Streams(seed)).jobs
     assert len(jobs) == 5000
     assert np.diff(jobs["submit_time"]).max() < 86_400
-    assert 2 < (jobs["requested_time"] / jobs["reference_runtime"]).median() < 6
-    published = Lublin(types="all").trace(Streams(seed)).jobs
+    assert 1.8 < (jobs["requested_time"] / jobs["reference_runtime"]).median() < 6
+    published = former.Lublin(types="all").trace(Streams(seed)).jobs
     assert np.diff(published["submit_time"]).max() > 86_400
     assert (published["requested_time"] / published["reference_runtime"]).median() > 15
 
@@ -161,7 +162,9 @@ def test_a_trace_is_scaled_numbered_and_reproducible(types):
     assert list(trace.jobs.columns) == list(COLUMNS)
     assert trace.jobs["job_id"].tolist() == list(range(1, 401))
     assert offered_load(trace.jobs, 512) == pytest.approx(0.7, rel=1e-12)
-    assert (trace.jobs["requested_time"] >= trace.jobs["reference_runtime"]).all()
+    least = trace.jobs["reference_runtime"].clip(upper=64_800)  # longer ones request the limit
+    assert (trace.jobs["requested_time"] >= least).all()
+    assert trace.jobs["requested_processors"].max() <= 0.7 * 512
     assert (trace.processors, trace.source, trace.checksum) == (512, "lublin", None)
     assert set(trace.models["queue"]) == set(TYPES[types])
 
@@ -237,3 +240,28 @@ def test_impossible_arguments_are_refused(keywords, message):
 def test_unknown_parameters_are_refused():
     with pytest.raises(WorkloadError, match=r"workload.parameters.size: no such parameter"):
         Lublin(parameters={"size": 1.0})
+
+
+def test_jobs_wider_than_allowed_are_drawn_again_and_the_others_stay():
+    table = ALL.scaled(256)
+    published = draw_sizes(table, 5000, 256, np.random.default_rng(2))
+    narrower = draw_sizes(table, 5000, 256, np.random.default_rng(2), 179)
+    wide = published > 179
+    assert wide.mean() > 0.03
+    assert (narrower[~wide] == published[~wide]).all()
+    assert narrower.max() <= 179
+    assert draw_sizes(table, 5000, 256, np.random.default_rng(2), 256).tolist() == (
+        published.tolist()
+    )
+
+
+@pytest.mark.parametrize("value", [0, 1.5, -1, True, "half"])
+def test_the_widest_share_is_checked(value):
+    with pytest.raises(WorkloadError, match=r"workload\.widest=.*: must be above 0 and at most 1"):
+        Lublin(widest=value)
+
+
+def test_a_law_without_jobs_so_narrow_is_refused():
+    asked = Lublin(widest=0.1, parameters={"serial": 0.0, "u_low": 6.0})
+    with pytest.raises(WorkloadError, match="workload.widest allows 25 of 256 processors"):
+        asked.trace(Streams(1))

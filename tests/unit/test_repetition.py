@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.errors import WorkloadError
+from workloads.truth.assignment import (
+    assign_classes,
+    class_quotas,
+    pick_applications,
+    zipf_shares,
+)
 from workloads.truth.calibration import choose_counts, spread_powers
-from workloads.truth.scales import assign_classes, class_quotas, pick_applications, zipf_shares
 
 pytestmark = pytest.mark.fast
 

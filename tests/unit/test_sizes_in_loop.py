@@ -17,10 +17,10 @@ from sim.simulation.site_size import (
     SizesInLoop,
     size_figures,
 )
+from tests.former import build_truth
 from workloads.base import Trace
 from workloads.shapes.analytic import PowerLaw
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
 
 pytestmark = pytest.mark.fast
 

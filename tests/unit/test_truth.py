@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from predictors import downey
+from tests.former import build_truth
 from workloads.base import GroundTruth, Trace
 from workloads.errors import WorkloadError
 from workloads.shapes.analytic import Amdahl, Downey, General, PowerLaw
@@ -17,10 +18,9 @@ from workloads.shapes.family import NoMoldability
 from workloads.shapes.irregular import Declining, Stepwise
 from workloads.shapes.measured import Measured
 from workloads.streams import Streams
-from workloads.truth.build import build_truth
+from workloads.truth.assignment import class_quotas, zipf_shares
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import class_quotas, zipf_shares
 
 pytestmark = pytest.mark.fast
 

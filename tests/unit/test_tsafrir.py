@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from workloads.errors import WorkloadError
+from workloads.models.estimates import Estimates
 from workloads.models.tsafrir import (
     HOUR,
     bins_for,
@@ -140,9 +141,32 @@ def test_few_jobs_draw_from_the_histogram_at_or_above_the_runtime():
 
 def test_no_jobs_and_impossible_limits():
     assert tsafrir_estimates(np.zeros(0), rng()).tolist() == []
-    with pytest.raises(WorkloadError, match=r"workload.estimate_limit=600: tsafrir needs at least"):
+    with pytest.raises(
+        WorkloadError, match=r"limit of 600 s \(workload.time_limit, .*: tsafrir needs at"
+    ):
         tsafrir_estimates(np.ones(500), rng(), 600)
-    with pytest.raises(WorkloadError, match=r"workload.estimate_limit=1e\+308: .* at most 1e\+12"):
+    with pytest.raises(WorkloadError, match=r"limit of 1e\+308 s .* at most 1e\+12"):
         tsafrir_estimates(np.ones(500), rng(), 1e308)
     with pytest.raises(WorkloadError, match="at least 200 jobs, got 10"):
         generate_histogram(10, HOUR, rng())
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
+def test_the_share_of_jobs_at_the_limit_is_given(share):
+    histogram = generate_histogram(10_000, 18 * HOUR, rng(), share)
+    assert histogram.counts[-1] == pytest.approx(share * 10_000, rel=0.02)
+    assert histogram.counts[histogram.head].sum() == pytest.approx(8_900, rel=0.02)
+    usual = generate_histogram(10_000, 18 * HOUR, rng())
+    assert usual.counts[-1] == pytest.approx(2_171, rel=0.02)
+
+
+def test_a_site_says_its_limit_and_the_share_of_jobs_at_it():
+    runtimes = np.exp(rng().normal(7.0, 2.0, 4000)).clip(1, 200_000)
+    drawn = Estimates("tsafrir").draw(runtimes, rng())
+    assert drawn.max() == 64_800
+    assert (drawn == 64_800).mean() == pytest.approx(0.1, abs=0.02)
+    assert Estimates("tsafrir", time_limit=None, at_limit=None).draw(runtimes, rng()).max() > 64_800
+    assert Estimates("tsafrir", limit=7200.0).draw(runtimes, rng()).max() == 7200
+    for key, value in (("time_limit", -1), ("at_limit", 0.0), ("at_limit", 0.89)):
+        with pytest.raises(WorkloadError, match=f"workload.{key}={value}: must be"):
+            Estimates("tsafrir", **{key: value})

@@ -4,7 +4,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,7 +22,7 @@ from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.models.estimates import Estimates
-from workloads.models.tsafrir import HOUR, site_limit, tsafrir_estimates
+from workloads.models.tsafrir import HEAD_SHARE, HOUR, site_limit, tsafrir_estimates
 from workloads.streams import Streams
 
 _log = logging.getLogger(__name__)
@@ -48,8 +48,9 @@ class LogWorkload(ABC):
     cleaning : mapping of str to str, optional
         Action for a rule of `workloads.logs.cleaning.RULES`, where not its default; what
         is usual in a format stands in ``usual``.
-    estimate_factor, estimate_limit
-        Of `Estimates`.
+    estimate_factor, estimate_limit, time_limit, at_limit
+        Of `Estimates`; a limit of None is the log's own, the longest that one job in a
+        hundred requests, and so is its share.
     identity : str
         What jobs of one application have in common, of
         `workloads.logs.identity.IDENTITIES`.
@@ -69,6 +70,8 @@ class LogWorkload(ABC):
     cleaning: Mapping[str, str] | None = None
     estimate_factor: float = 5.0
     estimate_limit: float | None = None
+    time_limit: float | None = None
+    at_limit: float | None = None
     identity: Identity = "auto"
     limits: Mapping[str, int] | None = None
     usual: ClassVar[Mapping[str, str]] = {}
@@ -88,7 +91,13 @@ class LogWorkload(ABC):
         check_mapping("cleaning", self.cleaning)
         self._actions = check_actions({**self.usual, **(self.cleaning or {})})
         self._limits = Limits.of(self.limits)
-        self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
+        self._estimates = Estimates(
+            self.estimates,
+            self.estimate_factor,
+            self.estimate_limit,
+            self.time_limit,
+            self.at_limit,
+        )
 
     @abstractmethod
     def read(self) -> SwfLog:
@@ -175,7 +184,7 @@ class LogWorkload(ABC):
         runtimes = jobs["reference_runtime"].to_numpy(float)
         runtimes = np.where(runtimes > 0, runtimes, 1.0)  # nobody asks for no time
         if self._estimates.method != "recorded":
-            drawn = self._estimates.draw(runtimes, streams("estimates"))
+            drawn = self._estimates_of(recorded).draw(runtimes, streams("estimates"))
             return jobs.assign(requested_time=drawn, request_class=-1)
         asked = jobs["requested_time"].to_numpy(float).copy()
         missing = np.isnan(asked)
@@ -187,6 +196,17 @@ class LogWorkload(ABC):
         if self._estimates.limit is not None:
             asked = np.minimum(asked, self._estimates.limit)
         return jobs.assign(requested_time=asked)
+
+    def _estimates_of(self, recorded: pd.DataFrame) -> Estimates:
+        """Return how users estimate, told the limit that the log shows where none is given."""
+        asked = recorded["requested_time"]
+        shares = asked[asked > 0].value_counts(normalize=True)
+        longest = shares.index[shares >= 0.01].max()
+        share = float(shares[shares.index >= longest].sum())
+        if self.time_limit is not None or not (longest >= HOUR and share < HEAD_SHARE):
+            return self._estimates
+        at_limit = share if self.at_limit is None else self.at_limit
+        return replace(self._estimates, time_limit=float(longest), at_limit=at_limit)
 
     def _report(self, log: SwfLog, cleaned: Cleaned) -> None:
         for remark in log.remarks:

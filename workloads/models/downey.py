@@ -29,7 +29,7 @@ from workloads.streams import Streams
 class Downey(ModelWorkload):
     """Jobs drawn from Downey's moldable model, scaled to an offered load.
 
-    An application has an average parallelism A, log-uniform on [1, machine],
+    An application has an average parallelism A, log-uniform on [1, `widest`],
     and a variance sigma, uniform on [0, 2]. A job has an application, by Zipf's
     law, and a lifetime L: its runtime on one processor. It asks for A rounded.
     Other parameters are those of `ModelWorkload`.
@@ -85,7 +85,7 @@ class Downey(ModelWorkload):
     def draw(self, streams: Streams, processors: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
         """Return the jobs, and their `A`, `sigma` and `application`."""
         application, A, sigma = self._applications(processors, streams)
-        sizes = np.clip(np.floor(A + 0.5), 1, processors).astype(np.int64)
+        sizes = np.clip(np.floor(A + 0.5), 1, self.widest_on(processors)).astype(np.int64)
         low, high = np.log(self.lifetime)
         lifetime = np.exp(streams("downey.lifetimes").uniform(low, high, self.jobs))
         runtimes = lifetime * relative_time(sizes, A, sigma)
@@ -103,7 +103,8 @@ class Downey(ModelWorkload):
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Draw the applications; return each job's application, A and sigma."""
         rng = streams("downey.applications")
-        A = np.exp(rng.uniform(0.0, math.log(machine), self.applications))
+        top = math.log(self.widest_on(machine))
+        A = np.exp(rng.uniform(0.0, top, self.applications))
         sigma = rng.uniform(0.0, abs(self.sigma), self.applications)  # of −0.0, too
         shares = np.arange(1.0, self.applications + 1.0) ** -self.popularity
         chosen = streams("downey.popularity").choice(

@@ -9,7 +9,7 @@ import numpy as np
 from workloads.base import FloatArray
 from workloads.errors import WorkloadError
 from workloads.limits import is_number
-from workloads.models.tsafrir import tsafrir_estimates
+from workloads.models.tsafrir import HEAD_SHARE, tsafrir_estimates
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,12 @@ class Estimates:
     factor : float
         Mean of estimate / runtime under ``f_model``, at least 1.
     limit : float or None
-        Longest estimate that the site allows, seconds; None sets none
-        (``tsafrir``: the round number of hours that covers the longest runtime).
+        Longest estimate that the site allows, seconds; None sets none.
+    time_limit : float or None
+        ``tsafrir``: the site's limit, seconds, which longer jobs estimate too; None is
+        the round number of hours that covers the longest runtime.
+    at_limit : float or None
+        ``tsafrir``: share of the jobs that estimate that limit, below 0.89; None is 0.217.
 
     Raises
     ------
@@ -48,6 +52,8 @@ class Estimates:
     method: str = "tsafrir"
     factor: float = 5.0
     limit: float | None = None
+    time_limit: float | None = 64800.0
+    at_limit: float | None = 0.1
 
     def __post_init__(self) -> None:
         if self.method not in list(METHODS):
@@ -56,9 +62,13 @@ class Estimates:
             )
         if not (is_number(self.factor) and self.factor >= 1):
             raise WorkloadError(f"workload.estimate_factor={self.factor}: must be at least 1")
-        if self.limit is not None and not (is_number(self.limit) and self.limit > 0):
+        for key, limit in (("estimate_limit", self.limit), ("time_limit", self.time_limit)):
+            if limit is not None and not (is_number(limit) and limit > 0):
+                raise WorkloadError(f"workload.{key}={limit}: must be positive seconds, or null")
+        share = self.at_limit
+        if share is not None and not (is_number(share) and 0 < share < HEAD_SHARE):
             raise WorkloadError(
-                f"workload.estimate_limit={self.limit}: must be positive seconds, or null"
+                f"workload.at_limit={share}: must be above 0 and below {HEAD_SHARE}, or null"
             )
 
     def draw(self, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -98,7 +108,8 @@ def _exact(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> 
 
 
 def _tsafrir(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return tsafrir_estimates(runtimes, rng, model.limit)
+    limits = [limit for limit in (model.limit, model.time_limit) if limit is not None]
+    return tsafrir_estimates(runtimes, rng, min(limits, default=None), model.at_limit)
 
 
 def _f_model(model: Estimates, runtimes: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -173,7 +173,8 @@ class Lublin(ModelWorkload):
         for kind, table in kinds.items():
             mine = queue == kind if len(kinds) > 1 else slice(None)
             count = len(sizes[mine])
-            sizes[mine] = draw_sizes(table, count, processors, streams(f"lublin.sizes.{kind}"))
+            rng = streams(f"lublin.sizes.{kind}")
+            sizes[mine] = draw_sizes(table, count, processors, rng, self.widest_on(processors))
             runtimes[mine] = draw_runtimes(table, sizes[mine], streams(f"lublin.runtimes.{kind}"))
         jobs = pd.DataFrame(
             {
@@ -187,9 +188,36 @@ class Lublin(ModelWorkload):
 
 
 def draw_sizes(
+    table: LublinParameters,
+    count: int,
+    processors: int,
+    rng: np.random.Generator,
+    widest: int | None = None,
+) -> IntArray:
+    """Draw job sizes, shape (count,), again where above `widest`; `table` is for that machine.
+
+    Raises
+    ------
+    WorkloadError
+        If the law has no such sizes.
+    """
+    most = processors if widest is None else widest
+    rounded = 2 ** math.floor(table.u_low + 0.5) if table.power_of_two > 0 else math.inf
+    other = math.floor(2**table.u_low + 0.5) if table.power_of_two < 1 else math.inf
+    if table.serial == 0 and min(rounded, other) > most:
+        raise WorkloadError(
+            f"workload.widest allows {most} of {processors} processors, less than the narrowest "
+            "job that workload.parameters have"
+        )
+    return _redraw_above(
+        most, count, lambda jobs: _law_of_sizes(table, len(jobs), processors, rng)
+    ).astype(np.int64)
+
+
+def _law_of_sizes(
     table: LublinParameters, count: int, processors: int, rng: np.random.Generator
 ) -> IntArray:
-    """Draw job sizes, shape (count,); `table` is for that machine already."""
+    """Draw from the law of sizes itself, which ends at the machine."""
     kind = rng.random(count)
     low_stage = rng.random(count) <= table.u_share
     low = np.where(low_stage, table.u_low, table.u_medium)
@@ -261,7 +289,9 @@ def worked_out_weights(table: LublinParameters) -> FloatArray:
     return np.asarray(weights / weights.mean(), float)
 
 
-def _redraw_above(bound: float, count: int, draw: Callable[[IntArray], FloatArray]) -> FloatArray:
+def _redraw_above(
+    bound: float, count: int, draw: Callable[[IntArray], FloatArray | IntArray]
+) -> FloatArray:
     """Draw for the indices 0..count-1, again for those above the bound until none is."""
     values = np.empty(count)
     left = np.arange(count)

@@ -10,7 +10,7 @@ import pandas as pd
 from workloads.arrivals import scale_load
 from workloads.base import Trace, check_jobs
 from workloads.errors import WorkloadError
-from workloads.limits import check_count, check_load
+from workloads.limits import check_count, check_load, is_number
 from workloads.models.estimates import METHODS, Estimates
 from workloads.streams import Streams
 
@@ -65,8 +65,11 @@ class ModelWorkload(ABC):
         Requested times, see `Estimates`; all but ``recorded``.
     processors : int
         Machine size where the cluster names none.
-    estimate_factor, estimate_limit
+    estimate_factor, estimate_limit, time_limit, at_limit
         Of `Estimates`.
+    widest : float or None
+        Share of the machine that the widest job may have, above 0 and at most 1; None
+        takes jobs as wide as the model's law has them.
 
     Raises
     ------
@@ -75,11 +78,14 @@ class ModelWorkload(ABC):
     """
 
     jobs: int = 5000
-    load: float | None = 0.8
+    load: float | None = 0.7
     estimates: str = "tsafrir"
     processors: int = 256
     estimate_factor: float = 5.0
     estimate_limit: float | None = None
+    time_limit: float | None = 64800.0
+    at_limit: float | None = 0.1
+    widest: float | None = 0.7
 
     def __post_init__(self) -> None:
         check_count("jobs", self.jobs)
@@ -91,7 +97,21 @@ class ModelWorkload(ABC):
                 "workload.estimates=recorded: a model records no requested times; "
                 f"allowed: {allowed}"
             )
-        self._estimates = Estimates(self.estimates, self.estimate_factor, self.estimate_limit)
+        if self.widest is not None and not (is_number(self.widest) and 0 < self.widest <= 1):
+            raise WorkloadError(
+                f"workload.widest={self.widest}: must be above 0 and at most 1, or null"
+            )
+        self._estimates = Estimates(
+            self.estimates,
+            self.estimate_factor,
+            self.estimate_limit,
+            self.time_limit,
+            self.at_limit,
+        )
+
+    def widest_on(self, processors: int) -> int:
+        """Return how many processors the widest job may have on a machine of so many."""
+        return processors if self.widest is None else max(int(self.widest * processors), 1)
 
     @abstractmethod
     def draw(

@@ -129,7 +129,9 @@ def bins_for(jobs: int) -> int:
     return round(float(np.interp(jobs, *_BINS_AT)))
 
 
-def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histogram:
+def generate_histogram(
+    jobs: int, limit: int, rng: np.random.Generator, at_limit: float | None = None
+) -> Histogram:
     """Generate the histogram of estimates.
 
     Parameters
@@ -139,6 +141,9 @@ def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histo
     limit : int
         The longest allowed estimate, seconds, at least an hour.
     rng : numpy.random.Generator
+    at_limit : float, optional
+        Share of the jobs that estimate the limit, below 0.89; by default 0.217, that of
+        the authors' program. The other popular times share what is left of the head's 0.89.
 
     Raises
     ------
@@ -155,11 +160,11 @@ def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histo
         raise WorkloadError(f"the estimate model needs at least {FEWEST_JOBS} jobs, got {jobs}")
     if not HOUR <= limit <= LONGEST_TIME:
         raise WorkloadError(
-            f"workload.estimate_limit={limit:g}: tsafrir needs at least {HOUR} s, and at most "
-            f"{LONGEST_TIME:g}"
+            f"a limit of {limit:g} s (workload.time_limit, workload.estimate_limit): tsafrir "
+            f"needs at least {HOUR} s, and at most {LONGEST_TIME:g}"
         )
     popular = head_times(limit)
-    shares = _head_shares(len(popular))[head_ranks(rng, len(popular)) - 1]
+    shares = _head_shares(len(popular), at_limit)[head_ranks(rng, len(popular)) - 1]
     bins = bins_for(jobs)
     rare = _tail_times(limit, bins, bins - len(popular), set(popular.tolist()))
     weights = 795.6 * (HEAD + 1.0 + np.arange(len(rare))) ** -2.267
@@ -171,11 +176,15 @@ def generate_histogram(jobs: int, limit: int, rng: np.random.Generator) -> Histo
     return Histogram(times[order], counts[order], head[order])
 
 
-def _head_shares(size: int) -> FloatArray:
-    """Return the head's shares of all jobs by popularity rank, most popular first."""
+def _head_shares(size: int, at_limit: float | None) -> FloatArray:
+    """Return the head's shares of all jobs by popularity rank, the limit first."""
     ranks = np.arange(2, size + 1)
     shares = (14.0491 * np.exp(-0.177531 * ranks) + 0.462513) / 100.0
-    return np.concatenate([[HEAD_SHARE - shares.sum()], shares])
+    if at_limit is None:
+        at_limit = HEAD_SHARE - shares.sum()
+    else:
+        shares *= (HEAD_SHARE - at_limit) / shares.sum()
+    return np.concatenate([[at_limit], shares])
 
 
 def _tail_times(limit: int, bins: int, wanted: int, taken: set[int]) -> IntArray:
@@ -207,7 +216,10 @@ def _apportion(shares: FloatArray, total: int) -> IntArray:
 
 
 def tsafrir_estimates(
-    runtimes: FloatArray, rng: np.random.Generator, limit: float | None = None
+    runtimes: FloatArray,
+    rng: np.random.Generator,
+    limit: float | None = None,
+    at_limit: float | None = None,
 ) -> FloatArray:
     """Draw an estimate for every job.
 
@@ -218,6 +230,8 @@ def tsafrir_estimates(
     limit : float, optional
         The longest allowed estimate, seconds; by default the usual round limit
         that covers the longest runtime. Longer jobs estimate the limit.
+    at_limit : float, optional
+        As in `generate_histogram`.
 
     Returns
     -------
@@ -241,8 +255,8 @@ def tsafrir_estimates(
     longest = int(limit) if limit is not None else site_limit(float(runtimes.max()))
     clipped = np.minimum(runtimes, longest)
     if len(runtimes) < FEWEST_JOBS:
-        return _independent(clipped, generate_histogram(10_000, longest, rng), rng)
-    histogram = generate_histogram(len(runtimes), longest, rng)
+        return _independent(clipped, generate_histogram(10_000, longest, rng, at_limit), rng)
+    histogram = generate_histogram(len(runtimes), longest, rng, at_limit)
     order = np.argsort(-clipped, kind="stable")
     offered = np.repeat(histogram.times.astype(float), histogram.counts)[::-1]
     needed = clipped[order]

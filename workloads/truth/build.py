@@ -11,16 +11,11 @@ from workloads.errors import WorkloadError
 from workloads.logs.identity import labels_by
 from workloads.shapes.family import ParametricFamily, ShapeFamily, Shapes
 from workloads.streams import Streams
+from workloads.truth.assignment import class_quotas, pick_applications, zipf_shares
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import (
-    Recorded,
-    Scales,
-    draw_repeated_scales,
-    draw_single_scales,
-    pick_applications,
-    zipf_shares,
-)
+from workloads.truth.requests import Asked, choose_curves, draw_efficiencies, typical_counts
+from workloads.truth.scales import Recorded, Scales, draw_repeated_scales, draw_single_scales
 
 
 def build_truth(
@@ -80,13 +75,21 @@ def build_truth(
     _check_jobs_fit(trace, processors)
     shapes, application = _draw_shapes(trace, shape_family, streams, processors, checked)
     _check_family(shapes, shape_family, checked)
+    asked = None
+    knows = checked.requests == "efficiency" and shapes.known and "A" not in trace.models
+    if knows:
+        asked, shapes = _fit_requests(
+            shape_family, application, recorded.processors, streams, processors, checked
+        )
     timed = recorded.runtime > 0
     drawn = replace(recorded, runtime=np.where(timed, recorded.runtime, 1.0))
-    scales = _draw_scales(shapes, application, drawn, streams, checked)
+    scales = _draw_scales(shapes, application, drawn, streams, checked, asked)
     scales = _classed(scales, jobs, checked)
     moldable = timed & (streams("truth.share").random(len(jobs)) < checked.share)
     if not shapes.known:
         moldable[:] = False
+    if knows:
+        moldable &= recorded.processors > 1
     malleable = moldable & (streams("truth.malleable").random(len(jobs)) < checked.malleable)
     split_key = streams.key("truth.split")
     return Truth(shapes, scales, recorded, moldable, malleable, checked, split_key)
@@ -119,6 +122,30 @@ def _draw_shapes(
         application = _logged_applications(trace)
         return family.draw(rng, int(application.max()) + 1, processors), application
     return family.draw(rng, int(options.applications), processors), None
+
+
+def _fit_requests(
+    family: ShapeFamily,
+    application: IntArray | None,
+    processors: IntArray,
+    streams: Streams,
+    machine: int,
+    options: TruthOptions,
+) -> tuple[Asked | None, Shapes]:
+    """Return what the jobs of a model ask for, and curves that fit requests.
+
+    Where the jobs bring their applications, each has a curve that fits what it typically
+    asks for, drawn by the same law.
+    """
+    rng = streams("truth.efficiency")
+    law = (options.efficiency, options.efficiency_spread)
+    if application is not None:
+        typical = typical_counts(processors, application)
+        efficiency = draw_efficiencies(typical, *law, rng)
+        return None, choose_curves(family, streams, machine, typical, efficiency)
+    efficiency = draw_efficiencies(processors, *law, rng)
+    asked = Asked.by(processors, efficiency, int(options.applications))
+    return asked, asked.curves(family, streams, machine)
 
 
 def _logged_applications(trace: Trace) -> IntArray:
@@ -179,10 +206,13 @@ def _draw_scales(
     recorded: Recorded,
     streams: Streams,
     options: TruthOptions,
+    asked: Asked | None,
 ) -> Scales:
     shares = zipf_shares(len(shapes), options.popularity)
     if options.sizes is None:
-        if application is None:
+        if asked is not None:
+            application = asked.assign(shapes, options.popularity, streams)
+        elif application is None:
             uniforms = streams("truth.application").random(len(recorded.runtime))
             application = pick_applications(uniforms, shares)
         return draw_single_scales(
@@ -200,12 +230,17 @@ def _draw_scales(
             f"(workload.applications=log, workload=downey): repeated sizes assign application "
             f"and size together; got {options.sizes}; workload.applications=50 invents some"
         )
+    if asked is None:
+        quotas = class_quotas(len(recorded.runtime), shares, options.sizes)
+    else:
+        quotas = asked.quotas(options.popularity, options.sizes)
     return draw_repeated_scales(
         shapes,
-        shares,
+        quotas,
         recorded,
         streams,
         sizes=options.sizes,
         size_noise=options.size_noise,
         size_exponent=options.size_exponent,
+        asked=asked,
     )

@@ -9,8 +9,9 @@ import pandas as pd
 from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.shapes.family import Shapes
+from workloads.truth.assignment import median_by
 from workloads.truth.options import TruthOptions
-from workloads.truth.scales import Recorded, Scales, grow_shapes, median_by
+from workloads.truth.scales import Recorded, Scales, grow_shapes
 
 LEAST_TOP = 8
 """The largest calibration count is at least this, if the machine has as many."""

@@ -10,7 +10,10 @@ import numpy as np
 from workloads.errors import WorkloadError
 from workloads.limits import MOST
 
-TRUTH_KEYS = ("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise")
+TRUTH_KEYS = (
+    *("noise", "share", "malleable", "size_exponent", "min_processors", "split_noise"),
+    *("requests", "efficiency", "efficiency_spread"),
+)
 """Keys of the ``moldability`` group that go to `build_truth`, not to the family of shapes."""
 
 
@@ -47,6 +50,12 @@ class TruthOptions:
     split_noise : float
         ``moldability.split_noise``: spread of ln of computation and of
         communication time, each, where the time is split.
+    requests : str
+        ``moldability.requests``: ``efficiency``, at which users ask for processors, or
+        ``independent`` of the curves.
+    efficiency, efficiency_spread : float
+        ``moldability.efficiency`` and ``moldability.efficiency_spread``: median of
+        that efficiency, and spread of ln(E / (1 - E)).
 
     Raises
     ------
@@ -70,6 +79,9 @@ class TruthOptions:
     size_exponent: float = 0.0
     min_processors: int = 1
     split_noise: float = 0.05
+    requests: str = "efficiency"
+    efficiency: float = 0.7
+    efficiency_spread: float = 0.75
 
     def __post_init__(self) -> None:
         if self.applications != "log":
@@ -86,6 +98,14 @@ class TruthOptions:
         _check_number("moldability.malleable", self.malleable, most=1.0)
         _check_number("moldability.size_exponent", self.size_exponent, below=1.0)
         _check_count("moldability.min_processors", self.min_processors, "")
+        if self.requests not in ("efficiency", "independent"):
+            raise WorkloadError(
+                f"moldability.requests must be efficiency or independent, got {self.requests!r}"
+            )
+        _check_number("moldability.efficiency", self.efficiency, below=1.0)
+        if self.efficiency == 0.0:
+            raise WorkloadError("moldability.efficiency must be above 0, got 0")
+        _check_number("moldability.efficiency_spread", self.efficiency_spread, most=10.0)
 
 
 def _check_count(key: str, value: Any, otherwise: str) -> None:

@@ -1,140 +1,15 @@
-"""What repeats: applications by Zipf's law, inputs, and each run's scale, its serial time w."""
+"""What repeats: applications, inputs, and each run's scale, its serial time w."""
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from workloads.base import FloatArray, IntArray
 from workloads.shapes.family import Shapes
 from workloads.streams import Streams
-
-
-def zipf_shares(applications: int, popularity: float) -> FloatArray:
-    """Return the share of jobs of each application, proportional to rank^-popularity.
-
-    Examples
-    --------
-    >>> zipf_shares(3, 1.0).round(3).tolist()
-    [0.545, 0.273, 0.182]
-    """
-    weights = np.arange(1, applications + 1, dtype=float) ** -popularity
-    return np.asarray(weights / weights.sum(), float)
-
-
-def pick_applications(uniforms: FloatArray, shares: FloatArray) -> IntArray:
-    """Return an application for each uniform number, with chances `shares`."""
-    ends = np.cumsum(shares)
-    picked = np.searchsorted(ends / ends[-1], uniforms, side="right")
-    return np.minimum(picked, len(shares) - 1).astype(np.int64)
-
-
-def class_quotas(jobs: int, shares: FloatArray, sizes: int) -> IntArray:
-    """Return how many jobs each class takes: share of its application / sizes, rounded.
-
-    Rounding is by largest remainders, so that the quotas add up to `jobs`.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (applications * sizes,)
-        Classes of the first application first.
-    """
-    exact = np.repeat(jobs * shares / sizes, sizes)
-    quotas = np.floor(exact).astype(np.int64)
-    left = jobs - int(quotas.sum())
-    remainders = np.round(exact - quotas, 9)
-    quotas[np.argsort(-remainders, kind="stable")[:left]] += 1
-    return quotas
-
-
-@dataclass
-class _Ranking:
-    """Classes sorted by predicted runtime at one count, full ones skipped from both sides."""
-
-    runtime: list[float]
-    order: list[int]
-    down: list[int]
-    up: list[int]
-
-    @classmethod
-    def of(cls, log_runtimes: FloatArray) -> "_Ranking":
-        order = np.argsort(log_runtimes, kind="stable")
-        size = len(order)
-        return cls(
-            log_runtimes[order].tolist(),
-            order.tolist(),
-            list(range(size + 1)),
-            list(range(size + 2)),
-        )
-
-    def nearest(self, log_runtime: float, free: list[int]) -> int:
-        """Return the class with free quota nearest to `log_runtime`; the shorter of a tie."""
-        start = bisect_left(self.runtime, log_runtime)
-        below = self._skip(self.down, start, -1, free) - 1
-        above = self._skip(self.up, start + 1, 1, free) - 1
-        if below < 0:
-            return self.order[above]
-        if above >= len(self.order):
-            return self.order[below]
-        nearer_below = log_runtime - self.runtime[below] <= self.runtime[above] - log_runtime
-        return self.order[below if nearer_below else above]
-
-    def _skip(self, jump: list[int], place: int, step: int, free: list[int]) -> int:
-        """Return the next place with free quota from `place` on; places count from 1."""
-        path = []
-        last = len(self.order)
-        while 1 <= place <= last and not free[self.order[place - 1]]:
-            path.append(place)
-            place = jump[place] if jump[place] != place else place + step
-        for passed in path:
-            jump[passed] = place
-        return place
-
-
-def assign_classes(
-    log_runtime: FloatArray, count_index: IntArray, predicted: FloatArray, quotas: IntArray
-) -> IntArray:
-    """Give each job, in the order given, to the class with free quota that predicts it best.
-
-    Parameters
-    ----------
-    log_runtime : numpy.ndarray of float, shape (jobs,)
-        Logarithms of the recorded runtimes.
-    count_index : numpy.ndarray of int, shape (jobs,)
-        Which row of `predicted` belongs to the job's processor count.
-    predicted : numpy.ndarray of float, shape (counts, classes)
-        Logarithms of the runtimes that each class predicts at each count.
-    quotas : numpy.ndarray of int, shape (classes,)
-        How many jobs each class takes; at least as many as there are jobs.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (jobs,)
-        Class of each job.
-
-    Notes
-    -----
-    Classes are ranked once for each count; those without free quota are
-    skipped by path compression, so a job costs the logarithm of the number of
-    classes.
-
-    Examples
-    --------
-    >>> log_runtime, one_count = np.log([10.0, 11.0, 90.0]), np.zeros(3, int)
-    >>> assign_classes(log_runtime, one_count, np.log([[10.0, 100.0]]), np.array([1, 2])).tolist()
-    [0, 1, 1]
-    """
-    rankings = [_Ranking.of(row) for row in predicted]
-    free = quotas.tolist()
-    assigned = []
-    for logarithm, index in zip(log_runtime.tolist(), count_index.tolist(), strict=True):
-        chosen = rankings[index].nearest(logarithm, free)
-        free[chosen] -= 1
-        assigned.append(chosen)
-    return np.array(assigned, np.int64)
-
+from workloads.truth.assignment import assign_classes, median_by
+from workloads.truth.requests import Asked
 
 _BISECTIONS = 60
 
@@ -188,12 +63,6 @@ class Scales:
     def nominal(self) -> FloatArray:
         """w/epsilon of each job, the serial time that would repeat, seconds."""
         return self.scale / self.noise
-
-
-def median_by(values: FloatArray, application: IntArray, applications: int) -> FloatArray:
-    """Return the median of `values` for each application, NaN where it has none."""
-    medians = pd.Series(values).groupby(application).median()
-    return np.asarray(medians.reindex(range(applications)), np.float64)
 
 
 def solve_scale(
@@ -260,20 +129,22 @@ def draw_single_scales(
 
 def draw_repeated_scales(
     shapes: Shapes,
-    shares: FloatArray,
+    quotas: IntArray,
     recorded: Recorded,
     streams: Streams,
     *,
     sizes: int,
     size_noise: float,
     size_exponent: float,
+    asked: Asked | None = None,
 ) -> Scales:
     """Return scales that repeat: application and class of a job are chosen together.
 
     Each class takes the w of a randomly drawn job under its shape; then the
     jobs, in random order, each go to the class with free quota whose predicted
     runtime at the job's count is nearest in log. What is left over is the
-    run's noise.
+    run's noise. Where jobs know the curve that they ask for, the distance in ln E at
+    the request is added to that in ln runtime.
 
     Notes
     -----
@@ -282,7 +153,8 @@ def draw_repeated_scales(
     """
     jobs, classes = len(recorded.runtime), len(shapes) * sizes
     owner = np.repeat(np.arange(len(shapes), dtype=np.int64), sizes)
-    drawn = (streams("truth.class scale").random(classes) * jobs).astype(np.int64)
+    uniforms = streams("truth.class scale").random(classes)
+    drawn = (uniforms * jobs).astype(np.int64) if asked is None else asked.models(owner, uniforms)
     model = Recorded(recorded.runtime[drawn], recorded.processors[drawn])
     plain = (model.runtime / shapes.g(owner, model.processors)).reshape(-1, sizes)
     median = np.median(plain, axis=1)
@@ -291,14 +163,17 @@ def draw_repeated_scales(
     if size_exponent > 0.0:
         grown = grow_shapes(shapes, owner, class_scale, median, size_exponent)
         row = np.arange(classes)
-    chosen = _nearest_classes(
-        grown,
-        row,
-        class_scale,
-        recorded,
-        class_quotas(jobs, shares, sizes),
-        streams("truth.class order").permutation(jobs),
-    )
+    predicted, count_index = _predicted_runtimes(grown, row, class_scale, recorded)
+    if asked is None:
+        order = streams("truth.class order").permutation(jobs)
+        chosen = np.empty(jobs, np.int64)
+        chosen[order] = assign_classes(
+            np.log(recorded.runtime[order]), count_index[order], predicted, quotas
+        )
+    else:
+        chosen = asked.assign_sized(
+            shapes, owner, quotas, np.log(recorded.runtime), predicted, streams
+        )
     application = owner[chosen]
     scale = solve_scale(shapes, application, recorded, median[application], size_exponent)
     class_size = class_scale * np.exp(
@@ -323,21 +198,13 @@ def grow_shapes(
     return shapes.resized(application, (scale / median[application]) ** exponent)
 
 
-def _nearest_classes(
-    shapes: Shapes,
-    row: IntArray,
-    class_scale: FloatArray,
-    recorded: Recorded,
-    quotas: IntArray,
-    order: IntArray,
-) -> IntArray:
-    """Return the class of each job; `row` is the place of each class in `shapes`."""
+def _predicted_runtimes(
+    shapes: Shapes, row: IntArray, class_scale: FloatArray, recorded: Recorded
+) -> tuple[FloatArray, IntArray]:
+    """Return ln T of each class at each count that is asked for, and each job's row in it.
+
+    `row` is the place of each class in `shapes`.
+    """
     counts, count_index = np.unique(recorded.processors, return_inverse=True)
     g = shapes.g(np.tile(row, len(counts)), np.repeat(counts, len(row)))
-    predicted = np.log(class_scale) + np.log(g).reshape(len(counts), len(row))
-    assigned = assign_classes(
-        np.log(recorded.runtime[order]), count_index[order], predicted, quotas
-    )
-    chosen = np.empty(len(order), np.int64)
-    chosen[order] = assigned
-    return chosen
+    return np.log(class_scale) + np.log(g).reshape(len(counts), len(row)), count_index
