@@ -247,7 +247,7 @@ def test_jobs_wider_than_allowed_are_drawn_again_and_the_others_stay():
     published = draw_sizes(table, 5000, 256, np.random.default_rng(2))
     narrower = draw_sizes(table, 5000, 256, np.random.default_rng(2), 179)
     wide = published > 179
-    assert wide.mean() > 0.03
+    assert wide.mean() > 0.01
     assert (narrower[~wide] == published[~wide]).all()
     assert narrower.max() <= 179
     assert draw_sizes(table, 5000, 256, np.random.default_rng(2), 256).tolist() == (
@@ -263,5 +263,5 @@ def test_the_widest_share_is_checked(value):
 
 def test_a_law_without_jobs_so_narrow_is_refused():
     asked = Lublin(widest=0.1, parameters={"serial": 0.0, "u_low": 6.0})
-    with pytest.raises(WorkloadError, match="workload.widest allows 25 of 256 processors"):
+    with pytest.raises(WorkloadError, match=r"workload\.widest allows 25 of 256"):
         asked.trace(Streams(1))

@@ -1,4 +1,4 @@
-"""Requests that know the curve: their efficiencies, serial programs, and the former world by name."""
+"""Requests that know the curve, serial programs, and the former world by name."""
 
 import numpy as np
 import pytest
