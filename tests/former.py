@@ -11,8 +11,6 @@ from workloads.truth.build import build_truth as _build_truth
 WORLD = ("workload.load=0.8", "workload.widest=null", "workload.time_limit=null",
          "workload.at_limit=null", "moldability.requests=independent")  # fmt: skip
 """Of a model, as overrides."""
-RULE = ("policy=sa", "given=default")
-"""What was run in it where nobody said, as overrides."""
 
 build_truth = partial(_build_truth, requests="independent")
 Lublin = partial(_Lublin, load=0.8, widest=None, time_limit=None, at_limit=None)

@@ -4,8 +4,15 @@ import json
 
 from sim.results.sentences import given_line
 from sim.simulation.replay import step_between
+from tests.former import WORLD
 
-TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
+TOY = (
+    "workload.jobs=40",
+    "workload.applications=4",
+    "cluster.processors=64",
+    *WORLD,
+    "given=default",
+)
 
 
 def test_run_and_baseline_say_it_in_their_summaries_and_below_the_table(command, tmp_path):

@@ -15,9 +15,10 @@ from sim.results.sentences import given_line
 from sim.simulation.calibration import charge, plan_calibration
 from sim.simulation.replay import given_figures
 from sim.simulation.scene import Played, play, set_scene
+from tests.former import WORLD
 from workloads.base import Splitting, TellsOneShare
 
-TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64")
+TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64", *WORLD)
 LEARNED = sorted(
     path.stem
     for path in (CONFIG_FOLDER / "predictor").glob("*.yaml")
@@ -50,7 +51,7 @@ def test_no_learned_preset_gives_runs_away(name):
 
 
 def test_runs_before_the_start_are_three_on_models_and_charged():
-    run, given = played(*TOY)
+    run, given = played(*TOY, "given=default")
     assert given["given_runs"] == 12
     assert given["given_charged"] is True
     assert run.known == []
@@ -93,6 +94,9 @@ def test_what_is_asked_for_stands_on_models_and_on_logs(log):
         (("workload.size=hidden", "workload.sizes=2"), "given_sizes", "class"),
         ((), "given_applications", "invented"),
         ((), "given_curves", "invented"),
+        ((), "given_requests", "independent"),
+        (("moldability.requests=efficiency",), "given_requests", "efficiency"),
+        (("moldability=none",), "given_requests", None),
         (("moldability=none",), "given_curves", "none"),
         ((), "given_requested_times", "tsafrir"),
         (("workload.estimates=exact",), "given_requested_times", "exact"),
@@ -171,7 +175,7 @@ def test_bounds_and_regressions_stay_what_they_were_when_runs_are_charged():
 
 
 def test_mended_beliefs_are_those_of_the_job_itself_when_runs_are_charged():
-    run, given = played(*TOY, "predictor=repaired", "policy=easy")
+    run, given = played(*TOY, "predictor=repaired", "policy=easy", "given=charged")
     assert given["given_charged"] is True
     said = run.outcome.tables.predictions
     said = said[said["job_id"] >= 0]
@@ -246,3 +250,38 @@ def test_constructors_charge_too():
     predictor = CurvePerApplication(model=None, method="x")
     assert (predictor.calibration, predictor.charge) == (None, True)
     assert not isinstance(predictor, NeedsTruth)
+
+
+def test_the_default_is_what_a_site_can_have_on_day_one():
+    found = composed()
+    assert (found["predictor"]["calibration"], found["predictor"]["charge"]) == (0, True)
+    assert composed("predictor.calibration=2")["predictor"]["calibration"] == 2
+    assert composed("policy=sa_easy")["policy"] == found["policy"]
+    assert (found["policy"]["allocation"]["margin"], found["policy"]["backfill"]["anew"]) == (
+        0.1,
+        1,
+    )
+    world = {key: found["workload"][key] for key in ("load", "widest", "time_limit", "at_limit")}
+    assert world == {"load": 0.7, "widest": 0.7, "time_limit": 64800.0, "at_limit": 0.1}
+
+
+def test_the_line_says_how_jobs_ask_and_that_requested_times_are_of_several_kinds():
+    figures = {"given_runs": 0, "given_curves": "invented", "given_requests": "efficiency",
+               "given_requested_times": None}  # fmt: skip
+    said = given_line(figures)
+    assert said.endswith("curves, requests that know them; requested times of several kinds")
+    apart = given_line(figures | {"given_requests": "independent"})
+    assert "requests independent of them (moldability.requests=independent)" in apart
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "preset"),
+    [
+        ("allocation", "knee", "knee"),
+        ("allocation", "request", "easy"),
+        ("backfill", "conservative", "sa"),
+    ],
+)
+def test_parts_of_the_default_policy_are_swapped_by_name(group, name, preset):
+    swapped = composed(f"policy/{group}={name}")["policy"]
+    assert swapped[group] == composed(f"policy={preset}")["policy"][group]
