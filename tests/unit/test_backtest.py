@@ -16,12 +16,13 @@ from sim.site.comparison import spearman
 from sim.site.log_schedule import Beginning, beginning, levels, recorded_schedule, steady_begin
 from sim.site.outages import Outage, gaps, low_weeks, outages_of, weeks_of, with_outages
 from sim.warm import configuration
+from tests.former import WORLD
 from workloads.base import Trace, check_jobs
 
 pytestmark = pytest.mark.fast
 
 PROCESSORS = 64
-EASY = ("policy=easy", "predictor=user_estimate", "moldability=none", "workload.load=0.9",
+EASY = (*WORLD, "policy=easy", "predictor=user_estimate", "moldability=none", "workload.load=0.9",
         "workload.jobs=1200", f"cluster.processors={PROCESSORS}")  # fmt: skip
 
 

@@ -17,9 +17,17 @@ def draw(method: str, **keywords: float) -> np.ndarray:
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "recorded"])
 def test_estimates_are_never_short_and_depend_on_the_seed_alone(method):
-    estimates = draw(method)
+    estimates = draw(method, time_limit=None)
     assert (estimates >= RUNTIMES).all()
-    assert np.array_equal(estimates, draw(method))
+    assert np.array_equal(estimates, draw(method, time_limit=None))
+
+
+def test_jobs_longer_than_the_limit_request_it():
+    limit = 18 * 3600.0
+    estimates = draw("tsafrir")
+    assert (limit < RUNTIMES).any()
+    assert (estimates[limit < RUNTIMES] == limit).all()
+    assert (estimates >= np.minimum(RUNTIMES, limit)).all()
 
 
 def test_exact_is_the_runtime():

@@ -45,9 +45,15 @@ def played(*overrides: str) -> tuple[Played, Mapping]:
 
 @pytest.mark.parametrize("name", LEARNED)
 def test_no_learned_preset_gives_runs_away(name):
-    predictor = composed(f"predictor={name}")["predictor"]
+    predictor = composed(f"predictor={name}", "given=default")["predictor"]
     assert predictor["charge"] is True
     assert predictor.get("before", predictor)["calibration"] is None
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_by_default_nothing_learned_runs_before_the_start(name):
+    predictor = composed(f"predictor={name}")["predictor"]
+    assert predictor.get("before", predictor)["calibration"] == 0
 
 
 def test_runs_before_the_start_are_three_on_models_and_charged():

@@ -7,6 +7,7 @@ from predictors.base import Observation, VisibleJobs
 from predictors.in_loop.learned_rational import RationalPerApplication
 from scripts.composing import composed
 from sim.simulation.scene import play, set_scene
+from tests.former import WORLD
 
 
 def test_warned_predictions_err_at_least_one_and_a_half_times_as_much():
@@ -14,6 +15,7 @@ def test_warned_predictions_err_at_least_one_and_a_half_times_as_much():
     told = []
     for seed in (31, 32):
         config = composed(
+            *WORLD, "workload.load=0.1",
             "experiment=shared_load", "policy=sa_easy", "cluster.belief=oracle",
             "predictor.calibration=3", "predictor.charge=false", "cluster.cpu.at_once=[1,16]",
             "cluster.network.at_once=[0,3]", f"seed={seed}", "workload.types=all",

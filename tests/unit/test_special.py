@@ -11,6 +11,7 @@ from scripts.composing import composed
 from sim.policies.advice import Advice, tried
 from sim.simulation.scene import play, set_scene
 from sim.state.feasible_counts import Support
+from tests.former import WORLD
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import allowed_counts, is_allowed
 from workloads.shapes.irregular import Special
@@ -143,10 +144,13 @@ def test_a_family_stands_in_the_place_of_powers_of_two():
 
 def test_jobs_with_families_run_in_the_loop_and_their_truth_has_them():
     overrides = (
-        *("moldability=special", "moldability.families=[squares]", "workload.jobs=60"),
+        *(*WORLD, "moldability=special", "moldability.families=[squares]", "workload.jobs=60"),
         *("cluster.processors=64", "policy=sa", "predictor=oracle", "menu=all", "baseline=null"),
     )
     config = composed(*overrides)
     played = play(config, config, set_scene(config, 0))
-    counts = played.outcome.tables.jobs["allocated_processors"].to_numpy()
-    assert is_allowed("squares", counts).mean() > 0.9
+    jobs = played.outcome.tables.jobs
+    counts = jobs["allocated_processors"].to_numpy()
+    square = is_allowed("squares", counts)
+    assert square.mean() > 0.9
+    assert (square | (counts == jobs["requested_processors"])).all()

@@ -211,7 +211,7 @@ def _draw_scales(
     shares = zipf_shares(len(shapes), options.popularity)
     if options.sizes is None:
         if asked is not None:
-            application = asked.assign(shapes, options.popularity, streams)
+            application = asked.assign(shapes, asked.quotas(options.popularity, 1), streams)
         elif application is None:
             uniforms = streams("truth.application").random(len(recorded.runtime))
             application = pick_applications(uniforms, shares)

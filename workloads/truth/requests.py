@@ -15,13 +15,7 @@ from numpy.typing import ArrayLike
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.shapes.family import Curve, ResizableCurve, ShapeFamily, Shapes
 from workloads.streams import Streams
-from workloads.truth.assignment import (
-    assign_classes,
-    class_quotas,
-    median_by,
-    pick_applications,
-    zipf_shares,
-)
+from workloads.truth.assignment import class_quotas, median_by, zipf_shares
 
 CANDIDATES = 64
 """Curves drawn for each application, of which it takes the one that fits best."""
@@ -228,46 +222,6 @@ class Asked:
             ]
         )
 
-    def fits(self, shapes: Shapes) -> tuple[FloatArray, IntArray]:
-        """Return ln E of each application at each count that is asked for, and each job's row.
-
-        Serial programs fit jobs of one processor alone, and these them alone.
-        """
-        counts, row = np.unique(self.processors, return_inverse=True)
-        every = np.arange(self.applications)
-        grid = np.repeat(counts, self.applications)
-        efficiency = _log_efficiency(shapes, np.tile(every, len(counts)), grid)
-        table = efficiency.reshape(len(counts), self.applications)
-        if self.serial:
-            serial = every >= self.applications - self.serial
-            table[(counts == 1)[:, None] != serial] = np.inf
-        return table, row
-
-    def assign(self, shapes: Shapes, popularity: float, streams: Streams) -> IntArray:
-        """Return each job's application.
-
-        The parallel jobs, in random order, each go to the application with free quota
-        whose efficiency at their request is nearest in logarithm: the last ones take what is
-        left, so that efficiencies spread a little more than the law.
-        """
-        parallel = self.applications - self.serial
-        serial = self.is_serial
-        application = np.empty(len(serial), np.int64)
-        uniforms = streams("truth.application").random(int(serial.sum()))
-        if len(uniforms):
-            shares = zipf_shares(self.serial, popularity)
-            application[serial] = parallel + pick_applications(uniforms, shares)
-        order = streams("truth.request order").permutation(len(serial))
-        jobs = order[~serial[order]]
-        table, row = self.fits(shapes)
-        application[jobs] = assign_classes(
-            np.log(self.efficiency[jobs]),
-            row[jobs],
-            table[:, :parallel],
-            self.quotas(popularity, 1)[:parallel],
-        )
-        return application
-
     def models(self, owner: IntArray, uniforms: FloatArray) -> IntArray:
         """Return a job of its own kind, serial or parallel, for each class's application."""
         drawn = np.empty(len(owner), np.int64)
@@ -277,35 +231,46 @@ class Asked:
             drawn[mine] = jobs[(uniforms[mine] * len(jobs)).astype(np.int64)]
         return drawn
 
-    def assign_sized(
+    def assign(
         self,
         shapes: Shapes,
-        owner: IntArray,
         quotas: IntArray,
-        log_runtime: FloatArray,
-        predicted: FloatArray,
         streams: Streams,
+        runtimes: tuple[FloatArray, FloatArray] | None = None,
     ) -> IntArray:
-        """Return each job's class: one with free quota that fits request and runtime best.
+        """Return each job's class: one with free quota whose E at the request fits best.
+
+        The jobs come in random order, and the last ones take what is left, so that
+        efficiencies spread more than the law. Serial programs are for jobs of one
+        processor alone, and these for them.
 
         Parameters
         ----------
         shapes : Shapes
-        owner, quotas : numpy.ndarray of int, shape (classes,)
-            Application of each class, and how many jobs it takes.
-        log_runtime : numpy.ndarray of float, shape (jobs,)
-        predicted : numpy.ndarray of float, shape (counts, classes)
-            Logarithm of each class's runtime at each count that is asked for.
+        quotas : numpy.ndarray of int, shape (classes,)
+            How many jobs each class takes, those of the first application first.
         streams : Streams
+        runtimes : tuple of numpy.ndarray, optional
+            Logarithms of the recorded runtimes, shape (jobs,), and of those of each class
+            at each count that is asked for, shape (counts, classes): their distance is
+            added to that in ln E.
         """
-        table, row = self.fits(shapes)
-        table, wanted = table[:, owner], np.log(self.efficiency)
+        counts, row = np.unique(self.processors, return_inverse=True)
+        every = np.arange(self.applications)
+        grid = np.repeat(counts, self.applications)
+        table = _log_efficiency(shapes, np.tile(every, len(counts)), grid)
+        table = table.reshape(len(counts), self.applications)
+        if self.serial:
+            table[(counts == 1)[:, None] != (every >= self.applications - self.serial)] = np.inf
+        table = np.repeat(table, len(quotas) // self.applications, axis=1)
+        wanted = np.log(self.efficiency)
         chosen = np.empty(len(row), np.int64)
-        full = np.where(quotas > 0, 0.0, np.inf)
         left = quotas.copy()
+        full = np.where(left > 0, 0.0, np.inf)
         for job in streams("truth.request order").permutation(len(row)).tolist():
-            at = row[job]
-            misfit = np.abs(table[at] - wanted[job]) + np.abs(predicted[at] - log_runtime[job])
+            misfit = np.abs(table[row[job]] - wanted[job])
+            if runtimes is not None:
+                misfit += np.abs(runtimes[1][row[job]] - runtimes[0][job])
             chosen[job] = best = int((misfit + full).argmin())
             left[best] -= 1
             full[best] = 0.0 if left[best] else np.inf

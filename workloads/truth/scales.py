@@ -171,9 +171,8 @@ def draw_repeated_scales(
             np.log(recorded.runtime[order]), count_index[order], predicted, quotas
         )
     else:
-        chosen = asked.assign_sized(
-            shapes, owner, quotas, np.log(recorded.runtime), predicted, streams
-        )
+        runtimes = (np.log(recorded.runtime), predicted)
+        chosen = asked.assign(shapes, quotas, streams, runtimes)
     application = owner[chosen]
     scale = solve_scale(shapes, application, recorded, median[application], size_exponent)
     class_size = class_scale * np.exp(
