@@ -12,7 +12,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.results import claims, guide_tables, other_tables, site_tables, speed_tables, tables  # noqa: F401 - tables register themselves
+from benchmarks.results import (  # noqa: F401 - tables register themselves
+    claims,
+    guide_tables,
+    other_tables,
+    site_tables,
+    speed_tables,
+    tables,
+    world,
+)
 from benchmarks.results.pictures import draw_all
 from benchmarks.results.regions import differing
 from benchmarks.results.running import DATA, RESULTS, ROOT, make

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import method_studies, others, speeds
+from benchmarks.results import method_studies, others, speeds, world
 
 FIGURES = ("mean_response_time",)
 PREDICTED = (*FIGURES, "prediction_median_error")
@@ -306,6 +306,7 @@ STUDIES = {
         "experiment=walltime evolving.stop_in_time=false",
         (*FIGURES, "restarts", "lost_work", "makespan"),
     ),
+    "world": Study(special=world.world),
     "backtest": Study(
         toy="policy=easy predictor=user_estimate baseline=null",
         inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()),

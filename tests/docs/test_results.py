@@ -21,13 +21,14 @@ from benchmarks.results import (
     site_tables,
     speed_tables,
     tables,
+    world,
 )
 from benchmarks.results.pictures import PICTURES, drawn
 from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, pages
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
 
-MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables)
+MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables, world)
 """Modules that register tables."""
 KEPT = {name: RESULTS / name / NAME for name in STUDIES}
 MADE = sorted(name for name, path in KEPT.items() if path.is_file())
