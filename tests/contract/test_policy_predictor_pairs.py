@@ -73,8 +73,8 @@ def test_every_policy_with_every_predictor(policy, predictor):
 @pytest.mark.parametrize(("allocation", "backfill"), list(product(ALLOCATIONS, BACKFILLS)))
 def test_every_allocation_with_every_backfilling_rule(allocation, backfill):
     policy = composed()["policy"] | {
-        "allocation": option(f"policy/allocation/{allocation}"),
-        "backfill": option(f"policy/backfill/{backfill}"),
+        "allocation": composed(f"policy/allocation={allocation}")["policy"]["allocation"],
+        "backfill": composed(f"policy/backfill={backfill}")["policy"]["backfill"],
     }
     parts = {"policy": policy, "predictor": option("predictor/oracle")}
     is_open = isinstance(build(policy["allocation"], "policy.allocation"), OpenAllocation)
