@@ -17,6 +17,7 @@ from sim.policies.reallocation.rule import Reallocation
 from sim.simulation.build import build
 from sim.simulation.parts import given_object
 from sim.state.decisions import Resize, Start, WakeAt
+from tests.former import WORLD
 from workloads import FrameWorkload, Trace
 from workloads.shapes.analytic import Downey
 
@@ -370,7 +371,7 @@ class Knowing(Unlearned):
 @pytest.mark.parametrize("name", ["sa", "sa_easy", "knee", "fair", "iterative", "utilization"])
 def test_counts_of_which_nothing_is_known_are_no_candidates(name):
     for known, factors in ((Knowing(), {1}), (Knowing(0.5), {0.5, 1})):
-        jobs = sim.run("workload.jobs=20", policy=name, predictor=known, **FEW).jobs
+        jobs = sim.run(*WORLD, "workload.jobs=20", policy=name, predictor=known, **FEW).jobs
         chosen = jobs["allocated_processors"] / jobs["requested_processors"]
         assert set(chosen) <= factors
         assert set(jobs["status"]) == {"completed"}
