@@ -45,7 +45,11 @@ CONFIGURATIONS = [
     (["cluster=shared", "cluster.history=1e15"], "cluster.history", "at most 1,000,000 samples"),
     (["cluster=shared", "cluster.cpu.duration=[1e-9,1e-9]"], "cluster.cpu.duration", "0.01 <"),
     (["evolving=adaptive", "evolving.cycles=99999999999999999999"], "cycles", "1 to 10,000,000"),
-    (["policy.backfill.replan=perhaps"], "policy.backfill.replan=perhaps", "true or false"),
+    (
+        ["policy=conservative", "policy.backfill.replan=perhaps"],
+        "policy.backfill.replan=perhaps",
+        "true or false",
+    ),
     (["policy.backfill=easy"], "policy.backfill=easy", "policy/backfill=easy"),
     (["policy.allocation.adopters=2"], "policy.allocation.adopters", "2"),
     (["policy._target_=os.system"], "policy._target_=os.system", "must be a class with begin"),
