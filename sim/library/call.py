@@ -1,5 +1,6 @@
 """From the arguments of a call to the configuration that the command would run."""
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from predictors.in_loop.learned import CurvePerApplication
+from predictors.in_loop.per_application import PerApplication
 from sim.composition import Composed
 from sim.config import Config
 from sim.errors import ConfigError
@@ -19,7 +21,7 @@ from sim.help.misspellings import no_such_key
 from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.doors import raised
-from sim.simulation.parts import fits_as, given_object
+from sim.simulation.parts import OBJECT, fits_as, given_object
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -301,9 +303,25 @@ class Call:
                 config[key] = self._framed(config[key], held.node["frame"])
             elif key == "workload":
                 config[key] = {k: v for k, v in config[key].items() if k in REPEATS} | held.node
+            elif key == "predictor":
+                config[key] = self._told(held.node, config[key])
             else:
                 config[key] = held.node
         return config
+
+    @staticmethod
+    def _told(node: dict[str, Any], composed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a predictor's node, with the runs before the start that ``given`` says.
+
+        One that names a number of runs itself keeps it.
+        """
+        made = node.get(OBJECT)
+        if not isinstance(made, PerApplication) or made.calibration is not None:
+            return node
+        made = copy.copy(made)
+        made.calibration = composed.get("calibration", 0)
+        made.charge = made.charge and composed.get("charge", True)
+        return {**node, OBJECT: made}
 
     @staticmethod
     def _framed(workload: Mapping[str, Any], frame: pd.DataFrame) -> dict[str, Any]:

@@ -174,6 +174,17 @@ def test_a_model_of_curves_learns_one_for_each_application():
     named = sim.run(*SMALL, policy="sa", predictor="adept", baseline=None)
     assert given.jobs.equals(named.jobs)
     assert given.names.predictor == "Adept"
+    assert given.summary["given_runs"] == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "runs"), [("charged", True), ("default", True), ("online", False)]
+)
+def test_an_estimator_gets_the_runs_that_given_says(told, runs):
+    asked = {"policy": "easy", "baseline": None, "given": told}
+    found = sim.run(*SMALL, predictor=predictors.Adept(q=np.inf), **asked)
+    assert (found.summary["given_runs"] > 0) == runs
+    assert found.jobs.equals(sim.run(*SMALL, predictor="adept", **asked).jobs)
 
 
 def test_a_sweep_without_values_and_a_comparison_with_nothing_are_refused():
@@ -235,7 +246,8 @@ def test_baselines_of_a_sweep_are_played_if_asked_for():
 
 @pytest.mark.slow
 def test_paired_differences_of_two_results():
-    a, b = (sim.run(*SMALL, policy=name, replications=8, baseline=None) for name in ("sa", "easy"))
+    asked = {"predictor": "oracle", "replications": 8, "baseline": None}
+    a, b = (sim.run(*SMALL, policy=name, **asked) for name in ("sa", "easy"))
     found = a.compare(b).loc["mean_response_time"]
     times = [[one.summary["mean_response_time"] for one in each.replications] for each in (a, b)]
     mean = np.mean(np.log(np.divide(*times)))
