@@ -130,7 +130,7 @@ def test_the_replay_is_the_recorded_schedule_and_accounts_for_all_of_the_wait(na
 @pytest.fixture
 def study(command):
     """A run of two replications with a baseline."""
-    given = ("policy=sa", "predictor=adept", "baseline=easy", "replications=2")
+    given = ("policy=sa", "predictor=adept", "given=charged", "baseline=easy", "replications=2")
     assert command(*ASKED, *given, "workload.jobs=30", "hydra.run.dir=run").status == 0
     return Path("run")
 
