@@ -13,6 +13,7 @@ from sim.policies.allocation.sa import SmallestTurnaround
 from sim.simulation.build import build
 from sim.simulation.scene import play, set_scene
 from sim.state.machine_state import Run
+from tests.former import WORLD
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TOY = ("workload.jobs=40", "workload.applications=4", "cluster.processors=64", "baseline=null")
@@ -63,7 +64,9 @@ def test_nobody_is_told_the_sizes_of_a_logs_jobs(tmp_path):
 
 @pytest.mark.parametrize("predictor", ["adept", "amdahl", "consensus"])
 def test_runs_before_the_start_are_jobs_that_others_wait_for(predictor):
-    jobs = replayed(*TOY, f"predictor={predictor}", "policy=easy")
+    asked = (f"predictor={predictor}", "policy=easy")
+    assert (replayed(*TOY, *asked)["job_id"] > 0).all()  # by default there are none
+    jobs = replayed(*TOY, *WORLD, *asked, "given=charged")
     ahead = jobs[jobs["job_id"] < 0]
     assert len(ahead) == 3 * jobs["application"].nunique()
     assert (ahead["held_area"] > 0).all()
