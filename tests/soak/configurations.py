@@ -20,7 +20,8 @@ from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
 from sim.warm import configuration
 
-UNFIT = {"policy": {"recorded"}, "moldability": {"measured"}}
+UNFIT = {"policy": {"recorded"}, "moldability": {"measured"}, "cluster/cpu": {"recorded"},
+         "cluster/network": {"recorded"}}  # fmt: skip
 """Options that need a file of the user's."""
 NUMBERS = {
     "workload.load": ("0.3", "0.7", "1.1"),
@@ -80,6 +81,8 @@ FILES = {
             for k in range(8)
         ],
     }),
+    "cpu": "start_time,end_time,node,available_cpu\n0,3600,0,0.5\n",
+    "network": "start_time,end_time,source,destination,available_bandwidth\n0,3600,0,1,0.5\n",
     "measured": "application,nprocs,runtime_s\n"
     + "".join(f"a,{n},{100 / n + 3}\n" for n in (1, 2, 4, 8, 16)),
 }  # fmt: skip
@@ -176,6 +179,8 @@ def every_part(folder: Path) -> list[tuple[str, list[str]]]:
     for part in ("cpu", "network"):
         found += [(f"cluster.{part}", [*LOADED, f"cluster/{part}={one}"])
                   for one in options(f"cluster/{part}")]  # fmt: skip
+        found += [(f"cluster.{part}", [*LOADED, f"cluster/{part}=recorded",
+                                       f"cluster.{part}.path={folder}/{part}"])]  # fmt: skip
     found += [("evolving", [*cycles, "evolving=adaptive", "cluster=failing",
                             f"evolving/interval={one}"])
               for one in options("evolving/interval")]  # fmt: skip
