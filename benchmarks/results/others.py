@@ -146,10 +146,10 @@ class Noting:
         return self.scheduler
 
 
-def correlation(model: str, load: str, jobs: int, replication: int) -> float:
+def correlation(model: str, load: str, jobs: int, replication: int, *more: str) -> float:
     """Return how predicted and actual waits of blocked heads correlate in a replication."""
     config = composed("experiment=queue_time_prediction", f"workload={model}",
-                      f"workload.load={load}", f"workload.jobs={jobs}")  # fmt: skip
+                      f"workload.load={load}", f"workload.jobs={jobs}", *more)  # fmt: skip
     scene = set_scene(config, replication)
     policy = Noting()
     records = simulate(Setup(scene.trace, scene.truth, policy, UserEstimate(), scene.machine))

@@ -7,11 +7,15 @@ from benchmarks.results.others import correlation
 from scripts.composing import composed
 from sim.results.metrics import summarise
 from sim.simulation.scene import play, set_scene
+from tests.former import WORLD
+
+FORMERLY = WORLD[1:]
+"""The world that the pages were made in, at the load that a preset says."""
 
 
 def played(preset, *overrides, replication=0):
     """Return the outcome of a preset with some values."""
-    config = composed(f"experiment={preset}", *overrides)
+    config = composed(f"experiment={preset}", *FORMERLY, *overrides)
     return play(config, config, set_scene(config, replication)).outcome
 
 
@@ -109,4 +113,4 @@ def test_jobs_that_get_a_longer_limit_stop_less_often():
 
 
 def test_queue_times_predicted_from_ages_correlate_with_actual_ones():
-    assert np.mean([correlation("lublin", "0.6", 500, k) for k in (0, 1)]) > 0.3
+    assert np.mean([correlation("lublin", "0.6", 500, k, *FORMERLY) for k in (0, 1)]) > 0.3

@@ -27,6 +27,7 @@ from benchmarks.results.pictures import PICTURES, drawn
 from benchmarks.results.regions import REGION, ROOT, TABLES, differing, filled, pages
 from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
+from tests.former import WORLD
 
 MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables, world)
 """Modules that register tables."""
@@ -86,7 +87,7 @@ def test_a_row_of_each_study_is_computed_again(name):
 
 def test_queue_times_of_a_replication_are_computed_again():
     first = kept("claims")["queue_times"][0]
-    found = others.correlation(first["model"], first["load"], first["jobs"], 0)
+    found = others.correlation(first["model"], first["load"], first["jobs"], 0, *WORLD[1:])
     assert found == pytest.approx(first["correlation"][0], rel=1e-5)
 
 
