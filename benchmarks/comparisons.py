@@ -42,6 +42,9 @@ WINDOW, WINDOWS, RULES = 500, 146, ("sa_easy", "sa")
 MACHINE, WIDEST, FIRST_SEED = 256, 0.7, 50_001
 RUNS = {1000: 150, 5000: 60}
 """Runs by their jobs."""
+FORMER = ("workload.widest=null", "workload.time_limit=null", "workload.at_limit=null",
+          "moldability.requests=independent")  # fmt: skip
+"""The model as published, and curves drawn apart from requests."""
 LOADS = {"narrow": (0.6, 0.7, 0.8, 0.9, 1.0, 1.1), "published": (0.6, 0.7, 0.8, 1.0)}
 
 
@@ -63,7 +66,7 @@ def false_tables(rng: np.random.Generator, pairs: int, samples: int) -> float:
 
 def windows(log: Path, policy: str, predictor: str) -> list[dict[str, Any]]:
     """Return the summaries of a policy on all windows of a log."""
-    asked = (f"policy={policy}", f"predictor={predictor}", f"workload.jobs={WINDOW}")
+    asked = (f"policy={policy}", f"predictor={predictor}", f"workload.jobs={WINDOW}", FORMER[-1])
     config = composed("baseline=null", "workload=swf", f"workload.path={log}", *asked)
     scenes = (set_scene(config, k) for k in range(WINDOWS))
     return [dict(summarise(play(config, config, scene).outcome)) for scene in scenes]
@@ -91,7 +94,7 @@ def coverage(log: Path | None, samples: int) -> Iterator[dict[str, Any]]:
 def scene_of(world: str, load: float, jobs: int, seed: int) -> tuple[dict[str, Any], Scene]:
     """Return the configuration and the jobs of a run."""
     asked = ("baseline=null", "policy=easy", "predictor=user_estimate", f"seed={seed}")
-    config = composed(*asked, f"workload.jobs={2 * jobs}", f"workload.load={load}")
+    config = composed(*asked, f"workload.jobs={2 * jobs}", f"workload.load={load}", *FORMER)
     trace = build(source_of(config["workload"]), "workload").trace(Streams(seed), MACHINE)
     fits = trace.jobs["requested_processors"] <= (WIDEST if world == "narrow" else 1.0) * MACHINE
     kept = trace.jobs[fits].iloc[:jobs].reset_index(drop=True)

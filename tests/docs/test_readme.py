@@ -1,7 +1,6 @@
 """The README's blocks run as they stand, and the other places say the same."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -110,14 +109,6 @@ def test_the_headline_is_that_of_the_results():
             assert f"{row['median']:.1f} %" in README
 
 
-@pytest.mark.skipif("MOLDSIM_WHOLE" not in os.environ, reason="set MOLDSIM_WHOLE: half a minute")
-def test_the_first_headline_is_that_of_the_default_run(tmp_path):
-    told = run(["-m", "sim", "picture=none", "hydra.run.dir=first"], tmp_path).stdout
-    change = re.search(r"mean response .* h, (\S+ %) against easy by user_estimate", told)[1]
-    alone = re.search(r"^mean response .* (\S+ %) +\S+ %$", told, re.M)[1]
-    assert f"| `sa, adept` | {change}, one draw; {alone} by the policy alone |" in README
-
-
 def test_there_are_two_commands_for_a_fresh_machine():
     """Both install the package, so that its command and its modules are there in any folder."""
     setup = "python3 -m venv .venv && .venv/bin/pip install -q -r "
@@ -128,7 +119,6 @@ def test_there_are_two_commands_for_a_fresh_machine():
         f"{first.replace('python -m sim', '.venv/bin/moldsim run')}",
         f"{setup}requirements-dev.lock && {package} && .venv/bin/python -m pytest",
     ] == SETUP
-    assert "by the policy alone |" in README.partition("never settles")[0]
 
 
 def test_continuous_integration_calls_the_test_command_of_the_readme():
