@@ -85,4 +85,4 @@ def test_the_command_makes_the_picture(name, tmp_path):
     assert made.shape == kept.shape
     assert np.abs(made - kept).mean() < 0.01
     if name == "schedule.png":
-        assert ended.stdout.splitlines()[0] in PAGES[0].read_text(encoding="utf-8")
+        assert ended.stdout.splitlines()[0].rstrip() in PAGES[0].read_text(encoding="utf-8")
