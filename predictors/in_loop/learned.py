@@ -272,7 +272,7 @@ class CurvePerApplication(PerApplication[History]):
         min_counts: int = 3,
         tolerance: float = 0.02,
         scatter: float = 0.5,
-        most_error: float | None = 1.0,
+        most_error: float | None = 0.7,
     ) -> None:
         super().__init__(method, calibration, charge, most_error)
         if min_counts < 1:

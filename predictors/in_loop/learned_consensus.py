@@ -81,7 +81,7 @@ class ConsensusPerApplication(CurvePerApplication):
         tolerance: float = 0.02,
         scatter: float = 0.5,
         memory: bool = True,
-        most_error: float | None = 1.0,
+        most_error: float | None = 0.7,
     ) -> None:
         rest = min_counts, tolerance, scatter, most_error
         super().__init__(model, method, calibration, charge, *rest)

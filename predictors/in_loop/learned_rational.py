@@ -272,7 +272,7 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         keep: int = 100,
         refit: float = 0.2,
         applications: Mapping[int, Mapping[str, Any]] | None = None,
-        most_error: float | None = 1.0,
+        most_error: float | None = 0.7,
     ) -> None:
         super().__init__("rational", calibration, charge, most_error)
         for name, value in (("min_counts", min_counts), ("keep", keep)):

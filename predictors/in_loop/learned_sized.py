@@ -351,7 +351,7 @@ class RegressionPerApplication(PerApplication[SizedHistory]):
         calibration: int | None = None,
         charge: bool = True,
         growth: float = 0.1,
-        most_error: float | None = 1.0,
+        most_error: float | None = 0.7,
     ) -> None:
         super().__init__(method, calibration, charge, most_error)
         if not growth >= 0:

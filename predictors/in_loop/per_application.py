@@ -78,7 +78,8 @@ class PerApplication(ABC, Generic[History]):
     charge : bool
         Whether calibration runs are submitted as jobs.
     most_error : float or None
-        Above 0; None gives beliefs whatever their errors.
+        Above 0; None gives beliefs whatever their errors. ln 2 is 0.7: within a factor of
+        two, as a root mean square.
     """
 
     learns = True
@@ -88,7 +89,7 @@ class PerApplication(ABC, Generic[History]):
         method: str,
         calibration: int | None,
         charge: bool,
-        most_error: float | None = 1.0,
+        most_error: float | None = 0.7,
     ) -> None:
         if calibration is not None and calibration < 0:
             raise PredictorError(f"calibration must be at least 0, got {calibration}")

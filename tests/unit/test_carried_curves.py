@@ -87,6 +87,15 @@ def test_runs_on_counts_that_nobody_asked_about_say_nothing():
     assert predictor.curve(2, FOUR) is not None
 
 
+@pytest.mark.parametrize("kind", ["amdahl", "regression"])
+@pytest.mark.parametrize(("factor", "is_used"), [(1.9, True), (2.2, False), (1 / 2.2, False)])
+def test_a_curve_is_used_while_its_runs_were_within_a_factor_of_two(kind, factor, is_used):
+    predictor = learner(kind, [0] * 2)
+    run = Observation(0, -1, nan, 4, predictor.curve(0, FOUR).item() * factor, 0.0, 0)
+    predictor.observe(run)
+    assert (predictor.curve(1, FOUR) is not None) == is_used
+
+
 @pytest.mark.parametrize("most", [0.0, -1.0, nan])
 def test_the_bound_is_above_0(most):
     with pytest.raises(PredictorError, match="most_error must be above 0, or null"):
