@@ -109,8 +109,7 @@ def _kind(patterns: str, meaning: str, source: str = "") -> Figures:
 FIGURES = (
     _kind(
         "jobs *_jobs users starts restarts unfinished_jobs",
-        "how many: all that count, completed, killed, failed, dropped at load, evolving, molded "
-        "(started on another count than requested), resized while they ran",
+        "how many: all that count, completed, killed, failed, dropped at load, evolving",
     ),
     _kind("mean_* median_* p95_* p99_* max_*", "over jobs, or over time for queues"),
     _kind(
@@ -180,10 +179,9 @@ FIGURES = (
         "ours",
     ),
     _kind(
-        "prediction_* predictions fallback_* decisions_by_belief predictor_queries renewed_beliefs",
-        "|predicted - actual| / actual over last runs that completed: of what the predictor has of "
-        "its own, its share of them, and of requests that it falls back on; starts by the former; "
-        "how often predictors were asked",
+        "prediction_* predictions predictor_queries renewed_beliefs",
+        "|predicted - actual| / actual over last runs that completed; how often predictors were "
+        "asked",
     ),
     _kind(
         "recorded_* excess_processors",

@@ -23,10 +23,6 @@ FITTED_OBSERVATIONS = 2
 """Fewest observations behind a belief that is read off a fitted curve."""
 PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
 """Methods whose beliefs are not read off a fitted curve."""
-REQUESTS = frozenset({"user_estimate", "requested_time"})
-"""Methods whose beliefs are requested times."""
-FALLBACK = "requested_time"
-"""The method of a predictor that has nothing for a job of its own."""
 MEASURED_RUNS = 3
 """Fewest runs at a count that a belief there is compared with."""
 OFF = np.log(1.25)
@@ -169,7 +165,6 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
         "mean_allocated_processors": mean(jobs["allocated_processors"].to_numpy(np.float64)),
         "mean_requested_processors": mean(requested.astype(np.float64)),
         "restarts": int(jobs["restarts"].sum()),
-        "molded_jobs": int((jobs["allocated_processors"].to_numpy() != requested).sum()),
     }
     del efficiency
     for column in ("wait_time", "response_time", "bounded_slowdown"):
@@ -197,17 +192,10 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     Notes
     -----
     An error is |predicted - actual| / actual. A belief below the actual runtime
-    counts as under, one above it as over; under and over keep their own mean. The
-    predictor's own predictions count, and make ``prediction_share`` of them all; requested
-    times that it fell back on have errors of their own, ``fallback_*``.
+    counts as under, one above it as over; under and over keep their own mean.
     """
     actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
-    pieces = Columns.of(predictions).only("method").pieces()
-    fell_back = np.concatenate([(one["method"] == FALLBACK).to_numpy(np.bool_) for one in pieces])
     known = np.isfinite(actual) & np.isfinite(predicted)
-    every, rest = int(known.sum()), known & fell_back
-    missed = np.abs(predicted[rest] - actual[rest]) / actual[rest]
-    known &= ~fell_back
     if not known.all():
         actual, predicted = actual[known], predicted[known]
     error = predicted - actual
@@ -218,9 +206,6 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
     some = len(error) > 0
     return {
         "predictions": len(error),
-        "prediction_share": len(error) / every if every else None,
-        "fallback_mape": mean(missed),
-        "fallback_median_error": float(np.median(missed)) if len(missed) else None,
         "prediction_mape": mean(error),
         "prediction_median_error": float(np.median(error)) if some else None,
         "prediction_p90_error": float(np.percentile(error, 90)) if some else None,
@@ -359,8 +344,7 @@ def learning_figures(
     A start is decided on a fitted curve if its belief rests on at least two
     observations, its method is none of the plain ones, and no rule left the request
     standing although there was a curve; the share is of all started runs, whether a
-    predictor was asked or not. Decisions by belief are all starts on something else than
-    requested times that no rule left standing, an oracle's among them.
+    predictor was asked or not.
     """
     asked = records.consultations
     _, uses = np.unique(truth.application[counted], return_counts=True)
@@ -368,8 +352,6 @@ def learning_figures(
     ours = np.zeros(len(records.submit_time), np.bool_)
     ours[counted] = True
     fitted = ours[asked.job] & (asked.observations >= FITTED_OBSERVATIONS) & ~plain & asked.decided
-    pieces = np.bincount(records.stretches.job, minlength=len(ours))
-    by_belief = ours[asked.job] & ~are(asked.method, REQUESTS) & asked.decided
     runs = int((records.restarts[counted] + 1).sum())
     assumed = truth.serial_time_assumed[counted]
     return {
@@ -379,8 +361,6 @@ def learning_figures(
         "max_jobs_per_application": int(uses.max(initial=0)),
         "share_seen_at_three_counts": seen_share(truth, records, calibration, counted),
         "share_fitted_starts": float(fitted.sum()) / runs if runs else None,
-        "decisions_by_belief": int(by_belief.sum()),
-        "resized_jobs": int((pieces > records.restarts + 1)[counted].sum()),
         "share_assumed_serial_time": float(assumed.mean()) if len(counted) else None,
         "share_moldable": float(truth.moldable[counted].mean()) if len(counted) else None,
         "share_malleable": float(truth.malleable[counted].mean()) if len(counted) else None,

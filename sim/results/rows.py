@@ -80,8 +80,6 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_median_error", "prediction error, median", ERROR, -1),
         Row("prediction_p90_error", "90th percentile", ERROR, -1),
         Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
-        Row("prediction_share", "predictions of its own", PERCENT),
-        Row("fallback_median_error", "median error where it had none", ERROR, -1),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
         Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
     ),

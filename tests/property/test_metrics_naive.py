@@ -193,26 +193,12 @@ def test_figures_of_learning(spec):
     assert got["share_seen_at_three_counts"] == pytest.approx(seen / n)
     assert got["share_fitted_starts"] == pytest.approx(fitted / sum(records.restarts + 1))
     assert got["applications"] == len(set(truth.application.tolist()))
-    errors, missed = [], []
+    errors = []
     for i in rows:
         job = asked.job[i]
         if asked.final[i] and records.status[job] == "completed":
             exact = truth.runtimes(job, np.array([asked.nprocs[i]]))[0]
-            fell_back = asked.method[i] == "requested_time"
-            (missed if fell_back else errors).append(abs(asked.predicted[i] - exact) / exact)
-    every = len(errors) + len(missed)
-    assert got["prediction_share"] == (pytest.approx(len(errors) / every) if every else None)
-    assert got["fallback_mape"] == (pytest.approx(sum(missed) / len(missed)) if missed else None)
-    assert got["fallback_median_error"] == (pytest.approx(np.median(missed)) if missed else None)
-    requests = ("requested_time", "user_estimate")
-    assert got["decisions_by_belief"] == sum(
-        asked.method[i] not in requests and asked.decided[i] for i in rows
-    )
-    requested = trace.jobs["requested_processors"].to_numpy()
-    assert got["molded_jobs"] == sum(records.allocated[job] != requested[job] for job in range(n))
-    assert got["resized_jobs"] == sum(
-        (stretches.job == job).sum() > records.restarts[job] + 1 for job in range(n)
-    )
+            errors.append(abs(asked.predicted[i] - exact) / exact)
     assert got["predictions"] == len(errors)
     assert got["prediction_mape"] == (pytest.approx(sum(errors) / len(errors)) if errors else None)
     assert got["prediction_within_20"] == (

@@ -142,10 +142,6 @@ def test_summary_of_a_hand_worked_schedule():
         "beliefs_at_measured_counts": 3,
         "share_beliefs_off": 1 / 3,  # 3 s where three runs took 4; 25 for 20 is no more than 1.25
         "area_share_beliefs_off": 4 * 4 / (4 * 4 + 2 * 20),
-        "decisions_by_belief": 3,
-        "prediction_share": 1.0,
-        "molded_jobs": 0,
-        "resized_jobs": 0,
         "restarts": 1,
         "reallocations": 0,
         "killed_jobs": 1,
