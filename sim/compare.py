@@ -16,7 +16,7 @@ from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError, one_line
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.results.durable import SUMMARY, output, write_csv
-from sim.results.rows import Row, texts
+from sim.results.rows import MOLDED, Row, molded_text, texts
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,
@@ -40,6 +40,8 @@ SHOWN = (
     Row("prediction_median_error", "median error", "e"),
     Row("prediction_p90_error", "90th p. error", "e"),
     Row("prediction_within_20", "within 20 %", "%"),
+    Row("share_own_predictions", "own predictions", "%"),
+    Row("fallback_median_error", "requests' error", "e"),
 )
 LISTED = 500
 """Rows of runs that are printed; all are in the file."""
@@ -133,7 +135,7 @@ def comparison_table(
     both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
     again = both.duplicated() & (labels["role"] != "run")
     labels, numbers = labels[~again].iloc[:LISTED], numbers[~again].iloc[:LISTED]
-    columns = []
+    columns = [[molded_text([dict(one)]) for _, one in numbers.iterrows()]]
     for row in shown:
         values = [None if pd.isna(value) else value for value in numbers[row.key]]
         columns.append(texts(values, row.kind))
@@ -143,7 +145,7 @@ def comparison_table(
         if names[0] == "run" and line["role"] != "run":
             left[0] += f" {line['role']}"
         rows.append([*left, *(column[position] for column in columns)])
-    head = [*names, *(row.label for row in shown)]
+    head = [*names, MOLDED, *(row.label for row in shown)]
     return fitting_table(head, rows, width, len(names))
 
 

@@ -10,22 +10,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sim.results.facts import rests_sentence, treated_sentence
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
     CONDITIONAL,
     ERROR,
+    MOLDED,
     POINTS,
     SECONDS,
     SECTIONS,
     SHARES,
     Row,
     change_text,
+    molded_text,
     read_together,
     texts,
 )
 from sim.results.sentences import (
-    given_line,
     is_recorded,
     recorded_sentences,
     unsteady_sentence,
@@ -164,8 +166,8 @@ def result_table(sides: Sequence[Side]) -> Table:
 
 
 def _named(columns: Sequence[Side]) -> list[list[str]]:
-    """Return the lines that name predictor and menu of each column."""
-    lines = []
+    """Return how many jobs of each column were molded, and lines that name predictor and menu."""
+    lines = [[MOLDED, *(molded_text(side.samples) for side in columns)]]
     if any(side.predictor for side in columns):
         lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
     menus = [side.figures.get("menu") for side in columns]
@@ -316,19 +318,34 @@ def notes(run: Figures) -> list[str]:
     return lines
 
 
-def given_notes(sides: Sequence[Side]) -> list[str]:
-    """Return what the predictors were given, where summaries say it and somebody was asked."""
+def charged_notes(sides: Sequence[Side]) -> list[str]:
+    """Return who bears the cost of runs before the start, where only some have such."""
     run, others = sides[0].figures, sides[1:]
-    own = given_line(run)
-    if own is None or sides[0].policy == NOBODY:
-        return []
-    lines = [f"The predictor was given: {own}."]
     if run.get("given_charged") and any(not side.figures.get("given_runs") for side in others):
-        lines.append("The baseline needs no such runs and replays none: their cost is the run's.")
-    return lines
+        return ["The baseline needs no such runs and replays none: their cost is the run's."]
+    return []
 
 
-def _first(sides: Sequence[Side]) -> list[str]:
+def verdict_lines(sides: Sequence[Side]) -> list[str]:
+    """Return what changed, which jobs were treated how, and on what that rests.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        As `compared` takes them.
+
+    Returns
+    -------
+    list of str
+        Three lines at most.
+    """
+    run, base = sides[0], sides[-1]
+    treated = treated_sentence(run.samples, base.samples if base is not run else ())
+    rests = "" if run.policy == NOBODY else rests_sentence(run.figures)
+    return [line for line in (*_changed(sides), treated, rests) if line]
+
+
+def _changed(sides: Sequence[Side]) -> list[str]:
     """Return whose queue does not settle, else how a run does against its baseline."""
     unsteady = unsteady_sentence({side.name: side.samples for side in sides})
     run, base = sides[0], sides[-1]
@@ -362,11 +379,11 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
         Where the artefacts are; shown from the working folder on where they lie below it.
     """
     run = sides[0].figures
-    for line in _first(sides):
+    for line in verdict_lines(sides):
         console.print(line, style="bold", markup=False, highlight=False)
     console.print(result_table(sides))
     bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
-    said = [*compared_notes(sides), *given_notes(sides), *notes(run), *bounds, *reasons(run)]
+    said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in said:
         console.print(f"[dim]{escape(line)}[/]")
     for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:

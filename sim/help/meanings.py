@@ -111,6 +111,12 @@ FIGURES = (
         "jobs *_jobs users starts restarts unfinished_jobs",
         "how many: all that count, completed, killed, failed, dropped at load, evolving",
     ),
+    _kind(
+        "molded_jobs resized_jobs decisions_by_belief",
+        "jobs that start on other processors than requested, that have others while they run; "
+        "starts decided on a prediction of the predictor's own",
+        "ours",
+    ),
     _kind("mean_* median_* p95_* p99_* max_*", "over jobs, or over time for queues"),
     _kind(
         "*_wait_time *_response_time *_slowdown",
@@ -180,8 +186,14 @@ FIGURES = (
     ),
     _kind(
         "prediction_* predictions predictor_queries renewed_beliefs",
-        "|predicted - actual| / actual over last runs that completed; how often predictors were "
-        "asked",
+        "|predicted - actual| / actual of a predictor's own predictions, over last runs that "
+        "completed; how often predictors were asked",
+    ),
+    _kind(
+        "share_own_predictions fallback_median_error",
+        "share of the starts with a prediction of the predictor's own; error of the requests "
+        "that it fell back on",
+        "ours",
     ),
     _kind(
         "recorded_* excess_processors",

@@ -46,6 +46,7 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
                 "set": one.set or "–",
                 "range of pairs": spread(one.comparison) if told else "–",
                 "by policy alone": "–" if one.alone is None else changed(one, one.alone),
+                "by predictor alone": "–" if one.step is None else changed(one.step),
                 "oracle's gain kept": "–" if one.kept is None else percent(one.kept),
             }
         )

@@ -1,7 +1,7 @@
 """What a comparison answers, and how sure: changes, shares of the oracle's gain, load curves."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +44,10 @@ class Difference:
     set : str
         Names the intervals that hold together; empty where it has none.
     kept : Interval or None
-        Share of the oracle's gain over the reference under the same policy; None
-        where there is no oracle to compare with.
+        Share of the oracle's gain over the reference under the same policy; None where there
+        is no oracle, where its gain includes 0, and where the share is unbounded.
+    step : Difference or None
+        How the reference's policy with this group's predictor differs from the reference.
     alone : Comparison or None
         Against the reference's policy with this group's predictor, that is by the
         policy alone; None where one of them is the same, or that was not played.
@@ -64,6 +66,7 @@ class Difference:
     alone: Comparison | None = None
     is_share: bool = False
     refused: bool = False
+    step: "Difference | None" = None
 
     @property
     def change(self) -> Interval:
@@ -138,17 +141,16 @@ def differences(
     shares = [is_share] * len(columns)
     family = compare(columns, shares=shares, ordered=ordered, jobs=jobs)
     alone, made = iter(family.comparisons[len(found) :]), []
-    for (group, reference, same), step, one in zip(found, steps, family.comparisons, strict=False):
+    for (group, reference, _), step, one in zip(found, steps, family.comparisons, strict=False):
         by_policy = None if step is None else next(alone)
         both = identified(group).keys() & identified(reference).keys()
         pairs_of = len(both.intersection(orders[jobs_of(group)]))
         refused = group.is_refused or reference.is_refused
         named = "" if np.isnan(one.change.low) else f"{family.intervals} of {figure}"
-        kept = None if refused else _kept(group, reference, same, figure)
         made.append(
-            Difference(group, reference, pairs_of, one, named, kept, by_policy, is_share, refused)
+            Difference(group, reference, pairs_of, one, named, None, by_policy, is_share, refused)
         )
-    return [one for one in made if one.pairs], family
+    return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
 
 
 def _windows(groups: Sequence[Group]) -> list[Identity]:
@@ -169,12 +171,26 @@ def _column(own: Group, reference: Group, order: Sequence[Identity], figure: str
     return changes_of(list(zip(mine, theirs, strict=True)), figure)
 
 
-def _kept(group: Group, reference: Group, same: Sequence[Group], figure: str) -> Interval | None:
-    oracle = oracle_of(group, same)
-    if oracle is None or oracle is group or oracle.is_refused:
+def _beside_oracles(
+    made: Sequence[Difference],
+    found: Sequence[tuple[Group, Group, list[Group]]],
+    steps: Sequence[Group | None],
+    figure: str,
+) -> Iterator[Difference]:
+    """Yield the differences with what they keep of the oracle's gain, and by what predictor."""
+    by_pair = {(id(one.group), id(one.reference)): one for one in made}
+    for one, (_, _, same), step in zip(made, found, steps, strict=True):
+        oracle = by_pair.get((id(oracle_of(one.group, same)), id(one.reference)))
+        beside = by_pair.get((id(step), id(one.reference)))
+        yield replace(one, kept=_kept(one, oracle, figure), step=beside)
+
+
+def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | None:
+    if oracle is None or oracle is one or one.refused or not oracle.certain:
         return None
-    mine, best, theirs = paired_values([group, oracle, reference], figure)
-    return share_of_gain(mine, best, theirs) if len(mine) else None
+    mine, best, theirs = paired_values([one.group, oracle.group, one.reference], figure)
+    kept = share_of_gain(mine, best, theirs)
+    return kept if np.isfinite([kept.mean, kept.low, kept.high]).all() else None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from sim.report.verdict import Verdict
 from sim.report.winners import Winners
 from sim.results.artefacts import has_tables, read_tables
 from sim.results.plots.schedule import schedule_figure
+from sim.results.rows import MOLDED, molded_text
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_GANTT = 8
@@ -132,7 +133,7 @@ def page(
 def _verdict(verdict: Verdict) -> str:
     """Return the sentences and the three figures of the first screen."""
     said = {"unsteady": verdict.unsteady, "best-sentence": verdict.best}
-    said |= {"rests-on": verdict.rests_on, "machine": verdict.machine}
+    said |= {"treated": verdict.treated, "rests-on": verdict.rests_on}
     parts = [f'<p id="{name}">{escape(one)}</p>' for name, one in said.items() if one]
     tiles = []
     for tile in verdict.tiles:
@@ -244,9 +245,10 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
         left += [group.menu or "–"] if menus else []
         left += [SUFFIXES.get(group.role, group.role)] if roles else []
         cells = [Cell(value, value=value) for value in left]
+        cells.append(Cell(molded_text(group.summaries), value=""))
         cells += [_cell(e, c) for e, c in zip(estimates, COLUMNS, strict=True)]
         rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
-    head = [*words, *map(heading, COLUMNS), "simulations"]
+    head = [*words, MOLDED, *map(heading, COLUMNS), "simulations"]
     caption = "Means over repetitions (seeds and replications), with 95 % intervals"
     return table(caption, head, rows, words, "figures")
 

@@ -9,12 +9,13 @@ from typing import Literal
 
 from sim.report.samples import Estimate, Group, estimate
 from sim.results.artefacts import mean_summary
+from sim.results.facts import rests_sentence
 from sim.results.job_metrics import Figures
-from sim.results.rows import BEYOND, MOST_ERROR
-from sim.results.sentences import given_line, given_lines, recorded_sentences
+from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text
+from sim.results.sentences import given_lines, recorded_sentences
 
-REPETITION = ("applications", "sizes_per_application")
-"""Keys of the summary that say how much repeats."""
+REPETITION = ("applications", "sizes_per_application", "share_moldable")
+"""Keys of the summary that say how much repeats, and how many jobs are moldable."""
 MOST_LISTED = 8
 """Labels that a sentence lists."""
 
@@ -52,6 +53,8 @@ COLUMNS = (
     Column("prediction_median_error", "median error", "%", 0.01, is_error=True),
     Column("prediction_p90_error", "90th percentile error", "%", 0.01, is_error=True),
     Column("prediction_within_20", "within 20 %", "%", 0.01),
+    Column("share_own_predictions", "own predictions", "%", 0.01),
+    Column("fallback_median_error", "requests' median error", "%", 0.01, is_error=True),
 )
 
 
@@ -110,11 +113,9 @@ def schedule_sentences(groups: Sequence[Group]) -> list[str]:
     return recorded_sentences(schedules, windows)
 
 
-def given_of(group: Group) -> str | None:
-    """Return in one line what a group's predictor was given; None where nothing says it."""
-    if not group.samples or group.is_recorded:
-        return None
-    return given_line(_mean_given(group))
+def given_of(group: Group) -> str:
+    """Return what a group's predictor was given and what is assumed; empty if nothing says it."""
+    return "" if not group.samples or group.is_recorded else rests_sentence(_mean_given(group))
 
 
 def _mean_given(group: Group) -> Figures:
@@ -163,12 +164,12 @@ def text_table(
 
     Examples
     --------
-    >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[1])
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[0][:38])
+    | runs | menu | jobs molded | change |
     """
-    head = ["runs", "menu", "change", *map(heading, COLUMNS), "n"]
+    head = ["runs", "menu", MOLDED, "change", *map(heading, COLUMNS), "n"]
     rows = [
-        [g.label, g.menu or "–", changes.get(g.label, "–"),
+        [g.label, g.menu or "–", molded_text(g.summaries), changes.get(g.label, "–"),
          *(cell(e, c) for e, c in zip(found, COLUMNS, strict=True)), size(g)]
         for g, found in key_rows(groups)
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import given_of, number
 from sim.report.winners import Winners
+from sim.results.facts import treated_sentence
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import unsteady_sentence
 from sim.statistics.paired import LEAST_PAIRS
@@ -45,28 +46,28 @@ class Verdict:
     ----------
     best : str
         Which group comes first, by how much, and whether that is more than chance.
+    treated : str
+        How many of its jobs were molded or resized, by what beliefs; empty where nothing says it.
     rests_on : str
-        What that hangs on; empty where nothing says it.
+        What would have to be true of jobs and predictors.
     tiles : list of Tile
     order : list of Group
         The groups, best first among those on the same jobs.
-    machine : str
-        Whose size no log states, and what is taken for it; empty where all are known.
     unsteady : str
         Whose queue does not settle; empty where all do.
     """
 
     best: str
+    treated: str
     rests_on: str
     tiles: list[Tile]
     order: list[Group]
-    machine: str
     unsteady: str
 
     @property
     def sentences(self) -> list[str]:
-        """The sentences."""
-        said = (self.unsteady, self.best, self.rests_on, self.machine)
+        """The sentences, three at most."""
+        said = (" ".join(filter(None, (self.unsteady, self.best))), self.treated, self.rests_on)
         return [sentence for sentence in said if sentence]
 
 
@@ -107,18 +108,19 @@ def verdict(
         Of the best.
     """
     best = best_of(found, figure)
-    order, machine = best_first(groups, found, figure), _machine(groups)
+    order = best_first(groups, found, figure)
     unsteady = unsteady_sentence({group.label: group.summaries for group in groups})
     if best is None:
         told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
-        return Verdict("" if unsteady else told, "", [], order, machine, unsteady)
+        return Verdict("" if unsteady else told, "", "", [], order, unsteady)
     tiles = [
         _best_tile(best, figure),
         _foresight_tile(best, groups, found, figure),
         _losers_tile(best, who),
     ]
     first = _best_sentence(best, found, figure)
-    return Verdict(first, _rests_on(best), tiles, order, machine, unsteady)
+    treated = treated_sentence(best.group.summaries, best.reference.summaries)
+    return Verdict(first, treated, _rests_on(best), tiles, order, unsteady)
 
 
 def best_first(groups: Sequence[Group], found: Sequence[Difference], figure: str) -> list[Group]:
@@ -182,14 +184,13 @@ def sureness(best: Difference) -> str:
 
 
 def _rests_on(best: Difference) -> str:
-    """Return what the best hangs on: what predictors were given, and a real machine's schedule."""
-    given = given_of(best.group)
-    told = f"what its predictor was given ({given})" if given else ""
+    """Return what the best rests on, and how far it is from a real machine's schedule."""
+    told = given_of(best.group) or "This rests on the assumptions of the configuration."
     real = _recorded(best)
-    return f"It hangs on {told or 'the assumptions of the configuration'}; {real}."
+    return f"{told.removesuffix('.')}; {real}."
 
 
-def _machine(groups: Sequence[Group]) -> str:
+def machine_sentence(groups: Sequence[Group]) -> str:
     """Return in a sentence the size of machines that logs do not state."""
     summaries = [sample.summary for group in groups for sample in group.samples]
     sizes = {int(s["processors"]) for s in summaries if s.get("processors_by") == "recorded"}

@@ -17,7 +17,7 @@ from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
 from sim.report.samples import groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
-from sim.report.verdict import best_of, verdict
+from sim.report.verdict import best_of, machine_sentence, verdict
 from sim.report.winners import winners
 from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
@@ -121,6 +121,7 @@ def write_report(
     said = [ALL.format(key, name) for key, name in names.items()]
     said += [*given_sentences(groups), *schedule_sentences(groups)]
     family, own = found_answers.family, {group.label: group.summaries for group in groups}
+    said += filter(None, [machine_sentence(groups)])
     said += windows_sentences(own, family.block, family.correlation)
     said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]

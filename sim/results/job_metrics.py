@@ -23,6 +23,8 @@ FITTED_OBSERVATIONS = 2
 """Fewest observations behind a belief that is read off a fitted curve."""
 PLAIN_METHODS = frozenset({"user_estimate", "requested_time", "oracle", "noisy_oracle"})
 """Methods whose beliefs are not read off a fitted curve."""
+FALLBACK = "requested_time"
+"""Method of a belief that is the request, as the predictor had no prediction of its own."""
 MEASURED_RUNS = 3
 """Fewest runs at a count that a belief there is compared with."""
 OFF = np.log(1.25)
@@ -182,27 +184,34 @@ def job_figures(jobs: pd.DataFrame | Columns) -> Figures:
 
 
 def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
-    """Return the errors of the beliefs of completed last runs.
+    """Return the errors of a predictor's own predictions of completed last runs.
 
     Parameters
     ----------
     predictions : pandas.DataFrame or Columns
-        Those of ``predictions.parquet``; rows whose ``actual`` is null do not count.
+        Those of ``predictions.parquet``; rows whose ``actual`` is null have no error.
 
     Notes
     -----
+    Requests that a predictor fell back on are none of its predictions: they have an error
+    of their own, and ``share_own_predictions`` is that of the others among the starts.
     An error is |predicted - actual| / actual. A belief below the actual runtime
     counts as under, one above it as over; under and over keep their own mean.
     """
     actual, predicted = (predictions[name].to_numpy() for name in ("actual", "predicted"))
+    pieces = Columns.of(predictions).only("method").pieces()
+    own = np.concatenate([(piece["method"] != FALLBACK).to_numpy(np.bool_) for piece in pieces])
     known = np.isfinite(actual) & np.isfinite(predicted)
+    stated = np.abs(predicted - actual)[known & ~own] / actual[known & ~own]
+    share = float(own.mean()) if len(own) else None
+    known &= own
     if not known.all():
         actual, predicted = actual[known], predicted[known]
     error = predicted - actual
     under, over = predicted < actual, predicted > actual
     np.abs(error, out=error)
     error /= actual
-    del actual, predicted, known
+    del actual, predicted, known, own
     some = len(error) > 0
     return {
         "predictions": len(error),
@@ -215,6 +224,8 @@ def error_figures(predictions: pd.DataFrame | Columns) -> Figures:
         "prediction_over_share": float(over.mean()) if some else None,
         "prediction_mean_under_error": mean(error[under]),
         "prediction_mean_over_error": mean(error[over]),
+        "share_own_predictions": share,
+        "fallback_median_error": float(np.median(stated)) if len(stated) else None,
     }
 
 

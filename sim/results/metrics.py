@@ -10,6 +10,7 @@ import pandas as pd
 from predictors.base import FloatArray, Observation
 from sim.results.frames import BOUND_SECONDS, Columns, completed, held_area
 from sim.results.job_metrics import (
+    FALLBACK,
     Figures,
     belief_figures,
     error_figures,
@@ -22,6 +23,10 @@ from sim.results.outcome import Outcome
 from sim.results.request_metrics import asking_figures, recovery_figures
 from sim.results.steady_state import LEAST_BATCH, NUMBERS, WINDOW, Trim, batch_means
 from sim.results.steps import MachineSums, Settling, figures_over
+from sim.state.records import WholeRuns, are
+
+STATED = frozenset({"user_estimate", FALLBACK})
+"""Methods of beliefs that are requests."""
 
 
 def plain(value: object) -> float | int | bool | str | None:
@@ -106,6 +111,29 @@ def history_figures(run: Outcome) -> Figures:
     jobs = _counted(run)
     work = (jobs["requested_processors"] * jobs["reference_runtime"]).to_numpy(np.float64)
     return figures_over(run.history, whole, Settling(first, last, work))
+
+
+def treatment_figures(run: Outcome) -> Figures:
+    """Return how many jobs were treated otherwise than they asked, and on what beliefs.
+
+    Jobs are molded that start on other processors than they request, resized that have others
+    while a run lasts. Decisions by belief are starts decided on a prediction of the predictor's
+    own, be it an oracle's.
+    """
+    records, held, counted = run.records, run.records.stretches, run.counted
+    asked, requested = records.consultations, run.trace.jobs["requested_processors"].to_numpy()
+    resized = np.empty(0, np.int64)
+    if not isinstance(held, WholeRuns):
+        order = np.lexsort((held.start_time, held.run, held.job))
+        job, number, size = (v[order] for v in (held.job, held.run, held.processors))
+        same_run = (job[1:] == job[:-1]) & (number[1:] == number[:-1])
+        resized = np.unique(job[1:][same_run & (size[1:] != size[:-1])])
+    read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
+    return {
+        "molded_jobs": int((counted & (records.allocated != requested)).sum()),
+        "resized_jobs": int(counted[resized].sum()),
+        "decisions_by_belief": int(read.sum()),
+    }
 
 
 def slug(reason: str) -> str:
@@ -273,7 +301,7 @@ def summarise(
     """
     jobs, predictions = run.tables.columns("jobs"), run.tables.columns("predictions")
     predictions = predictions[predictions["job_id"] >= 0]
-    charged = jobs["job_id"] < 0
+    charged, counted = jobs["job_id"] < 0, np.flatnonzero(run.counted)
     own = [job_figures(jobs[~charged]), whole_figures(run), bound_figures(run)]
     return _merge(
         [
@@ -282,7 +310,8 @@ def summarise(
             history_figures(run),
             error_figures(predictions),
             belief_figures(predictions),
-            learning_figures(run.truth, run.records, calibration, np.flatnonzero(run.counted)),
+            treatment_figures(run),
+            learning_figures(run.truth, run.records, calibration, counted),
             {"calibration_area": calibration_area + float(jobs["held_area"][charged].sum())},
             _cleaning(run),
             recorded_figures(run),

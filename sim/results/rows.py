@@ -56,7 +56,6 @@ class Row:
 
 SECTIONS: tuple[tuple[Row, ...], ...] = (
     (
-        Row("jobs", "jobs", COUNT),
         Row("mean_wait_time", "mean wait", SECONDS, -1),
         Row("mean_response_time", "mean response", SECONDS, -1, "bound_mean_response_time"),
         Row("median_response_time", "median response", SECONDS, -1),
@@ -80,6 +79,8 @@ SECTIONS: tuple[tuple[Row, ...], ...] = (
         Row("prediction_median_error", "prediction error, median", ERROR, -1),
         Row("prediction_p90_error", "90th percentile", ERROR, -1),
         Row("prediction_within_20", "predicted within 20 %", PERCENT, 1),
+        Row("share_own_predictions", "own predictions, of the starts", PERCENT),
+        Row("fallback_median_error", "error of requests in their place", ERROR),
         Row("share_fitted_starts", "starts on a fitted curve", PERCENT),
         Row("share_beliefs_off", "beliefs off past runs", PERCENT, -1),
     ),
@@ -167,6 +168,24 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
             number = 100 * value if share else value / seconds
             shown.append(f"{number:,.{decimals}f} {'%' if share else unit}".rstrip())
     return shown
+
+
+MOLDED = "jobs molded"
+"""Heads the first row of every table."""
+
+
+def molded_text(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many of the jobs of all simulations were molded; a dash where none says it.
+
+    Examples
+    --------
+    >>> molded_text([{"molded_jobs": 3, "jobs": 1000}, {"molded_jobs": 0, "jobs": 1000}])
+    '3 of 2,000'
+    """
+    molded = [number_of(one, "molded_jobs") for one in summaries]
+    known = [one for one, n in zip(summaries, molded, strict=True) if n is not None and n == n]
+    some, jobs = (sum(one[key] for one in known) for key in ("molded_jobs", "jobs"))
+    return f"{some:,.0f} of {jobs:,.0f}" if known else "–"
 
 
 def duration(seconds: float) -> str:

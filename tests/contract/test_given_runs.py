@@ -22,9 +22,7 @@ def test_run_and_baseline_say_it_in_their_summaries_and_below_the_table(command,
         for place in ("run", "run/baseline")
     )
     assert (run["given_runs"], base["given_runs"]) == (12, 0)
-    assert " ".join(f"The predictor was given: {given_line(run)}.".split()) in " ".join(
-        ended.out.split()
-    )
+    assert " ".join(f"This rests on: {given_line(run)};".split()) in " ".join(ended.out.split())
     assert "their cost is the run's" in " ".join(ended.out.split())
 
 

@@ -109,6 +109,30 @@ def test_shares_of_gain_are_against_the_oracle_under_the_same_policy(study):
     assert found["easy, oracle"].kept is None
 
 
+def test_a_share_is_not_told_where_the_oracle_may_gain_nothing_or_it_is_unbounded():
+    def of(oracle):
+        times = {"user_estimate": (100.0,) * 12, "adept": (60.0, 74.0, 57.0) * 4, "oracle": oracle}
+        every = [drawn(times["user_estimate"], policy="easy", predictor="user_estimate")]
+        every += [drawn(times[name], policy="sa", predictor=name) for name in ("adept", "oracle")]
+        return by_label(differences(every))["sa, adept"].kept
+
+    sure = of((50.0, 62.0, 44.0) * 4)
+    assert 0 < sure.low < sure.mean < sure.high < np.inf
+    assert of((50.0, 150.0, 100.0) * 4) is None  # its gain includes 0
+    assert of((50.0, 62.0, 44.0)) is None  # no interval below eight pairs
+
+
+def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
+    every = groups(study)
+    found = by_label(differences(every))
+    assert found["sa, oracle"].step.group.label == "easy, oracle"
+    assert found["sa, adept"].step is None  # easy by adept was not played
+    table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
+    alone = table.set_index("runs")["by predictor alone"]
+    assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
+    assert alone["sa, adept"] == "–"
+
+
 def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(study):
     found = by_label(differences(groups(study)))
     right = found["sa, oracle"].alone.change
@@ -218,7 +242,7 @@ def test_of_a_queue_that_does_not_settle_no_percentage_is_told(study, capsys):
     table = pd.read_csv(study / "differences.csv")
     row = table[(table["policy"] == "sa") & (table["predictor"] == "adept")].iloc[0]
     assert row[["change", "change_low", "change_high", "least", "most"]].isna().all()
-    assert "| sa, adept | – | does not settle |" in (study / "comparison.md").read_text()
+    assert "| sa, adept | – | – | does not settle |" in (study / "comparison.md").read_text()
 
 
 def windows(policy, times, begins):
@@ -330,7 +354,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     assert said.best.startswith("Best: sa, adept, mean response -4")
     assert "12 pairs, one of the set 5 of mean_response_time" in said.best
     assert said.rests_on == (
-        "It hangs on the assumptions of the configuration; "
+        "This rests on the assumptions of the configuration; "
         "no real machine's schedule of these jobs is recorded."
     )
     best, foresight, losers = said.tiles

@@ -78,9 +78,9 @@ def test_rows_are_printed_by_their_keys_and_a_shared_baseline_once(tmp_path):
     print_comparison(console, table, keys)
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert rows[-3:] == [
-        ["sa", "adept", "run", "1.00", "s", "50.0", "%"],
-        ["easy", "user_estimate", "baseline", "2.00", "s", "50.0", "%"],
-        ["sa", "oracle", "run", "1.00", "s", "50.0", "%"],
+        ["sa", "adept", "run", "–", "1.00", "s", "50.0", "%"],
+        ["easy", "user_estimate", "baseline", "–", "2.00", "s", "50.0", "%"],
+        ["sa", "oracle", "run", "–", "1.00", "s", "50.0", "%"],
     ]
 
 

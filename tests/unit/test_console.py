@@ -89,7 +89,7 @@ def test_what_jobs_asked_for_and_what_refusals_cost_is_shown_where_they_may_ask(
     assert shown == [[n, "–"] for n in ("12", "7", "3", "4", "1")]
     assert "120.0 min" in line(text, "time lost on denied processors")
     assert "0.00 s" in line(text, "waits for denied walltime")
-    assert "requests" not in printed({"jobs": 3})
+    assert "requests of" not in printed({"jobs": 3})
 
 
 def test_errors_are_capped_and_their_mean_is_not_shown():
@@ -264,8 +264,8 @@ def test_the_last_line_says_where_the_artefacts_lie(monkeypatch, tmp_path):
 
 def test_nothing_is_said_of_what_was_given_where_nobody_was_asked():
     given = {"given_runs": 3, "given_charged": False, "given_sizes": "hidden"}
-    assert "The predictor was given: 3 runs" in printed(Side(given, "sa", "adept"))
-    assert "was given" not in printed(Side(given, "recorded", "adept"))
+    assert "This rests on: 3 runs" in printed(Side(given, "sa", "adept"))
+    assert "rests on" not in printed(Side(given, "recorded", "adept"))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160, 230])

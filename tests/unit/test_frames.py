@@ -19,7 +19,7 @@ JOB_COLUMNS = [
 ]
 
 
-def small():
+def small(methods=("adept",) * 4, second=25.0):
     """Job 10 runs from 0, fails, and runs again; job 11 waits; job 12 is killed.
 
     Machine of 4. Job 10: 2 processors, 0-1 in [100, 110), then 0,3 in [115, 135).
@@ -40,8 +40,8 @@ def small():
         np.array([0, 0, 2, 1]),
         np.array([100.0, 115.0, 120.0, 135.0]),
         np.array([2, 2, 1, 4]),
-        np.array([15.0, 25.0, 30.0, 3.0]),
-        ["adept"] * 4,
+        np.array([15.0, second, 30.0, 3.0]),
+        list(methods),
         ["ok"] * 4,
         np.array([0, 2, 3, 3]),
         np.array([0, 3, 4, 3]),
@@ -113,6 +113,20 @@ def test_predictions_have_actuals_of_completed_last_runs():
     assert predictions["actual"].fillna(-1).tolist() == [-1, 20.0, -1, 4.0]
 
 
+def test_requests_in_place_of_predictions_have_an_error_of_their_own():
+    methods = ("adept", "requested_time", "requested_time", "adept")
+    summary = summarise(small(methods, second=60.0))
+    assert (summary["predictions"], summary["prediction_median_error"]) == (1, 0.25)
+    assert (summary["share_own_predictions"], summary["fallback_median_error"]) == (0.5, 2.0)
+    assert summary["decisions_by_belief"] == 2
+    own = summarise(small(("user_estimate",) * 4))
+    assert (own["predictions"], own["share_own_predictions"]) == (2, 1.0)
+    assert (own["fallback_median_error"], own["decisions_by_belief"]) == (None, 0)
+    nothing = summarise(small(("requested_time",) * 4))
+    assert (nothing["predictions"], nothing["prediction_mape"]) == (0, None)
+    assert nothing["share_own_predictions"] == 0
+
+
 def test_summary_of_a_hand_worked_schedule():
     summary = summarise(small())
     expected = {
@@ -134,6 +148,10 @@ def test_summary_of_a_hand_worked_schedule():
         # idle with a waiting job that fits: 4 from 110 (job 10 needs 2) to 115
         "loss_of_capacity": 4 * 5 / (4 * 39),
         "prediction_mape": (5 / 20 + 1 / 4) / 2,
+        "share_own_predictions": 1.0,
+        "molded_jobs": 0,
+        "resized_jobs": 0,
+        "decisions_by_belief": 3,
         "prediction_p90_error": 1 / 4,
         "prediction_within_20": 0.0,
         "prediction_over_share": 0.5,
