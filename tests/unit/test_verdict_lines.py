@@ -131,7 +131,7 @@ def recount(made):
 
 
 def test_each_sentence_is_what_the_tables_say(kind):
-    name, made = kind
+    _, made = kind
     for one in made:
         sides = sides_of([one], 1)
         lines, text = verdict_lines(sides), printed(sides)
