@@ -1,15 +1,18 @@
 """How many tables of equals call any better: the same rule with other seeds, in each column.
 
-    python -m benchmarks.equals OUT [--tables 200]
+    python -m benchmarks.equals OUT [--tables 200] [--runs 5200]
 
 Each table compares twelve groups of ten runs with a thirteenth by what `moldsim compare` uses;
-all runs are EASY's on jobs of their own seeds, so that every difference is chance.
+all runs are EASY's on jobs of their own seeds, so that every difference is chance. The runs of a
+table are drawn without replacement from all.
 """
 
 import argparse
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+
+import numpy as np
 
 from scripts.composing import composed
 from sim.report.answers import differences
@@ -49,19 +52,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=5200)
     asked = parser.parse_args()
     size = (ROWS + 1) * PAIRS
-    every = runs(asked.tables * size)
+    every, rng = runs(asked.runs), np.random.default_rng(4711)
     better = either = best = 0
-    for place in range(asked.tables):
-        groups = table_of(every[place * size : (place + 1) * size])
+    for _ in range(asked.tables):
+        groups = table_of([every[k] for k in rng.permutation(asked.runs)[:size]])
         found, _ = differences(groups, FIGURE)
         assert len(found) == ROWS
         better += any(one.certain and one.change.mean < 0 for one in found)
         either += any(one.certain for one in found)
         best += verdict(groups, found, FIGURE, None).best.startswith("Best: rule")
     row = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "tables": asked.tables, "rows": ROWS}
-    row |= {"pairs": PAIRS, "jobs": JOBS, "load": LOAD, "false_better": better}
+    row |= {"runs": asked.runs, "pairs": PAIRS, "jobs": JOBS, "load": LOAD, "false_better": better}
     row |= {"false_better_or_worse": either, "named_best": best}
     asked.out.write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sim.results.facts import rests_sentence, treated_sentence
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
@@ -30,6 +29,8 @@ from sim.results.rows import (
 from sim.results.sentences import (
     is_recorded,
     recorded_sentences,
+    rests_sentence,
+    treated_sentence,
     unsteady_sentence,
     windows_sentences,
 )

@@ -199,6 +199,15 @@ def coverage() -> list[str]:
     return lines(("differences", "10 pairs", "20", "40"), rows)
 
 
+@table("comparisons/equals")
+def equals() -> list[str]:
+    """Return in how many tables of equals any is called better."""
+    row = data("equals")
+    kinds = ("date", "tables", "rows", "pairs", "false_better", "false_better_or_worse")
+    head = [kind.replace("_", " ") for kind in kinds]
+    return lines(tuple(head), [tuple(row[kind] for kind in kinds)])
+
+
 @table("comparisons/steady")
 def steadiness() -> list[str]:
     """Return how many runs do not settle, a row a world and a length, a column a load."""

@@ -9,10 +9,9 @@ from typing import Literal
 
 from sim.report.samples import Estimate, Group, estimate
 from sim.results.artefacts import mean_summary
-from sim.results.facts import rests_sentence
 from sim.results.job_metrics import Figures
 from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text
-from sim.results.sentences import given_lines, recorded_sentences
+from sim.results.sentences import given_lines, recorded_sentences, rests_sentence
 
 REPETITION = ("applications", "sizes_per_application", "share_moldable")
 """Keys of the summary that say how much repeats, and how many jobs are moldable."""

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from scripts.composing import composed
 from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
-from sim.results.facts import rests_sentence, treated_sentence
 from sim.results.rows import MOLDED
+from sim.results.sentences import rests_sentence, treated_sentence
 from sim.simulation.replay import Show, replicate
 
 COMPOSED = (
