@@ -84,7 +84,7 @@ def test_every_option_and_key_is_on_the_help_page(option):
     assert re.search(rf"^ +{name} {{2,}}\S|^ +{name}\n {{30,}}\S", section(group), re.M), name
     part = option.split("/")[0]
     keys = {
-        key.replace("predictor.before.", "predictor.")
+        key.replace("predictor.before.", "predictor.").replace("policy.predictor.", "predictor.")
         for key in leaves({part: plain(option)[part]})
     }
     missing = {key for key in keys if not described(key)}
