@@ -158,3 +158,11 @@ def test_a_finished_study_is_left_as_it_is(tmp_path, monkeypatch):
     assert "done before" in make(*asked, quick=False)[0]
     monkeypatch.setattr(running, "code_checksum", lambda: "other")
     assert "done before" not in make(*asked, quick=False)[0]
+
+
+@pytest.mark.fast
+def test_two_hundred_tables_of_equals_have_few_false_gains():
+    found = json.loads((RESULTS / "equals" / NAME).read_text(encoding="utf-8"))
+    assert found["tables"] == 200
+    assert found["false_better"] <= 16
+    assert found["named_best"] <= 16
