@@ -1,13 +1,12 @@
 """What the default moldable rule gains under eight kinds of curves, by who predicts them.
 
-    python -m benchmarks.kept_by_beliefs ROWS [--seeds 2001-2010] [--curves FOLDER]
+    python -m benchmarks.kept_by_beliefs OUT [--seeds 2001-2010] [--curves FOLDER]
 
-Jobs are those of the default model, with sizes hidden and known, at loads 0.7 and 0.9. Of each
-run the mean response over that of EASY with requested times on the same jobs is written as a line
-of JSON to ROWS, with how many jobs were molded; what stands there is not run again. Then the mean
-and the worst run are printed for each predictor, whether sizes are known, load and kind of
-curves. FOLDER holds tables of measured curves; without it there are seven kinds. The seeds are
-not those that constants were chosen on (below 2000).
+Writes what ``docs/results/eight_curves/data.json`` holds, and prints the table of that page: jobs
+of the default model, sizes hidden and known, loads 0.7 and 0.9, the mean response of each run over
+that of EASY with requested times on the same jobs. What stands in OUT is not run again. FOLDER
+holds tables of measured curves; without it there are seven kinds. The seeds are not those that
+constants were chosen on (below 2000).
 """
 
 import argparse
@@ -40,6 +39,9 @@ PREDICTORS = (
     "adept", "consensus", "regression", "universal_scalability", "dynamic", "oracle",
 )  # fmt: skip
 KEYS = ("curves", "load", "size", "seed", "predictor")
+HEADS = (
+    "predictor", "sizes", "load", "runs", "best kind", "worst kind", "worst run", "jobs molded",
+)  # fmt: skip
 
 
 def response(scene: Scene, asked: tuple[str, ...], *rule: str) -> tuple[float, int]:
@@ -71,40 +73,40 @@ def of_seed(seed: int, more: tuple[str, ...], done: set[tuple[Any, ...]]) -> Ite
             yield row | {"ratio": round(own / easy, 4), "molded": molded}
 
 
-def shown(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a table of Markdown, a line a predictor, size, load and kind of curves."""
-    yield "| predictor | sizes | load | curves | runs | mean | worst | jobs molded |"
-    yield "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |"
-    groups = defaultdict(list)
+def shown(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield a line a predictor, size and load: over the kinds of curves, and over all runs."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        groups[row["predictor"], row["size"], row["load"], row["curves"]].append(row)
-    for (predictor, size, load, curves), own in sorted(groups.items()):
-        ratios = [row["ratio"] for row in own]
+        groups[row["predictor"], row["size"], row["load"]].append(row)
+    for (predictor, size, load), own in sorted(groups.items()):
+        kinds = defaultdict(list)
+        for row in own:
+            kinds[row["curves"]].append(row["ratio"])
+        means = sorted((sum(one) / len(one), name) for name, one in kinds.items())
         molded = sum(row["molded"] for row in own) / len(own)
-        cells = (len(own), f"{sum(ratios) / len(own):.3f}", f"{max(ratios):.3f}", f"{molded:.0f}")
-        yield "| " + " | ".join(map(str, (predictor, size, load, curves, *cells))) + " |"
+        least, most = (f"{mean:.3f} ({name})" for mean, name in (means[0], means[-1]))
+        worst = max(row["ratio"] for row in own)
+        yield predictor, size, load, len(own), least, most, f"{worst:.3f}", f"{molded:.0f}"
 
 
 def main() -> None:
     """Run what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", type=Path)
+    parser.add_argument("out", type=Path)
     parser.add_argument("--seeds", default="2001-2010")
     parser.add_argument("--curves", type=Path)
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
     first, last = map(int, asked.seeds.split("-"))
     more = () if asked.curves is None else (f"moldability.path={asked.curves}",)
-    text = asked.rows.read_text(encoding="utf-8") if asked.rows.exists() else ""
-    rows = [json.loads(line) for line in text.splitlines()]
+    rows = json.loads(asked.out.read_text())["rows"] if asked.out.exists() else []
     done = {tuple(row[key] for key in KEYS) for row in rows}
-    with asked.rows.open("a", encoding="utf-8") as file:
-        for seed in range(first, last + 1):
-            for row in of_seed(seed, more, done):
-                rows.append(row)
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-    print("\n".join(shown(rows)))
+    for seed in range(first, last + 1):
+        for row in of_seed(seed, more, done):
+            rows.append(row)
+            text = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+            asked.out.write_text(f'{{\n "rows": [\n{text}\n ]\n}}\n', encoding="utf-8")
+    print("\n".join(" | ".join(map(str, line)) for line in (HEADS, *shown(rows))))
 
 
 if __name__ == "__main__":

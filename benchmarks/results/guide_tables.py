@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 
+from benchmarks import kept_by_beliefs
 from benchmarks.results.regions import data, lines, mean, table
 from benchmarks.sage_errors import PRINTED
 
@@ -189,6 +190,12 @@ def cycles(machine: str, printed: bool) -> list[str]:
 for _machine in PRINTED:
     table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine, False))
     table(f"papers/{_machine}")(lambda machine=_machine: cycles(machine, True))
+
+
+@table("eight_curves/all")
+def eight_curves() -> list[str]:
+    """Return what the default moldable rule gains, a row a predictor, size and load."""
+    return lines(kept_by_beliefs.HEADS, list(kept_by_beliefs.shown(data("eight_curves")["rows"])))
 
 
 @table("comparisons/coverage")
