@@ -226,8 +226,10 @@ def test_words_go_on_as_subcommands_groups_keys_and_values(capsys):
     assert completion.words(["ver"]) == ["verify", "version"]
     assert completion.words(["run", "polic"])[0] == "policy="
     assert "policy/order=" in completion.words(["run", "policy/o"])
-    assert completion.words(["run", "policy=eas"]) == ["policy=easy", "policy=easy_fastest",
-                                                      "policy=easy_patient"]  # fmt: skip
+    assert completion.words(["run", "policy=eas"]) == [
+        f"policy={name}"
+        for name in ("easy", "easy_fastest", "easy_patient", "easy_plus", "easy_sjbf")
+    ]
     assert completion.words(["sweep", "policy=sa,eas"])[0] == "policy=sa,easy"
     assert "workload.load=" in completion.words(["run", "workload.l"])
     assert "workload.estimates=exact" in completion.words(["run", "workload.estimates="])

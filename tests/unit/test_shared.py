@@ -178,7 +178,7 @@ def test_a_dedicated_machine_measures_nothing():
 def test_rational_predictions_pass_the_checker_under_every_belief(belief, backfill):
     rule = Patient() if backfill == "patient" else BACKFILLS[backfill]
     policy = Policy(FirstComeFirstServed(), rule, Request(), placement=Fastest())
-    predictor = RationalPerApplication(1, 1, 1, min_counts=2)
+    predictor = RationalPerApplication(1, 1, 1, min_counts=2, most_error=None)
     machine = shared(8, "rounds", belief=belief)
     records = run_of(rows(), machine, policy, predictor, 0.3, (Checker(),))
     assert (records.end_time > records.start_time).all()
