@@ -81,7 +81,7 @@ def test_a_log_has_no_runs_that_nobody_made(tmp_path):
 
 def test_the_table_names_whom_each_column_believes(command):
     text = shown(command, *TOY[:3], "policy=easy", "baseline=easy")
-    names = text.partition("jobs")[0]
+    names = text.partition("mean wait")[0]
     assert "adept" in names
     assert "user estimate" in names
 
