@@ -26,14 +26,8 @@ from sim.results.rows import (
     read_together,
     texts,
 )
-from sim.results.sentences import (
-    is_recorded,
-    recorded_sentences,
-    rests_sentence,
-    treated_sentence,
-    unsteady_sentence,
-    windows_sentences,
-)
+from sim.results.sentences import is_recorded, recorded_sentences, rests_sentence, treated_sentence
+from sim.results.steady_state import unsteady_sentence, windows_sentences
 
 
 def _words(name: str) -> str:

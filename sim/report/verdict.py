@@ -10,7 +10,8 @@ from sim.report.samples import Group, jobs_of, oracle_of
 from sim.report.tables import given_of, number
 from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
-from sim.results.sentences import treated_sentence, unsteady_sentence
+from sim.results.sentences import treated_sentence
+from sim.results.steady_state import unsteady_sentence
 from sim.statistics.paired import LEAST_PAIRS
 
 NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}

@@ -23,7 +23,8 @@ from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import TABLES, Tables
 from sim.results.plots.explorer import Explored, explorer_page
-from sim.results.sentences import backtest_sentences, windows_sentences
+from sim.results.sentences import backtest_sentences
+from sim.results.steady_state import windows_sentences
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:

@@ -11,12 +11,7 @@ from sim.results.durable import MANIFEST, read_object
 from sim.results.job_metrics import Figures
 from sim.results.rows import molded_text, number_of
 from sim.results.steady_state import (
-    STEADY_LOAD,
     Summary,
-    in_order,
-    in_windows,
-    is_refused,
-    unsteady,
 )
 
 TREATED = ("molded_jobs", "resized_jobs", "decisions_by_belief")
@@ -224,85 +219,6 @@ def recorded_sentences(schedules: Sequence[Mapping[str, Any]], in_windows: bool)
             "Simulated windows of the log start on an empty machine; the recorded waits in them "
             "hold what was running and queued before."
         )
-    return lines
-
-
-def _few(named: Sequence[str]) -> str:
-    """Return the first of names in a sentence."""
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    return "; ".join(named[:MOST_NAMED]) + more
-
-
-def _settling_load(summaries: Sequence[Summary]) -> str:
-    known = [load for one in summaries if (load := number_of(one, STEADY_LOAD)) is not None]
-    return f" (its jobs settle up to load {min(known):g})" if known else ""
-
-
-def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
-    """Return whose queue does not settle, so that nothing is told of its means; else nothing.
-
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries of its simulations by the name of a group.
-
-    Examples
-    --------
-    >>> run = {"steady": False, "steady_load": 0.6}
-    >>> print(unsteady_sentence({"easy": [run], "sa": [{"steady": True}]}).partition(":")[0])
-    The queue does not settle under easy (its jobs settle up to load 0.6)
-    """
-    told = [f"{name}{_settling_load(own)}" for name, own in named.items() if is_refused(own)]
-    means = "means depend on the run's length, and no percentage of them is told"
-    return f"The queue does not settle under {_few(told)}: {means}." if told else ""
-
-
-MOST_NAMED = 4
-"""Groups that a sentence names."""
-
-
-def windows_sentences(
-    named: Mapping[str, Sequence[Summary]], block: int = 1, correlation: float = math.nan
-) -> list[str]:
-    """Return what windows of a log are, and in how many simulations a queue does not settle.
-
-    Parameters
-    ----------
-    named : dict of str to sequence of dict
-        Summaries by the name of a group.
-    block : int
-        So many neighbouring windows are read as one.
-    correlation : float
-        Of neighbouring windows' changes.
-
-    Examples
-    --------
-    >>> windows = [{"window_begin": 0.0, "steady": False}, {"window_begin": 9.0, "steady": True}]
-    >>> for one in windows_sentences({"easy": [*windows, {"window_begin": None}]}):
-    ...     print(one)
-    Windows of one log are not independent draws of a site.
-    Replications that draw weeks of the log again do not count as windows: 1.
-    The queue does not settle in 1 of 2 simulations of easy; their ratios are told.
-    """
-    lines = []
-    shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
-    if any(in_windows(own) for own in named.values()):
-        known = not math.isnan(correlation)
-        how = f"; neighbours' changes correlate by {correlation:.2f}" if known else ""
-        blocks = f" and are read in blocks of {block}" if block > 1 else ""
-        lines.append(f"Windows of one log are not independent draws of a site{how}{blocks}.")
-    again = max((len(own) - len(shown[name]) for name, own in named.items()), default=0)
-    if again:
-        lines.append(
-            f"Replications that draw weeks of the log again do not count as windows: {again}."
-        )
-    some = [
-        f"{unsteady(own)} of {len(own)} simulations of {name}"
-        for name, own in shown.items()
-        if unsteady(own) and not is_refused(own)
-    ]
-    if some:
-        lines.append(f"The queue does not settle in {_few(some)}; their ratios are told.")
     return lines
 
 

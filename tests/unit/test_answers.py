@@ -16,7 +16,7 @@ from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
 from sim.report.winners import winners
-from sim.results.sentences import windows_sentences
+from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import compare, log_ratios, share_of_gain
 
 pytestmark = pytest.mark.fast
