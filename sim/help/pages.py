@@ -26,6 +26,8 @@ INTERNAL = ("former", "defaults_of")
 """Groups that nobody chooses from."""
 
 _KEY = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<value>[^#]*)(#\s*(?P<comment>.*))?$")
+_TAKEN_OVER = re.compile(r"^  - (?!_self_)(\w+)$", re.M)
+"""Another option of the group, of which one takes keys over."""
 _MORE = re.compile(r"^ *#\s*(?P<comment>.*)$")
 
 
@@ -61,7 +63,8 @@ def read_option(path: Path) -> Option:
     facts: dict[str, str] = {}
     keys: list[Key] = []
     within: list[tuple[int, str]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    text = path.read_text(encoding="utf-8")
+    for line in text.splitlines():
         more = _MORE.match(line)
         if more and not line.startswith("# @package"):
             if keys and keys[-1].comment and line.startswith(" " * 8):
@@ -83,6 +86,10 @@ def read_option(path: Path) -> Option:
         is_key = (value or comment) and found["name"] != "_target_"
         if is_key and name.partition(".")[0] not in ("defaults", "hydra"):
             keys.append(Key(name, value.replace(", ", ","), comment))
+    own = {key.name for key in keys}
+    for other in (path.with_name(f"{name}.yaml") for name in _TAKEN_OVER.findall(text)):
+        if other.is_file():
+            keys += [key for key in read_option(other).keys if key.name not in own]
     return Option(path.stem, " ".join(about), tuple(keys), facts)
 
 

@@ -5,7 +5,15 @@ import json
 import pandas as pd
 import pytest
 
-SMALL = ("experiment=keep_time", "workload.jobs=120", "workload.applications=4")
+from tests.former import WORLD
+
+SMALL = (
+    *WORLD,
+    "given=default",
+    "experiment=keep_time",
+    "workload.jobs=120",
+    "workload.applications=4",
+)
 
 
 def test_the_preset_says_which_sizes_keep_the_time(command, tmp_path):

@@ -20,7 +20,8 @@ def test_warned_predictions_err_at_least_one_and_a_half_times_as_much():
             "predictor.calibration=3", "predictor.charge=false", "cluster.cpu.at_once=[1,16]",
             "cluster.network.at_once=[0,3]", f"seed={seed}", "workload.types=all",
             "policy.backfill.anew=null", "policy.allocation.margin=0",
-            "policy.allocation.without_curve=request",
+            "policy.allocation.without_curve=request", "policy.allocation.extra_area=always",
+            "predictor.most_error=null",
         )  # fmt: skip
         table = play(config, config, set_scene(config, 0)).outcome.tables.predictions
         told.append(table[table["method"] == "rational"])

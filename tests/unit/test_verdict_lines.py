@@ -23,7 +23,7 @@ COMPOSED = (
 )
 """Of their parts odd runs are put together, as composing takes longer than running."""
 COSTS = {"cost": {"_target_": "sim.policies.reallocation.costs.Constant", "seconds": 60.0}}
-LATER = {"calibration": 0}
+LATER, BEFORE = {"calibration": 0}, {"calibration": 3}
 ONE, MANY = {"jobs": 1, "load": None}, {"jobs": 110}
 KINDS = {  # policy, predictor and what else differs
     "nobody can be molded": ("sa", "adept", {"moldability": "none"}),
@@ -38,7 +38,7 @@ KINDS = {  # policy, predictor and what else differs
     "resized": ("equi", "oracle", {}),
     "resized at a cost": ("equi", "oracle", {"reallocation": COSTS}),
     "failing": ("sa", "oracle", {"cluster": "failing"}),
-    "all calibration": ("sa", "adept", {"workload": ONE}),
+    "all calibration": ("sa", "adept", {"workload": ONE, "predictor": BEFORE}),
     "one job": ("sa", "oracle", {"workload": ONE}),
     "unsteady": ("sa", "oracle", {"workload": MANY | {"load": 3.0}}),
     "steady": ("sa", "oracle", {"workload": MANY | {"load": 0.3}}),

@@ -46,7 +46,7 @@ def draw_efficiencies(
     --------
     >>> counts = np.array([1, 2, 64])
     >>> draw_efficiencies(counts, 0.7, 0.75, np.random.default_rng(1)).round(2).tolist()
-    [1.0, 0.93, 0.47]
+    [1.0, 0.89, 0.51]
     """
     normal, spread = NormalDist(), max(spread, _SMALLEST_SPREAD)
     centre = np.log(median / (1.0 - median))
