@@ -17,6 +17,9 @@ ASKS_FOR_MORE = 30.0
 Chosen on Lublin's model and ALCF Theta, against 10 and against no bound.
 """
 
+MOST_CALIBRATION = 10_000
+"""Runs an application before the start; 3 or 4 is what the methods ask for."""
+
 PRIOR_ERRORS, WORST = 2.0, 9.0
 """The mean of e² over all runs weighs as so many of a pool's own; no e² counts as more.
 
@@ -91,8 +94,9 @@ class PerApplication(ABC, Generic[History]):
         charge: bool,
         most_error: float | None = 0.7,
     ) -> None:
-        if calibration is not None and calibration < 0:
-            raise PredictorError(f"calibration must be at least 0, got {calibration}")
+        if calibration is not None and not 0 <= calibration <= MOST_CALIBRATION:
+            allowed = f"at least 0 and at most {MOST_CALIBRATION:,}"
+            raise PredictorError(f"calibration must be {allowed}, got {calibration}")
         if most_error is not None and not most_error > 0:
             raise PredictorError(f"most_error must be above 0, or null, got {most_error}")
         self.most_error = inf if most_error is None else most_error

@@ -257,7 +257,7 @@ def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If there is no class of the allocation's name.
+        If there is no class of the allocation's name, or its own counts are no menu.
 
     Examples
     --------
@@ -270,7 +270,12 @@ def with_menu(policy: Mapping[str, Any], menu: str | None) -> dict[str, Any]:
     """
     if menu is None or not has_menu(policy):
         return dict(policy)
-    return {**policy, "allocation": {**policy["allocation"], "counts": check_counts(menu)}}
+    allocation = policy["allocation"]
+    try:
+        check_counts(allocation.get("counts", menu))
+    except ValueError as error:
+        raise ConfigError(f"policy.allocation: {error}") from error
+    return {**policy, "allocation": {**allocation, "counts": check_counts(menu)}}
 
 
 def menu_name(policy: Mapping[str, Any], menu: str | None = None) -> str | None:
