@@ -39,6 +39,7 @@ BETWEEN: Mapping[str, tuple[str, float, float]] = {
 ONE_OF: Mapping[str, tuple[str | bool | None, ...]] = {
     "baseline_predictor": (True, False, None),
     "sim.check": (True, False),
+    "sim.assumptions": (True, False),
     "sim.progress": (True, False, None),
     "menu": ("powers_of_two", "all", None),
     "overrun": ("extend", "kill"),
@@ -61,12 +62,13 @@ class MetricsConfig:
 
 @dataclass
 class SimConfig:
-    """How a simulation is carried out; none of it changes a result.
+    """How a simulation is carried out, and what is played besides; none changes a schedule.
 
     OmegaConf takes any number for a switch; `ONE_OF` does not.
     """
 
     check: Any = False
+    assumptions: Any = False
     progress: Any = None
     stall_events: int = 1_000_000
     stall_time: float | None = None

@@ -164,6 +164,12 @@ FIGURES = (
         "ours",
     ),
     _kind(
+        "assumption assumption_change",
+        "with sim.assumptions: which other assumption changes the outcome most; the change of the "
+        "mean response against the baseline under it, null where a queue does not settle then",
+        "ours",
+    ),
+    _kind(
         "bound_* *_over_bound",
         "lower bounds that no policy can beat; the figure over them",
         "Turek et al. 1994; Goemans 1997",

@@ -167,7 +167,19 @@ def rests_sentence(figures: Summary) -> str:
     """
     given, share = given_line(dict(figures)), number_of(figures, "share_moldable")
     moldable = [] if share is None else [f"{100 * share:.3g} % of the jobs moldable"]
-    return f"This rests on: {'; '.join([given, *moldable])}." if given else ""
+    if not given:
+        return ""
+    return f"This rests on: {'; '.join([given, *moldable])}.{_decisive(figures)}"
+
+
+def _decisive(figures: Summary) -> str:
+    """Return which other assumption changes the outcome most, where a run has tried them."""
+    other, change = figures.get("assumption"), number_of(figures, "assumption_change")
+    if other is None:
+        return ""
+    if change is None:
+        return f" Of what else was tried, with {other} a queue does not settle."
+    return f" Of what else was tried, {other} change it most, to {100 * change:+.1f} %."
 
 
 def _identity(identity: object) -> str:

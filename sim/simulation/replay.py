@@ -15,6 +15,7 @@ from rich.console import Console
 
 from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
+from sim.errors import ConfigError
 from sim.results.artefacts import (
     REQUESTS,
     SIZES,
@@ -34,6 +35,7 @@ from sim.results.provenance import Identity
 from sim.results.request_metrics import requests_frame
 from sim.results.run_folder import manifest
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
+from sim.simulation.assumptions import decisive
 from sim.simulation.build import with_menu
 from sim.simulation.progress import Progress
 from sim.simulation.recorded_schedule import is_recorded
@@ -311,6 +313,8 @@ def replicate(
     show: Show,
 ) -> Simulated:
     """Run one replication, its baseline and the step between; write all where there is a folder."""
+    if config["sim"]["assumptions"] and config["baseline"] is None:
+        raise ConfigError("sim.assumptions=true: must be false without a baseline (baseline=easy)")
     scene = set_scene(config, replication)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
@@ -322,6 +326,9 @@ def replicate(
         for parts, is_drawn in zip((config, *others), drawn, strict=True)
     )
     assert own is not None
+    if config["sim"]["assumptions"] and replication == 0:
+        found = decisive(config, show.messages if show.progress else None)
+        own = replace(own, summary=dict(sorted({**own.summary, **found}.items())))
     if folder is not None:
         write_run(folder, own, base, step)
     return own, base, step
