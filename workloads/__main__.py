@@ -50,12 +50,15 @@ class _Pairs(argparse.Action):
 
 def _describe(asked: argparse.Namespace) -> None:
     from workloads.logs.description import describe, draw_pictures
+    from workloads.logs.swf_text import log_file
 
     found = describe(_source(asked).read(), asked.processors)
     if asked.json is not None:
         text = json.dumps(found.sections, indent=2, allow_nan=False) + "\n"
         asked.json.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{shown_plainly(found.source)}\n")
+    packed = log_file(asked.file)
+    where = "" if packed == asked.file else f" ({packed})"
+    sys.stdout.write(f"{shown_plainly(found.source + where)}\n")
     for section, figures in found.sections.items():
         sys.stdout.write(f"\n{section}\n")
         for name, value in figures.items():
@@ -118,13 +121,13 @@ def _write(trace: "Trace", path: Path) -> None:
 
 def _generate(asked: argparse.Namespace) -> None:
     _is_json(asked.output)
-    from workloads.models.downey import Downey
-    from workloads.models.lublin import Lublin
-    from workloads.streams import Streams
+    from workloads import Downey, Lublin, Streams
+    from workloads.truth.users import with_applications
 
     model = {"lublin": Lublin, "downey": Downey}[asked.model]
     source = model(jobs=asked.jobs, load=asked.load, estimates=asked.estimates)
-    _write(source.trace(Streams(asked.seed), asked.processors), asked.output)
+    streams = Streams(asked.seed)
+    _write(with_applications(source.trace(streams, asked.processors), streams), asked.output)
 
 
 def _fetch(asked: argparse.Namespace) -> None:

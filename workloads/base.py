@@ -73,6 +73,8 @@ class Trace:
         "workload.load=0.8 scales them"; None where they are.
     size_by_use : bool
         Whether `processors` is the most that a log holds at once, as it states no size.
+    lacks_users : bool
+        Whether users are yet to be drawn, by whom the model's applications are run.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class Trace:
     identity: str | None = None
     altered: str | None = None
     size_by_use: bool = False
+    lacks_users: bool = False
 
     @property
     def is_recorded(self) -> bool:

@@ -106,7 +106,9 @@ def write_formats(folder: Path, run: Outcome, names: Sequence[str]) -> None:
     if "swf" in names:
         records = run.records
         log = log_of_schedule(
-            run.trace.jobs.assign(submit_time=records.submit_time),
+            run.trace.jobs.assign(
+                submit_time=records.submit_time, group=run.trace.models.get("group", -1)
+            ),
             records.run_start,
             records.end_time,
             records.allocated,

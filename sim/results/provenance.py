@@ -16,6 +16,7 @@ from typing import Any
 from sim.results.durable import MANIFEST, SUMMARY, damage, read_object, sha256, write_whole
 from workloads.errors import WorkloadError
 from workloads.logs.cache import cache_folder
+from workloads.logs.swf_text import log_file
 
 DIGEST = "config_sha256"
 """Under this key the manifest has the digest of the configuration."""
@@ -172,7 +173,7 @@ def input_files(config: Mapping[str, Any]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for key, value in _leaves(config):
         if key.rpartition(".")[2] == "path" and isinstance(value, str) and value:
-            whole = Path(value).expanduser()
+            whole = log_file(value) if key == "workload.path" else Path(value).expanduser()
             if whole.is_file():
                 found[key] = whole
     for key, value in listings(config).items():

@@ -124,7 +124,7 @@ def charge(
     rows = rows.astype(trace.jobs.dtypes.to_dict())
     jobs = pd.concat([rows, trace.jobs], ignore_index=True)
     models = {
-        name: np.concatenate([np.zeros(number, values.dtype), values])
+        name: np.concatenate([np.full(number, -1, values.dtype), values])
         for name, values in trace.models.items()
     }
     return replace(trace, jobs=jobs, models=models), ChargedTruth(truth, plan)

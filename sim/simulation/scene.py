@@ -42,6 +42,7 @@ from workloads.streams import Streams
 from workloads.truth.build import build_truth
 from workloads.truth.ground_truth import Truth
 from workloads.truth.options import TRUTH_KEYS
+from workloads.truth.users import with_users
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,6 +132,7 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     curves = {k: v for k, v in config["moldability"].items() if k not in TRUTH_KEYS}
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
+    trace = with_users(trace, truth.application, streams)
     for key in ("workload", "moldability"):  # not all of which a class of theirs has taken
         check_sizes(key, config[key])
     growth = build(config["growth"], "growth")

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from workloads.logs.batsim import BatsimWorkload
 from workloads.logs.log import FileWorkload, SwfWorkload
 from workloads.logs.sacct import SacctWorkload, is_reckoned
-from workloads.logs.swf_text import FIELDS, unpack
+from workloads.logs.swf_text import FIELDS, log_file, unpack
 from workloads.logs.table import TableWorkload
 from workloads.logs.table_columns import DELIMITERS
 
@@ -30,7 +29,7 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     WorkloadError
         If the file cannot be read.
     """
-    _, text = unpack(Path(path).expanduser(), "a log")
+    _, text = unpack(log_file(path), "a log")
     for line in text.split(b"\n", 1000):
         first = line.strip()
         if first.startswith(b";") or not first:

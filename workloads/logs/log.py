@@ -5,7 +5,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, scr
 from workloads.logs.fetching import terminal_progress
 from workloads.logs.identity import Identity, check_identity, identify, request_classes
 from workloads.logs.swf import SwfLog, read_swf
+from workloads.logs.swf_text import log_file
 from workloads.models.estimates import Estimates
 from workloads.models.tsafrir import HEAD_SHARE, HOUR, site_limit, tsafrir_estimates
 from workloads.streams import Streams
@@ -273,7 +273,7 @@ class FileWorkload(LogWorkload):
     Parameters
     ----------
     path : path-like
-        The file, plain or gzip-compressed.
+        The file, plain or gzip-compressed, or ``sample``: a generated log in this package.
     """
 
     path: str | os.PathLike[str] | None
@@ -282,7 +282,7 @@ class FileWorkload(LogWorkload):
     def __post_init__(self) -> None:
         if self.path is None or not str(self.path):
             raise WorkloadError(f"workload.path is not set; give {self.wanted}")
-        self.file = Path(str(self.path))
+        self.file = log_file(str(self.path))
         super().__post_init__()
 
 

@@ -278,7 +278,7 @@ def log_of_trace(trace: Trace, notes: tuple[str, ...] = ()) -> SwfLog:
     """
     jobs = trace.jobs
     table = _unknown(len(jobs)) | _common(jobs)
-    table["queue"] = trace.models.get("queue", np.full(len(jobs), -1))
+    table |= {name: trace.models[name] for name in ("queue", "group") if name in trace.models}
     table["run_time"] = jobs["reference_runtime"].to_numpy()
     table["allocated_processors"] = jobs["requested_processors"].to_numpy()
     return _log(table, trace.processors, trace.source, notes)
@@ -300,7 +300,7 @@ def log_of_schedule(
     Parameters
     ----------
     jobs : pandas.DataFrame
-        Columns of `workloads.base.COLUMNS`.
+        Columns of `workloads.base.COLUMNS`, and ``group`` where it is known.
     start_time, end_time : array_like, shape (n,), seconds
         Of the last run; wait is start - submit, runtime end - start.
     allocated : array_like of int, shape (n,)
@@ -339,7 +339,7 @@ def _unknown(count: int) -> dict[str, np.ndarray]:
 
 def _common(jobs: pd.DataFrame) -> dict[str, np.ndarray]:
     same = ["submit_time", "requested_processors", "requested_time", "user", "executable"]
-    same += ["preceding_job", "think_time"]
+    same += ["preceding_job", "think_time", *jobs.columns.intersection(["group"])]
     return {"job_number": jobs["job_id"].to_numpy()} | {
         name: jobs[name].to_numpy() for name in same
     }

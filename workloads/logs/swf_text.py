@@ -48,6 +48,19 @@ _BLOCK = 1 << 24
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
+def log_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a path; ``sample`` is the log in this package where no such file is.
+
+    Examples
+    --------
+    >>> log_file("sample").name, log_file("my.swf").name
+    ('sample.swf.gz', 'my.swf')
+    """
+    file = Path(path).expanduser()
+    own = Path(__file__).with_name("sample.swf.gz")
+    return own if os.fspath(path) == "sample" and not file.is_file() else file
+
+
 def unpack(
     file: Path,
     wanted: str = "an SWF log",

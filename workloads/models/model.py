@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -124,4 +124,5 @@ class ModelWorkload(ABC):
         machine = self.processors if processors is None else processors
         jobs, models = self.draw(streams, machine)
         source = type(self).__name__.lower()
-        return finish(jobs, source, machine, self.load, self._estimates, streams, models)
+        trace = finish(jobs, source, machine, self.load, self._estimates, streams, models)
+        return replace(trace, lacks_users=True)
