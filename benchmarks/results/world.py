@@ -6,7 +6,7 @@ from typing import Any
 import sim
 from benchmarks.results.regions import change, data, figures, lines, one, table
 
-LENGTHS, SEEDS = (1000, 5000, 20_000), 10
+LENGTHS, SEEDS = (1000, 5000, 20_000, 50_000), 10
 MEDIANS = (0.5, 0.6, 0.7, 0.8)
 MEDIANS_AT = 5000
 RIGID = ("policy=easy", "predictor=user_estimate")

@@ -240,9 +240,9 @@ class Asked:
     ) -> IntArray:
         """Return each job's class: one with free quota whose E at the request fits best.
 
-        The jobs come in random order, and the last ones take what is left, so that
-        efficiencies spread more than the law. Serial programs are for jobs of one
-        processor alone, and these for them.
+        The widest come first, whose efficiencies differ most between applications, those of
+        a width in random order; the last ones take what is left. Serial programs are for
+        jobs of one processor alone, and these for them.
 
         Parameters
         ----------
@@ -267,7 +267,9 @@ class Asked:
         chosen = np.empty(len(row), np.int64)
         left = quotas.copy()
         full = np.where(left > 0, 0.0, np.inf)
-        for job in streams("truth.request order").permutation(len(row)).tolist():
+        order = streams("truth.request order").permutation(len(row))
+        order = order[np.argsort(-row[order], kind="stable")]
+        for job in order.tolist():
             misfit = np.abs(table[row[job]] - wanted[job])
             if runtimes is not None:
                 misfit += np.abs(runtimes[1][row[job]] - runtimes[0][job])
