@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.results import (  # noqa: F401 - tables register themselves
     claims,
     guide_tables,
+    logs,
     other_tables,
     site_tables,
     speed_tables,

@@ -14,6 +14,14 @@ ATLAS = "traces/LLNL-Atlas-2006-2.1-cln.swf.gz"
 SLURM_SAMPLE = "traces/slurm-micro-sacct-2021.txt.gz"
 CURVES = "scaling"
 LOGS = {"SDSC-SP2": SDSC, "NASA-iPSC": NASA, "LLNL-Atlas": ATLAS}
+THETA, KABRE = "traces/ALCF-Theta-2022.swf.gz", "traces/kabre-sacct-2024.csv.gz"
+FIVE = {
+    **{f"{name}": f"workload=swf workload.path=DATA/{path}" for name, path in LOGS.items()},
+    "ALCF Theta": f"workload=swf workload.path=DATA/{THETA}",
+    "Kabré": f"workload=sacct workload.path=DATA/{KABRE} workload.timezone=America/Costa_Rica",
+}
+JUDGED = ("SDSC-SP2", "LLNL-Atlas")
+"""Logs on which predictors are compared."""
 LEARNED = "adept,consensus,regression,amdahl"
 
 
@@ -135,6 +143,22 @@ def impact_study(place: str) -> Study:
         (*PREDICTED, "share_fitted_starts", "given_work_share"),
         (CURVES, *([log] if log else [])),
     )
+
+
+def on_logs() -> tuple[Sweep, ...]:
+    """Return the sweeps of the default rule, and of what a site would pick instead, on logs."""
+    swept = []
+    for log, place in FIVE.items():
+        base = f"backfill_or_mold {place}"
+        learned = f"{LEARNED},universal_scalability,oracle" if log in JUDGED else "adept"
+        asked = [
+            "policy=easy,easy_sjbf predictor=user_estimate",
+            "policy=easy_plus predictor=last_two",
+            f"policy=sa_easy predictor={learned}",
+        ]
+        asked += [f"policy=easy predictor={learned}"] if log in JUDGED else []
+        swept += [Sweep(f"{base} {one}", {"log": log}) for one in asked]
+    return tuple(swept)
 
 
 CLAIMS = tuple(
@@ -307,6 +331,14 @@ STUDIES = {
         (*FIGURES, "restarts", "lost_work", "makespan"),
     ),
     "world": Study(special=world.world),
+    "logs": Study(
+        on_logs(),
+        500,
+        40,
+        "experiment=backfill_or_mold policy=sa_easy predictor=adept",
+        (*PREDICTED, "steady", "window_begin", "molded_jobs"),
+        (SDSC, NASA, ATLAS, THETA, KABRE),
+    ),
     "backtest": Study(
         toy="policy=easy predictor=user_estimate baseline=null",
         inputs=tuple(f"traces/{files[0]}" for files in others.LOGS.values()),
