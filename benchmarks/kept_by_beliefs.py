@@ -6,7 +6,7 @@ Writes what ``docs/results/eight_curves/data.json`` holds, and prints the table 
 of the default model, sizes hidden and known, loads 0.7 and 0.9, the mean response of each run over
 that of EASY with requested times on the same jobs. What stands in OUT is not run again. FOLDER
 holds tables of measured curves; without it there are seven kinds. The seeds are not those that
-constants were chosen on (below 2000).
+constants were chosen on (below 2000). With sizes known those that have a gate run without it, too.
 """
 
 import argparse
@@ -35,9 +35,12 @@ CURVES = {
     "declining": ("moldability=declining",),
     "cliffs": ("moldability=special",),
 }  # fmt: skip
-PREDICTORS = (
-    "adept", "consensus", "regression", "universal_scalability", "dynamic", "oracle",
-)  # fmt: skip
+LEARNERS = ("adept", "consensus", "regression", "universal_scalability", "dynamic")
+NO_GATE = " without gate"
+PREDICTORS = {
+    "hidden": (*LEARNERS, "oracle"),
+    "known": (*LEARNERS, "oracle", *(name + NO_GATE for name in LEARNERS[:-1])),
+}
 KEYS = ("curves", "load", "size", "seed", "predictor")
 HEADS = (
     "predictor", "sizes", "load", "runs", "best kind", "worst kind", "worst run", "jobs molded",
@@ -57,7 +60,7 @@ def of_seed(seed: int, more: tuple[str, ...], done: set[tuple[Any, ...]]) -> Ite
     for curves, load, size in (
         (c, x, s) for x in LOADS for c in kinds for s in ("hidden", "known")
     ):
-        labels = [(curves, load, size, seed, predictor) for predictor in PREDICTORS]
+        labels = [(curves, load, size, seed, predictor) for predictor in PREDICTORS[size]]
         missing = [label for label in labels if label not in done]
         if not missing:
             continue
@@ -68,7 +71,10 @@ def of_seed(seed: int, more: tuple[str, ...], done: set[tuple[Any, ...]]) -> Ite
         scene = set_scene(composed(*asked), 0)
         easy, _ = response(scene, asked, "policy=easy", "predictor=user_estimate")
         for label in missing:
-            own, molded = response(scene, asked, f"policy={RULE}", f"predictor={label[-1]}")
+            name = label[-1].removesuffix(NO_GATE)
+            gate = ("predictor.most_error=null",) if name != label[-1] else ()
+            rule = (f"policy={RULE}", f"predictor={name}", *gate)
+            own, molded = response(scene, asked, *rule)
             row = dict(zip(KEYS, label, strict=True))
             yield row | {"ratio": round(own / easy, 4), "molded": molded}
 

@@ -100,3 +100,16 @@ def test_a_curve_is_used_while_its_runs_were_within_a_factor_of_two(kind, factor
 def test_the_bound_is_above_0(most):
     with pytest.raises(PredictorError, match="most_error must be above 0, or null"):
         CurvePerApplication(Amdahl(), "amdahl", most_error=most)
+
+
+def test_without_runs_before_the_start_a_curve_is_used_once_runs_have_shown_it():
+    """Five runs of e² = 1 come before the first: (5 + n e²) / (5 + n) must fall to the gate's."""
+    early, calibrated = (learner("amdahl", [0] * 12, calibration=n) for n in (0, 3))
+    assert calibrated.curve(0, FOUR) == pytest.approx(20.0)
+    used = []
+    for job in range(12):
+        used.append(early.curve(job, FOUR) is not None)
+        early.observe(Observation(0, -1, nan, 4, 20.0, 0.0, job))
+    expected = [2 * (5 / (5 + n)) / (n + 2) <= 0.49 for n in range(12)]
+    assert used == expected
+    assert 1 < used.index(True) < 6
