@@ -23,7 +23,7 @@ from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.results.steady_state import batch_means
 from sim.statistics.intervals import Interval, t_interval
-from sim.statistics.paired import compare, share_of_gain
+from sim.statistics.paired import compare, ratio_of_means
 from tests.former import build_truth
 from workloads.base import Trace
 from workloads.shapes.family import NoMoldability
@@ -138,7 +138,9 @@ def intervals(found: list[list[float]]) -> dict[str, Interval]:
     return {
         "mean, t": t_interval(slow),
         "paired difference, symmetric bootstrap-t": apart.change,
-        "share of the gain kept, Fieller": share_of_gain(middle, fast, slow),
+        "share of the gain kept, Fieller": ratio_of_means(
+            np.subtract(slow, middle), np.subtract(slow, fast)
+        ),
     }
 
 

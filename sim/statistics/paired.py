@@ -287,7 +287,7 @@ def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike, level: float = 
 def share_of_gain(
     own: ArrayLike, best: ArrayLike, reference: ArrayLike, level: float = LEVEL
 ) -> Interval:
-    """Return how much of the best one's gain over a reference is kept.
+    """Return how much of the best one's gain over a reference is kept, in log ratios.
 
     Parameters
     ----------
@@ -298,13 +298,12 @@ def share_of_gain(
     Returns
     -------
     Interval
-        1 is all of it, 0 is none, below 0 it does worse than the reference.
+        1 is all of it, 0 is none, below 0 it does worse than the reference. More than 1 is
+        possible: an oracle's job takes the end that is best for it, not for the queue.
 
     Examples
     --------
     >>> share_of_gain([60.0, 63.0], [50.0, 53.0], [100.0, 105.0]).mean.__round__(3)
-    0.804
+    0.742
     """
-    own, reference = _pairs(own, reference)
-    best = _pairs(best, reference)[0]
-    return ratio_of_means(reference - own, reference - best, level)
+    return ratio_of_means(log_ratios(own, reference), log_ratios(best, reference), level)

@@ -361,7 +361,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     assert (best.name, foresight.name, losers.name) == ("best", "foresight", "losers")
     assert best.text == "mean response of sa, adept against easy, user_estimate"
     assert foresight.value.startswith("-50.")
-    assert "sa, adept keeps 80.7 %" in foresight.text
+    assert "sa, adept keeps 73.4 %" in foresight.text
     assert losers.value == "0 %"
     assert "50.0 % less long" in losers.text
     assert [group.label for group in said.order] == [

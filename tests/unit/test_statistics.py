@@ -101,8 +101,8 @@ def test_what_is_identical_has_a_mean_but_no_interval(ratios, kind):
 
 
 def test_one_repetition_keeps_a_share_without_an_interval():
-    kept = share_of_gain([3.0] * 3, [2.0] * 3, [4.0] * 3)
-    assert (kept.mean, np.isnan(kept.low)) == (0.5, True)
+    kept = share_of_gain([8.0] * 3, [4.0] * 3, [16.0] * 3)
+    assert (kept.mean, np.isnan(kept.low)) == (pytest.approx(0.5), True)
 
 
 SKEWED = 4 / 9
@@ -163,7 +163,8 @@ def test_the_oracle_keeps_all_of_its_gain_and_the_reference_none():
     rigid, best = REFERENCE + 60, OWN
     assert share_of_gain(best, best, rigid).mean == pytest.approx(1)
     assert share_of_gain(rigid, best, rigid).mean == pytest.approx(0)
-    assert share_of_gain((rigid + best) / 2, best, rigid).half < 1e-6
+    halfway = share_of_gain(np.sqrt(rigid * best), best, rigid)
+    assert (halfway.mean, halfway.half < 1e-6) == (pytest.approx(0.5), True)
 
 
 def autoregressive(length, memory, seed):
