@@ -24,7 +24,7 @@ PARTS = ("workload", "moldability", "cluster", "evolving", "growth", "policy", "
 """Open groups, whose classes say what they accept."""
 BASELINE_PREDICTOR = "user_estimate"
 """What baselines believe."""
-SMALLEST, LARGEST = 1e-20, 1e15
+SMALLEST, LARGEST = 1e-20, 1e20
 """No quantity of a run is nearer to 0 without being 0, or farther from it."""
 ENDLESS = ".q"
 """How the keys end that may be infinite: ADEPT's, which then leans on all runs alike."""
@@ -172,7 +172,7 @@ def check_sizes(key: str, value: object) -> None:
     >>> check_sizes("policy.worth", 1e300)
     Traceback (most recent call last):
     ...
-    sim.errors.ConfigError: policy.worth=1e+300: must be 0, or between 1e-20 and 1e+15 in size
+    sim.errors.ConfigError: policy.worth=1e+300: must be 0, or between 1e-20 and 1e+20 in size
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
