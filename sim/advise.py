@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from predictors.cli.terminal import PlainConsole
-from sim.compare import fitting_table, left_out
+from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
+from sim.results.fitting import fitting_tables
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
@@ -345,10 +345,14 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Advise; return the exit status."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    return _answer(arguments().parse_args(given))
+
+
+@warnings_last()
+def _answer(asked: argparse.Namespace) -> int:
     from sim.app import is_bad_input
 
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    asked = arguments().parse_args(given)
     words = [one for one in (asked.jobs, *asked.overrides) if one is not None]
     try:
         own = options([one for one in words if one.startswith("advise.")])
@@ -374,10 +378,7 @@ def show(console: Console, done: Advised, written: Sequence[Path]) -> None:
     for sentence in advice_sentences(done.figures):
         console.print(sentence, markup=False, highlight=False)
     head, rows = advice_rows(done.rows[:SHOWN])
-    table, missing = fitting_table(head, rows, console.width, 1)
-    console.print(table)
-    if missing:
-        console.print(left_out(missing), style="dim", markup=False, highlight=False)
+    console.print(fitting_tables(head, rows, console.width))
     if len(done.rows) > SHOWN:
         console.print(f"… and {len(done.rows) - SHOWN} more", style="dim")
     console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)

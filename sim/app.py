@@ -187,8 +187,14 @@ def _comes_back(hydra_config: Any) -> bool:
 
 def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | None:
     """Carry out a run in a folder of which no other process makes use."""
+    from predictors.cli.terminal import warnings_last
+
     try:
-        ended = _run(composed, folder, multirun)
+        with warnings_last():
+            ended = _run(composed, folder, multirun)
+            if ended.show is not None:
+                ended.show()
+            return ended.objective
     except BaseException as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from None
@@ -201,10 +207,6 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
             _refuse(folder, f"{type(error).__name__}: {one_line(error)}", multirun)
         else:
             raise
-    else:
-        if ended.show is not None:
-            ended.show()
-        return ended.objective
     return None
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from predictors.cli.terminal import PlainConsole
-from sim.compare import fitting_table, left_out
+from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError, one_line
 from sim.results.durable import output, replaced, write_whole
+from sim.results.fitting import fitting_tables
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons
@@ -261,10 +261,14 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Backtest a log; return the exit status."""
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    return _answer(arguments().parse_args(given))
+
+
+@warnings_last()
+def _answer(asked: argparse.Namespace) -> int:
     from sim.app import is_bad_input
 
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    asked = arguments().parse_args(given)
     words = [one for one in (asked.log, *asked.overrides) if one is not None]
     try:
         own = options([one for one in words if one.startswith("backtest.")])
@@ -288,10 +292,7 @@ def show(console: Console, done: Backtest, written: Sequence[Path]) -> None:
     """Print the verdict, the candidates, the reasons, and where results lie."""
     figures = done.figures()
     console.print(distance(figures), style="bold", markup=False, highlight=False)
-    table, missing = fitting_table(list(HEAD), candidate_rows(figures), console.width, 2)
-    console.print(table)
-    if missing:
-        console.print(left_out(missing), style="dim", markup=False, highlight=False)
+    console.print(fitting_tables(HEAD, candidate_rows(figures), console.width, 2))
     for name, why in done.left_out.items():
         console.print(f"{name} is left out: {why}.", style="dim", markup=False, highlight=False)
     for one in done.reasons:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError, one_line
 from sim.report.gathering import FIXED, Summaries, distinct, gather
+from sim.report.samples import Group
+from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, output, write_csv
-from sim.results.rows import MOLDED, Row, molded_text, texts
+from sim.results.fitting import fitting_tables
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,
@@ -30,76 +31,10 @@ if TYPE_CHECKING:
 COMPARISON = "comparison.csv"
 COMMON_RUNS = 200
 """So many runs say which configuration all share."""
-SHOWN = (
-    Row("mean_response_time", "mean response", "s"),
-    Row("p95_response_time", "p95 response", "s"),
-    Row("mean_wait_time", "mean wait", "s"),
-    Row("mean_bounded_slowdown", "bounded slowdown", ""),
-    Row("utilization", "utilisation", "%"),
-    Row("system_efficiency", "efficiency", "%"),
-    Row("prediction_median_error", "median error", "e"),
-    Row("prediction_p90_error", "90th p. error", "e"),
-    Row("prediction_within_20", "within 20 %", "%"),
-    Row("share_own_predictions", "own predictions", "%"),
-    Row("fallback_median_error", "requests' error", "e"),
-)
 LISTED = 500
-"""Rows of runs that are printed; all are in the file."""
+"""Groups of runs that are printed; all are in the file."""
 UNFOLDED = 400
 """Columns of a line that goes to a file or a program, where nothing needs folding."""
-
-
-LEAST = 14
-"""Columns to which a column of words may shrink before others are left out."""
-GAP = 2
-"""Columns between two of a table."""
-
-
-def fitting_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], width: int, words: int, title: str = ""
-) -> tuple[Table, list[str]]:
-    """Return a table within a width, and the headings of the columns left out for it.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Those of columns of words first, then others by rank.
-    rows : sequence of sequence of str
-    width : int
-        Of the terminal, in characters.
-    words : int
-        How many columns hold words, which fold where they must.
-
-    Examples
-    --------
-    >>> fitting_table(["runs", "change", "pairs"], [["sa", "-47.0 %", "4"]], 14, 1)[1]
-    ['pairs']
-    """
-    longest = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    needed = [min(size, LEAST) if k < words else size for k, size in enumerate(longest)]
-    shown = len(head)
-    while shown > words + 1 and sum(needed[:shown]) + GAP * (shown - 1) > width:
-        shown -= 1
-    spare = width - GAP * (shown - 1) - sum(needed[words:shown])
-    if sum(needed[:words]) > spare:  # nothing is left to leave out: words fold more
-        needed[:words] = [max(min(size, spare // words), 1) for size in needed[:words]]
-    spare -= sum(needed[:words])
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for k, name in enumerate(head[:shown]):
-        if k < words:
-            more = max(min(longest[k] - needed[k], spare), 0)
-            spare -= more
-            table.add_column(escape(name), overflow="fold", width=needed[k] + more)
-        else:
-            table.add_column(escape(name), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row[:shown]))
-    return table, list(head[shown:])
-
-
-def left_out(names: Sequence[str]) -> str:
-    """Return in words which columns did not fit."""
-    return f"Not shown, for want of width: {', '.join(names)}."
 
 
 def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
@@ -109,69 +44,24 @@ def write_comparison(table: pd.DataFrame, folder: Path) -> Path:
     return path
 
 
-def _names(finished: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """Return the columns that name a row: its folder only where keys do not tell rows apart."""
-    if not keys or finished[finished["role"] == "run"].duplicated(list(keys)).any():
-        return ["run", *keys]
-    return [*keys, "role"] if (finished["role"] != "run").any() else list(keys)
-
-
-def comparison_table(
-    table: pd.DataFrame, keys: Sequence[str], width: int
-) -> tuple[Table, list[str]]:
-    """Return the finished rows, what tells them apart and main figures; and what did not fit.
-
-    A baseline that several runs share, such as runs with other predictors, is shown once. No
-    more rows than `LISTED` are there.
-    """
-    finished = table[table["status"] == "finished"]
-    known = len(FIXED) + len(keys)  # a key may have the name of a figure
-    labels, numbers = finished.iloc[:, :known], finished.iloc[:, known:]
-    shown = [row for row in SHOWN if row.key in numbers.columns]
-    names = _names(labels, keys)
-    if "menu" in numbers.columns and "menu" not in names and numbers["menu"].notna().any():
-        labels = labels.assign(menu=numbers["menu"])
-        names.append("menu")
-    both = pd.concat([labels[names], numbers[[row.key for row in shown]]], axis=1)
-    again = both.duplicated() & (labels["role"] != "run")
-    labels, numbers = labels[~again].iloc[:LISTED], numbers[~again].iloc[:LISTED]
-    columns = [[molded_text([dict(one)]) for _, one in numbers.iterrows()]]
-    for row in shown:
-        values = [None if pd.isna(value) else value for value in numbers[row.key]]
-        columns.append(texts(values, row.kind))
-    rows = []
-    for position, (_, line) in enumerate(labels.iterrows()):
-        left = [_cell(line[name]) for name in names]
-        if names[0] == "run" and line["role"] != "run":
-            left[0] += f" {line['role']}"
-        rows.append([*left, *(column[position] for column in columns)])
-    head = [*names, MOLDED, *(row.label for row in shown)]
-    return fitting_table(head, rows, width, len(names))
-
-
-def _cell(value: object) -> str:
-    return "–" if pd.isna(value) else str(value)  # type: ignore[call-overload]
-
-
 def print_comparison(
-    console: Console, table: pd.DataFrame, keys: Sequence[str], said: Sequence[str] = ()
+    console: Console, table: pd.DataFrame, groups: Sequence[Group], said: Sequence[str] = ()
 ) -> None:
-    """Print the table of finished runs, what else must be known of it, and a line for the rest.
+    """Print a row for each group of runs, what else must be known of it, a line for the rest.
 
     Parameters
     ----------
     console : rich.console.Console
-    table, keys
-        As `gather` returns them.
+    table : pandas.DataFrame
+        As `gather` returns it.
+    groups : sequence of Group
     said : sequence of str
         Sentences below the table: names that all runs share, what predictors were given.
     """
-    printed, missing = comparison_table(table, keys, console.width)
-    console.print(printed)
-    cut = (
-        f"The first {LISTED} rows; all are in {COMPARISON}." if printed.row_count == LISTED else ""
-    )
-    for sentence in [*filter(None, [cut, left_out(missing) if missing else ""]), *said]:
+    if groups:
+        console.print(fitting_tables(*key_table(groups[:LISTED]), console.width))
+    cut = [f"The first {LISTED} of {len(groups)} groups; all are in {COMPARISON}."]
+    for sentence in [*(cut if len(groups) > LISTED else []), *said]:
         console.print(sentence, style="dim", markup=False, highlight=False)
     for _, row in table[table["status"] != "finished"].iterrows():
         console.print(
@@ -180,21 +70,29 @@ def print_comparison(
 
 
 def print_answers(console: Console, found: "Answers") -> None:
-    """Print the tables of what the comparison answers, but for those of single jobs."""
+    """Print the tables of what the comparison answers, but for those of single jobs.
+
+    What is the same in all rows is said once, below.
+    """
     from sim.report.answer_tables import ON_PAGE, SHOWN
 
     for title, table in found.tables().items():
         if title in ON_PAGE:
             continue
-        rows = [[str(value) for value in row] for row in table.iloc[:SHOWN].to_numpy().tolist()]
-        words = list(table.columns).index("pairs") if "pairs" in table.columns else 1
-        printed, missing = fitting_table(list(table.columns), rows, console.width, words, title)
+        once = [name for name in table.columns[1:] if table[name].nunique() == 1]
+        once = once if len(table) > 1 else []
+        shown = table.drop(columns=once)
+        rows = shown.iloc[:SHOWN].astype(str).to_numpy().tolist()
+        words = 2 if "against" in shown.columns else 1
         console.print()
-        console.print(printed)
+        console.print(fitting_tables(list(shown.columns), rows, console.width, words, title))
         if len(table) > SHOWN:
             console.print(f"… and {len(table) - SHOWN} more on the page", style="dim")
-        if missing:
-            console.print(left_out(missing), style="dim", markup=False, highlight=False)
+        same = [f"{name} {value}" for name in once if (value := table[name].iloc[0]) != "–"]
+        if same:
+            console.print(
+                f"In all rows: {'; '.join(same)}.", style="dim", markup=False, highlight=False
+            )
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -243,7 +141,7 @@ def main(given: Sequence[str] | None = None) -> int:
     for sentence in report.verdict.sentences:
         console.print(sentence, markup=False, highlight=False)
     console.print()
-    print_comparison(console, table, keys, report.said)
+    print_comparison(console, table, report.verdict.order, report.said)
     print_answers(console, report.answers)
     console.print(f"{len(table)} rows in {path}", highlight=False, soft_wrap=True)
     for one in report.written:

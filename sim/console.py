@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.box import SIMPLE
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from sim.results.fitting import Cell, fitting_tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,
@@ -32,7 +32,7 @@ from sim.results.steady_state import unsteady_sentence, windows_sentences
 
 def _words(name: str) -> str:
     """Return the name of an option so that a narrow column breaks it between words."""
-    return escape(name.replace("_", " "))
+    return name.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ class Side:
 
 
 RESPONSE = "mean_response_time"
+ROOMY = 100
+"""Columns of a terminal from which on all cells of a first row say of how many jobs they are."""
 NOBODY = "recorded"
 """The policy that decides nothing and asks no predictor."""
 RECORDED = "recorded_"
@@ -97,7 +99,7 @@ class Difference:
     own: Side
     other: Side
 
-    def text(self, row: Row) -> str:
+    def text(self, row: Row) -> Cell:
         """Return the change of a figure as a cell."""
         values = [side.figures.get(row.key) for side in (self.own, self.other)]
         own, other = self.own.samples, self.other.samples
@@ -107,7 +109,7 @@ class Difference:
         text = f"{100 * part:+.1f} {POINTS if row.key in SHARES else '%'}"
         if row.better == 0 or abs(part) < 0.0005:
             return text
-        return f"[green]{text}[/]" if part * row.better > 0 else f"[red]{text}[/]"
+        return Text(text, "green" if part * row.better > 0 else "red")
 
 
 def compared(sides: Sequence[Side]) -> list[Difference]:
@@ -127,42 +129,50 @@ def compared(sides: Sequence[Side]) -> list[Difference]:
     return [Difference("by policy", run, step), Difference("by predictor", step, base)]
 
 
-def result_table(sides: Sequence[Side]) -> Table:
+def result_table(sides: Sequence[Side], width: int) -> Group:
     """Return the final table.
 
     Parameters
     ----------
     sides : sequence of Side
         As `compared` takes them.
+    width : int
+        Of the terminal.
 
     Returns
     -------
-    rich.table.Table
+    rich.console.Group
         Lower bounds stand in a column of their own where there is room for it.
     """
     own = recorded(sides)
     columns = [*sides, *([] if own is None else [own])]
     apart = compared(sides)
     bounds = len(columns) < 3
-    table = Table(show_edge=False, pad_edge=False, box=SIMPLE, padding=(0, 1, 0, 0))
-    table.add_column("", no_wrap=True)
-    for heading in [*(side.heading for side in columns), *(one.heading for one in apart)]:
-        table.add_column(heading, justify="right")
-    if bounds:
-        table.add_column("lower bound", justify="right", style="dim")
-    for cells in _named(columns):
-        table.add_row(*cells)
-    more = [rows for key, rows in CONDITIONAL.items() if any(key in s.figures for s in sides)]
+    head = [
+        "",
+        *(side.heading for side in columns),
+        *(one.heading for one in apart),
+        *(["lower bound"] if bounds else []),
+    ]
+    rows: list[Sequence[Cell]] = [
+        [*cells, *[""] * (len(head) - len(cells))]
+        for cells in _named(columns, len(columns) > 2 and width < ROOMY)
+    ]
+    ends = []
+    more = [found for key, found in CONDITIONAL.items() if any(key in s.figures for s in sides)]
     for section in (*SECTIONS, *more):
-        table.add_section()
-        for row in section:
-            table.add_row(*_cells(row, columns, apart, bounds))
-    return table
+        ends.append(len(rows) - 1)
+        rows += [_cells(row, columns, apart, bounds) for row in section]
+    return fitting_tables(head, rows, width, ends=ends)
 
 
-def _named(columns: Sequence[Side]) -> list[list[str]]:
+def _named(columns: Sequence[Side], briefly: bool) -> list[list[str]]:
     """Return how many jobs of each column were molded, and lines that name predictor and menu."""
-    lines = [[MOLDED, *(molded_text(side.samples) for side in columns)]]
+    molded = [molded_text(side.samples) for side in columns]
+    of = {text.partition(" of ")[2] for text in molded} - {""}
+    lines = [[MOLDED, *molded]]
+    if briefly and len(of) == 1:
+        lines = [[f"{MOLDED} of {of.pop()}", *(text.partition(" of ")[0] for text in molded)]]
     if any(side.predictor for side in columns):
         lines.append(["predictor", *(_words(side.predictor) or "–" for side in columns)])
     menus = [side.figures.get("menu") for side in columns]
@@ -173,13 +183,13 @@ def _named(columns: Sequence[Side]) -> list[list[str]]:
 
 def _cells(
     row: Row, columns: Sequence[Side], apart: Sequence[Difference], bounds: bool
-) -> list[str]:
+) -> list[Cell]:
     values = [side.figures.get(row.key) for side in columns]
     if row.bound is not None and bounds:
         values.append(columns[0].figures.get(row.bound))
     shown = texts(values, row.kind)
     changes = [one.text(row) for one in apart]
-    last = shown[len(columns) :] or [""]
+    last = [Text(one, "dim") for one in shown[len(columns) :] or [""]]
     return [row.label, *shown[: len(columns)], *changes, *(last if bounds else [])]
 
 
@@ -376,7 +386,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     run = sides[0].figures
     for line in verdict_lines(sides):
         console.print(line, style="bold", markup=False, highlight=False)
-    console.print(result_table(sides))
+    console.print(result_table(sides, console.width))
     bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in said:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sim.report.answers import Curve, Difference, differences, load_curves, regrets
-from sim.report.samples import Group
+from sim.report.samples import Group, jobs_of
 from sim.report.tables import number
-from sim.results.rows import ERROR, PERCENT, POINTS, change_text, percent, spread, texts
+from sim.results.rows import ERROR, PERCENT, POINTS, change_text, percent, texts, unit_of
 from sim.statistics.intervals import Interval
 from sim.statistics.paired import Comparison, Family
 
@@ -34,23 +34,36 @@ def changed(one: Difference, found: Comparison | None = None) -> str:
 def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
     """Return the differences as text, a row each, the best first among those on the same jobs."""
     order = sorted(range(len(found)), key=lambda place: _rank(found, place))
+    names = reference_names(found)
     rows = []
     for one in (found[place] for place in order):
-        told = not math.isnan(one.change.mean)
         rows.append(
             {
                 "runs": one.group.label,
-                "against": one.reference.label,
-                "pairs": str(one.pairs),
+                "against": names[id(one.reference)],
                 "change": changed(one),
-                "set": one.set or "–",
-                "range of pairs": spread(one.comparison) if told else "–",
                 "by policy alone": "–" if one.alone is None else changed(one, one.alone),
                 "by predictor alone": "–" if one.step is None else changed(one.step),
-                "oracle's gain kept": "–" if one.kept is None else percent(one.kept),
+                "oracle's gain kept": _share(one.kept),
+                "pairs": str(one.pairs),
+                "set": one.set or "–",
             }
         )
     return pd.DataFrame(rows)
+
+
+def reference_names(found: Sequence[Difference]) -> dict[int, str]:
+    """Return what references are called, by their id: briefly where each is of the same jobs."""
+    names = {id(one.reference): one.reference.label for one in found}
+    alike = all(jobs_of(one.group) == jobs_of(one.reference) for one in found)
+    if alike and len(set(names.values())) > 1:
+        both = {id(one.reference): (one.reference.policy, one.reference.predictor) for one in found}
+        names = {key: ", ".join(filter(None, pair)) for key, pair in both.items()}
+    return names
+
+
+def _share(kept: Interval | str) -> str:
+    return (kept or "–") if isinstance(kept, str) else percent(kept)
 
 
 def _rank(found: Sequence[Difference], place: int) -> tuple[int, float]:
@@ -67,7 +80,7 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
         row |= {"reference": one.reference.label, "pairs": one.pairs, "set": one.set}
         for name, interval in (
             ("change", one.change),
-            ("gain_kept", one.kept),
+            ("gain_kept", None if isinstance(one.kept, str) else one.kept),
             ("policy_alone", None if one.alone is None else one.alone.change),
         ):
             if interval is not None:
@@ -79,21 +92,22 @@ def difference_figures(found: Sequence[Difference]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def curve_rows(curves: Sequence[Curve]) -> pd.DataFrame:
+def curve_rows(curves: Sequence[Curve], figure: str) -> pd.DataFrame:
     """Return load curves as text: a row a group, a column a load, and where each stops."""
     loads = sorted({load for one in curves for load in one.points})
+    unit = unit_of(figure, [point.mean for one in curves for point in one.points.values()])
     rows = []
     for one in curves:
-        cells = {f"load {load:g}": _cell(one.points.get(load)) for load in loads}
+        cells = {f"load {load:g}": _cell(one.points.get(load), *unit) for load in loads}
         rows.append({"runs": one.label, **cells, STOPS: one.says()})
     return pd.DataFrame(rows)
 
 
-def _cell(interval: Interval | None) -> str:
+def _cell(interval: Interval | None, unit: str, scale: float) -> str:
     if interval is None:
         return "–"
-    half = f" ± {number(interval.half)}" if interval.half > 0 else ""
-    return f"{number(interval.mean)}{half}"
+    half = f" ± {number(interval.half / scale)}" if interval.half > 0 else ""
+    return f"{number(interval.mean / scale)}{half} {unit}".rstrip()
 
 
 def regret_rows(found: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -128,12 +142,15 @@ class Answers:
         Where regret against the oracle is felt, by label and by class and count.
     family : Family
         All that is read with the differences.
+    figure : str
+        Key of what is compared.
     """
 
     differences: list[Difference]
     curves: list[Curve]
     regrets: dict[str, dict[str, pd.DataFrame]]
     family: Family
+    figure: str
 
     def changes(self) -> dict[str, str]:
         """Return the changes as text, by the labels of their groups."""
@@ -143,7 +160,7 @@ class Answers:
         """Return the tables that have rows, as text, by title."""
         found = {
             "Differences on the same jobs": difference_rows(self.differences),
-            OVER_LOAD: curve_rows(self.curves),
+            OVER_LOAD: curve_rows(self.curves, self.figure),
             REGRET: regret_rows(self.regrets),
         }
         return {title: table for title, table in found.items() if len(table)}
@@ -152,4 +169,4 @@ class Answers:
 def answers(groups: Sequence[Group], figure: str, against: str | None, detail: int) -> Answers:
     """Return what a comparison answers; see `sim.report.answers`."""
     found, family = differences(groups, figure, against)
-    return Answers(found, load_curves(groups, figure), regrets(groups, detail), family)
+    return Answers(found, load_curves(groups, figure), regrets(groups, detail), family, figure)

@@ -11,13 +11,15 @@ from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
 from sim.results.job_metrics import count_bin, job_class
-from sim.results.rows import SHARES, changes_of
+from sim.results.rows import SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import Summary, in_order, is_refused
 from sim.statistics.intervals import Interval, t_interval
 from sim.statistics.paired import Comparison, Family, compare, share_of_gain
 
 FIGURE = "mean_response_time"
 LOAD = "workload.load"
+NO_GAIN = "the oracle's gain is not certain"
+"""Why no share of it can be told."""
 
 NEEDED = (
     *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
@@ -43,9 +45,9 @@ class Difference:
         Read together with all of its set.
     set : str
         Names the intervals that hold together; empty where it has none.
-    kept : Interval or None
-        Share of the oracle's gain over the reference under the same policy; None where there
-        is no oracle, where its gain includes 0, and where the share is unbounded.
+    kept : Interval or str
+        Share of the oracle's gain over the reference under the same policy; empty where there
+        is no oracle, or why it cannot be told.
     step : Difference or None
         How the reference's policy with this group's predictor differs from the reference.
     alone : Comparison or None
@@ -62,7 +64,7 @@ class Difference:
     pairs: int
     comparison: Comparison
     set: str
-    kept: Interval | None
+    kept: Interval | str = ""
     alone: Comparison | None = None
     is_share: bool = False
     refused: bool = False
@@ -148,7 +150,7 @@ def differences(
         refused = group.is_refused or reference.is_refused
         named = "" if np.isnan(one.change.low) else f"{family.intervals} of {figure}"
         made.append(
-            Difference(group, reference, pairs_of, one, named, None, by_policy, is_share, refused)
+            Difference(group, reference, pairs_of, one, named, "", by_policy, is_share, refused)
         )
     return [one for one in _beside_oracles(made, found, steps, figure) if one.pairs], family
 
@@ -185,12 +187,14 @@ def _beside_oracles(
         yield replace(one, kept=_kept(one, oracle, figure), step=beside)
 
 
-def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | None:
-    if oracle is None or oracle is one or one.refused or not oracle.certain:
-        return None
+def _kept(one: Difference, oracle: Difference | None, figure: str) -> Interval | str:
+    if oracle is None or oracle is one or one.refused:
+        return ""
+    if not oracle.certain:
+        return NO_GAIN
     mine, best, theirs = paired_values([one.group, oracle.group, one.reference], figure)
     kept = share_of_gain(mine, best, theirs)
-    return kept if np.isfinite([kept.mean, kept.low, kept.high]).all() else None
+    return kept if tells(kept) else TOO_WIDE
 
 
 @dataclass(frozen=True)

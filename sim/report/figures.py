@@ -1,5 +1,6 @@
 """The plots of a comparison, in one style, safe for the colour-blind, with units."""
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.report.answer_tables import changed
 from sim.report.answers import Curve, Difference
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
+from sim.report.tables import listed
 from sim.results.durable import replaced
 from sim.results.plots.style import COLOURS, LINE_COLOURS, legend, line, tidy
 from sim.statistics.intervals import Interval
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
 MOST_LINES = 8
 MOST_BARS = 24
 MARKERS = "osD^vPX*"
+MANY = "for want of room"
+NOBODY = "no prediction of a completed run"
+"""Why a group is not drawn."""
+NOTE_WIDTH = 130
+"""Characters of a line below a picture."""
 LOSSES = (
     ("useful", "useful work, Σ T(1)", "#009E73", ""),
     ("inefficiency", "inefficiency", "#E69F00", "//"),
@@ -43,12 +51,31 @@ class Plot:
     title, caption : str
     draw : callable
         Draws it on a figure.
+    left_out : str
+        Which groups are not drawn and why; stands on the picture.
     """
 
     name: str
     title: str
     caption: str
     draw: Callable[["Figure"], None]
+    left_out: str = ""
+
+
+def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
+    """Return in a sentence which groups are not drawn, given the label of each and why.
+
+    Examples
+    --------
+    >>> not_drawn([("sa", "does not settle"), ("easy", ""), ("fcfs", "does not settle")])
+    'Not drawn: sa; fcfs (does not settle).'
+    """
+    by_reason: dict[str, list[str]] = {}
+    for label, why in groups:
+        if why:
+            by_reason.setdefault(why, []).append(label)
+    parts = [f"{listed(labels)} ({why})" for why, labels in by_reason.items()]
+    return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
 def _bars(
@@ -220,7 +247,15 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     """
     chosen = in_turn([group for group in groups if group.label in found], MOST_LINES)
     drawn = [(group, found[group.label]) for group in chosen]
-    first = f" {MOST_LINES} of {len(groups)} groups." if len(groups) > MOST_LINES else ""
+    lines = [id(group) for group in chosen]
+    no_line = {
+        id(group): MANY if group.label in found else "no tables of its jobs"
+        for group in groups
+        if id(group) not in lines
+    }
+    some = not_drawn((group.label, no_line.get(id(group), "")) for group in groups)
+    bars_of = in_turn(groups, MOST_BARS)
+    no_bar = not_drawn((one.label, "" if one in bars_of else MANY) for one in groups)
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
@@ -228,23 +263,27 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
         Plot("efficiency", "System efficiency", f"Σ T(1) over held processor-seconds. {bars}",
              _bars(groups, "system_efficiency", "system efficiency (%)", 0.01)),
         Plot("waiting", "Waiting and running", "Parts of the mean response time.",
-             _waits(in_turn(groups, MOST_BARS))),
+             _waits(bars_of), no_bar),
     ]  # fmt: skip
     if not drawn:
         return plots
-    reads = "Of the first repetition of each group." + first
-    medians = "Median of |predicted − actual| / actual over completed runs." + first
+    reads = "Of the first repetition of each group."
+    medians = "Median of |predicted − actual| / actual over completed runs."
+    asked = [pair for pair in drawn if len(pair[1].by_count)]
+    silent = {id(group): NOBODY for group, details in drawn if not len(details.by_count)}
+    bare = not_drawn((g.label, (no_line | silent).get(id(g), "")) for g in groups)
     return [
         *plots,
-        Plot("load", "Load over time", reads, _load(drawn)),
-        Plot("slowdown", "Bounded slowdown", "Distribution over jobs." + first, _slowdowns(drawn)),
+        Plot("load", "Load over time", reads, _load(drawn), some),
+        Plot("slowdown", "Bounded slowdown", "Distribution over jobs.", _slowdowns(drawn), some),
         Plot("error_by_count", "Prediction error by processor count", medians,
-             _errors(drawn, "by_count", "processors (from this power of two on)")),
+             _errors(asked, "by_count", "processors (from this power of two on)"), bare),
         Plot("error_by_history", "Prediction error by history", medians,
-             _errors(drawn, "by_history", "observations behind the belief (from this many on)")),
+             _errors(asked, "by_history", "observations behind the belief (from this many on)"),
+             bare),
         Plot("losses", "Where time was lost",
-             "Left: the machine's time. Right: processor-seconds by which beliefs were wrong."
-             + first, _losses(drawn)),
+             "Left: the machine's time. Right: processor-seconds by which beliefs were wrong.",
+             _losses(drawn), some),
     ]  # fmt: skip
 
 
@@ -302,7 +341,7 @@ def load_lines(curves: Sequence[Curve], label: str, scale: float) -> Callable[["
                 loads, means, yerr=halves, marker=MARKERS[number % len(MARKERS)], markersize=5,
                 capsize=2.5, label=name, **line(number),
             )  # fmt: skip
-            if stop is not None and loads:
+            if stop is not None:
                 axes.plot(loads[-1], means[-1], marker="|", markersize=18, **line(number))
         axes.set(xlabel="offered load", ylabel=label)
         axes.set_ylim(bottom=0)
@@ -327,25 +366,38 @@ def answer_plots(
     """
     plots = []
     paired = "On the same jobs, pair by pair; whiskers are 95 % intervals."
-    changes = [(one.group.label, one.change) for one in found]
-    changes = [row for row in changes if np.isfinite(row[1].mean)][:MOST_BARS]
+    known = [one for one in found if np.isfinite(one.change.mean)]
+    changes = [(one.group.label, one.change) for one in known[:MOST_BARS]]
     if changes:
+        why = {id(one): changed(one) for one in found if one not in known}
+        why |= {id(one): MANY for one in known[MOST_BARS:]}
+        missing = not_drawn((one.group.label, why.get(id(one), "")) for one in found)
         against = " or ".join(dict.fromkeys(one.reference.label for one in found))
         points = "percentage points" if found[0].is_share else "%"
         draw = interval_bars(changes, f"change of {unit[0].partition(' (')[0]} ({points})")
         together = f"{paired} All hold at once."
-        plots.append(Plot("change", f"Change against {against}", together, draw))
-    kept = [(one.group.label, one.kept) for one in found if one.kept is not None]
-    rows = [(label, share) for label, share in kept if np.isfinite(share.mean)][:MOST_BARS]
+        plots.append(Plot("change", f"Change against {against}", together, draw, missing))
+    kept = [(one.group.label, one.kept) for one in found if one.kept]
+    shares = [(label, share) for label, share in kept if isinstance(share, Interval)]
+    rows = shares[:MOST_BARS]
     if rows:
+        why_not = [(label, share) for label, share in kept if isinstance(share, str)]
+        missing = not_drawn([*why_not, *((label, MANY) for label, _ in shares[MOST_BARS:])])
         draw = interval_bars(rows, "share of the oracle's gain (%)", mark=100.0)
         title = "How much of the oracle's gain is kept"
-        plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw))
-    if curves:
-        some = curves[:MOST_LINES]
+        plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
+    told = [one for one in curves if one.points]
+    if told:
+        missing = not_drawn(
+            [
+                *((one.label, one.says()) for one in curves if not one.points),
+                *((one.label, MANY) for one in told[MOST_LINES:]),
+            ]
+        )
+        some = told[:MOST_LINES]
         title = f"{unit[0].partition(' (')[0].capitalize()} over load"
         caption = "As far as the queue settles: beyond, means depend on the run's length."
-        plots.append(Plot("load_curves", title, caption, load_lines(some, *unit)))
+        plots.append(Plot("load_curves", title, caption, load_lines(some, *unit), missing))
     return plots
 
 
@@ -361,6 +413,9 @@ def save(plot: Plot, folder: Path) -> str:
         figure = Figure(figsize=(7.4, 4.4), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         plot.draw(figure)
+        if plot.left_out:
+            said = textwrap.fill(plot.left_out, NOTE_WIDTH)
+            figure.supxlabel(said, x=0.01, ha="left", fontsize=7)
         for ending, metadata in ((".png", "Software"), (".svg", "Date")):
             with replaced(folder / f"{plot.name}{ending}") as made:
                 figure.savefig(made, metadata={metadata: None})

@@ -24,7 +24,7 @@ from sim.report.figures import Plot, losses_of
 from sim.report.forest import forest, maps
 from sim.report.html import Cell, fold, image, table, text_table
 from sim.report.samples import SUFFIXES, Estimate, Group, Sample
-from sim.report.tables import COLUMNS, Column, halves, heading, key_rows, number, size
+from sim.report.tables import Column, halves, key_rows, number, size
 from sim.report.verdict import Verdict
 from sim.report.winners import Winners
 from sim.results.artefacts import has_tables, read_tables
@@ -217,7 +217,7 @@ def _differences(answers: Answers) -> str:
     if answers.differences:
         parts.append(text_table(DIFFERENCES, difference_rows(answers.differences), NAMING))
     if answers.curves:
-        parts.append(text_table(OVER_LOAD, curve_rows(answers.curves), NAMING))
+        parts.append(text_table(OVER_LOAD, curve_rows(answers.curves, answers.figure), NAMING))
     return "".join(parts) or "<p>No runs on the same jobs to compare.</p>"
 
 
@@ -239,16 +239,17 @@ def _key_table(groups: Sequence[Group], keys: Sequence[str]) -> str:
     menus = len({group.menu for group in groups}) > 1
     roles = len({group.role for group in groups}) > 1
     words = [*keys, *(["menu"] if menus else []), *(["role"] if roles else [])]
+    columns, found = key_rows(groups)
     rows = []
-    for group, estimates in key_rows(groups):
+    for group, estimates in zip(groups, found, strict=True):
         left = [str(group.setting[key]) for key in keys]
         left += [group.menu or "–"] if menus else []
         left += [SUFFIXES.get(group.role, group.role)] if roles else []
         cells = [Cell(value, value=value) for value in left]
         cells.append(Cell(molded_text(group.summaries), value=""))
-        cells += [_cell(e, c) for e, c in zip(estimates, COLUMNS, strict=True)]
+        cells += [_cell(e, c) for e, c in zip(estimates, columns, strict=True)]
         rows.append([*cells, Cell(size(group), value=str(len(group.samples)))])
-    head = [*words, MOLDED, *map(heading, COLUMNS), "simulations"]
+    head = [*words, MOLDED, *(one.heading for one in columns), "simulations"]
     caption = "Means over repetitions (seeds and replications), with 95 % intervals"
     return table(caption, head, rows, words, "figures")
 
@@ -261,12 +262,13 @@ def _cell(found: Estimate, column: Column) -> Cell:
 
 
 def _figure(plot: Plot, svg: str, groups: Sequence[Group], found: Mapping[str, Details]) -> str:
-    alternative = f"{plot.title}. {plot.caption}"
+    said = f"{plot.caption} {plot.left_out}".rstrip()
+    alternative = f"{plot.title}. {said}"
     numbers = _numbers(plot, groups, found)
     below = fold("In numbers", numbers)
     return (
         f'<figure id="plot-{plot.name}">{image(svg.encode(), "svg+xml", alternative)}<figcaption>'
-        f"<strong>{escape(plot.title)}.</strong> {escape(plot.caption)}{below}"
+        f"<strong>{escape(plot.title)}.</strong> {escape(said)}{below}"
         "</figcaption></figure>"
     )
 

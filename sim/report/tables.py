@@ -10,7 +10,7 @@ from typing import Literal
 from sim.report.samples import Estimate, Group, estimate
 from sim.results.artefacts import mean_summary
 from sim.results.job_metrics import Figures
-from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text
+from sim.results.rows import BEYOND, MOLDED, MOST_ERROR, molded_text, unit_of
 from sim.results.sentences import given_lines, recorded_sentences, rests_sentence
 
 REPETITION = ("applications", "sizes_per_application", "share_moldable")
@@ -27,34 +27,43 @@ class Column:
     ----------
     key : str
         Of the summary.
-    label, unit : str
+    label : str
+    unit : str
+        Of times the one that their means are read in.
     scale : float
         One unit, in the summary's units.
-    is_error : bool
-        Whether it is a relative error, of which nothing beyond
-        `sim.results.rows.MOST_ERROR` is shown.
     """
 
     key: str
     label: str
     unit: str
     scale: float
-    is_error: bool = False
+
+    @property
+    def is_error(self) -> bool:
+        """Whether nothing beyond `sim.results.rows.MOST_ERROR` is shown of it."""
+        return self.key.endswith("_error")
+
+    @property
+    def heading(self) -> str:
+        """Its name with its unit."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
-COLUMNS = (
-    Column("mean_response_time", "mean response", "h", 3600.0),
-    Column("p95_response_time", "95th percentile response", "h", 3600.0),
-    Column("mean_wait_time", "mean wait", "h", 3600.0),
-    Column("mean_bounded_slowdown", "bounded slowdown", "", 1.0),
-    Column("utilization", "utilisation", "%", 0.01),
-    Column("system_efficiency", "efficiency", "%", 0.01),
-    Column("prediction_median_error", "median error", "%", 0.01, is_error=True),
-    Column("prediction_p90_error", "90th percentile error", "%", 0.01, is_error=True),
-    Column("prediction_within_20", "within 20 %", "%", 0.01),
-    Column("share_own_predictions", "own predictions", "%", 0.01),
-    Column("fallback_median_error", "requests' median error", "%", 0.01, is_error=True),
-)
+LABELS = {
+    "mean_response_time": "mean response",
+    "p95_response_time": "95th percentile response",
+    "mean_wait_time": "mean wait",
+    "mean_bounded_slowdown": "bounded slowdown",
+    "utilization": "utilisation",
+    "system_efficiency": "efficiency",
+    "prediction_median_error": "median error",
+    "prediction_p90_error": "90th percentile error",
+    "prediction_within_20": "within 20 %",
+    "share_own_predictions": "own predictions",
+    "fallback_median_error": "requests' median error",
+}
+"""Figures of the key table."""
 
 
 def number(value: float) -> str:
@@ -99,7 +108,7 @@ def given_sentences(groups: Sequence[Group]) -> list[str]:
     known = [g for g in groups if g.samples and not g.is_recorded]
     lines = given_lines([_mean_given(group) for group in known])
     return [
-        f"Given to {_listed([known[place].label for place in places], len(known))}: {line}."
+        f"Given to {_given_to([known[place].label for place in places], len(known))}: {line}."
         for line, places in lines.items()
     ]
 
@@ -127,21 +136,46 @@ def _mean_given(group: Group) -> Figures:
     )
 
 
-def _listed(labels: Sequence[str], groups: int) -> str:
-    if len(labels) == groups > 1:
-        return "all"
+def _given_to(labels: Sequence[str], groups: int) -> str:
+    return "all" if len(labels) == groups > 1 else listed(labels)
+
+
+def listed(labels: Sequence[str]) -> str:
+    """Return labels in a sentence, the first of many."""
     more = f" and {len(labels) - MOST_LISTED} more" if len(labels) > MOST_LISTED else ""
     return "; ".join(labels[:MOST_LISTED]) + more
 
 
-def key_rows(groups: Sequence[Group]) -> list[tuple[Group, list[Estimate]]]:
-    """Return the estimates of each group in the order of `COLUMNS`."""
-    return [(g, [estimate(g.values(column.key)) for column in COLUMNS]) for g in groups]
+def key_rows(groups: Sequence[Group]) -> tuple[list[Column], list[list[Estimate]]]:
+    """Return the columns of the key table, and the estimates of each group in their order."""
+    found = [[estimate(group.values(key)) for key in LABELS] for group in groups]
+    columns = [
+        Column(key, label, *unit_of(key, [row[place].mean for row in found]))
+        for place, (key, label) in enumerate(LABELS.items())
+    ]
+    return columns, found
 
 
-def heading(column: Column) -> str:
-    """Return a column's name with its unit."""
-    return f"{column.label} ({column.unit})" if column.unit else column.label
+def key_table(
+    groups: Sequence[Group], changes: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of the key table as text, without columns that nobody has.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+    changes : mapping of str to str
+        Against their reference, by the groups' labels, for a column of them.
+    """
+    columns, found = key_rows(groups)
+    head = ["runs", MOLDED, "n", "change", *(one.heading for one in columns), "menu"]
+    rows = [
+        [group.label, molded_text(group.summaries), size(group), changes.get(group.label, "–"),
+         *map(cell, own, columns), group.menu or "–"]
+        for group, own in zip(groups, found, strict=True)
+    ]  # fmt: skip
+    kept = [k for k in range(len(head)) if k < 2 or any(row[k] != "–" for row in rows)]
+    return [head[k] for k in kept], [[row[k] for k in kept] for row in rows]
 
 
 def text_table(
@@ -163,23 +197,18 @@ def text_table(
 
     Examples
     --------
-    >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[0][:38])
-    | runs | menu | jobs molded | change |
+    >>> print(text_table([Group({"policy": "sa"}, "run")], "markdown").splitlines()[0])
+    | runs | jobs molded | n |
     """
-    head = ["runs", "menu", MOLDED, "change", *map(heading, COLUMNS), "n"]
-    rows = [
-        [g.label, g.menu or "–", molded_text(g.summaries), changes.get(g.label, "–"),
-         *(cell(e, c) for e, c in zip(found, COLUMNS, strict=True)), size(g)]
-        for g, found in key_rows(groups)
-    ]  # fmt: skip
+    head, rows = key_table(groups, changes)
     if form == "markdown":
-        rule = ["---"] * 2 + ["---:"] * (len(head) - 2)
+        rule = ["---"] + ["---:"] * (len(head) - 1)
         plain = [[_markdown(one) for one in row] for row in (head, *rows)]
         lines = [f"| {' | '.join(row)} |" for row in (plain[0], rule, *plain[1:])]
         below = ["", *(line for sentence in said for line in (_markdown(sentence), ""))][:-1]
         return "\n".join([*lines, *below]) + "\n"
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
-    lines = [r"\begin{tabular}{ll" + "r" * (len(head) - 2) + "}", r"\toprule", body[0], r"\midrule"]
+    lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", body[0], r"\midrule"]
     end = [r"\bottomrule", r"\end{tabular}", *(rf"\par {_latex(one)}" for one in said)]
     return "\n".join([*lines, *body[1:], *end]) + "\n"
 

@@ -12,6 +12,7 @@ from sim.report.winners import Winners
 from sim.results.rows import IDENTICAL, SECONDS, SECTIONS, percent, texts
 from sim.results.sentences import treated_sentence
 from sim.results.steady_state import unsteady_sentence
+from sim.statistics.intervals import Interval
 from sim.statistics.paired import LEAST_PAIRS
 
 NAMES = {row.key: (row.label, row.kind) for section in SECTIONS for row in section}
@@ -231,7 +232,7 @@ def _foresight_tile(
         return Tile("foresight", "–", "with perfect predictions: predictor=oracle beside these "
                     "shows what they would bring")  # fmt: skip
     text = f"with perfect predictions ({ideal.group.label})"
-    if best.kept is not None and math.isfinite(best.kept.mean):
+    if isinstance(best.kept, Interval):
         text += f"; {best.group.label} keeps {percent(best.kept)} of that gain"
     if _loss(ideal, figure) > _loss(best, figure):
         text += (". True runtimes do worse here than predictions: the rule decides job by job "

@@ -1,7 +1,7 @@
 """How figures are shown: their names, units and digits, and the change of pairs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,8 @@ from sim.statistics.paired import Comparison, Family, compare, log_ratios
 Value = float | int | bool | str | None
 
 
-TIME_UNITS = (("s", 1.0, 300.0), ("min", 60.0, 10800.0), ("h", 3600.0, 432000.0))
-"""Units of time, their seconds, and up to how many seconds each is shown."""
+TIME_UNITS = (("s", 1.0, 300.0, 1000.0), ("min", 60.0, 10800.0, 2e5), ("h", 3600.0, 432000.0, 4e7))
+"""Units of time, their seconds, and up to how many the least and the largest of a line are."""
 
 
 PERCENT, SECONDS, NUMBER, COUNT, ERROR = "%", "s", "", "#", "e"
@@ -128,12 +128,33 @@ POINTS = "pp"
 """Stands for percentage points."""
 
 
-def _unit(values: Sequence[Value]) -> tuple[str, float]:
-    largest = max((float(v) for v in values if isinstance(v, int | float)), default=0.0)
-    for name, seconds, limit in TIME_UNITS:
-        if largest < limit:
+def time_unit(values: Iterable[Value]) -> tuple[str, float]:
+    """Return the unit in which a person reads times side by side, and its seconds.
+
+    Examples
+    --------
+    >>> time_unit([25560.0, 518400.0]), time_unit([25560.0, None]), time_unit([8.0, 9000.0])
+    (('h', 3600.0), ('h', 3600.0), ('min', 60.0))
+    """
+    known = [float(one) for one in values if isinstance(one, int | float) and 0 < one < math.inf]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    for name, seconds, low, high in TIME_UNITS:
+        if least < low and most < high:
             return name, seconds
     return "d", 86400.0
+
+
+def unit_of(key: str, values: Iterable[Value]) -> tuple[str, float]:
+    """Return the unit of a figure of the summary, and one of it in the figure's own.
+
+    Examples
+    --------
+    >>> unit_of("mean_wait_time", [7200.0, 18000.0]), unit_of("utilization", [0.5])
+    (('min', 60.0), ('%', 0.01))
+    """
+    if key.endswith(("_time", "makespan")):
+        return time_unit(values)
+    return (PERCENT, 0.01) if key in SHARES else ("", 1.0)
 
 
 def _decimals(values: Sequence[Value], seconds: float) -> int:
@@ -155,7 +176,7 @@ def texts(values: Sequence[Value], kind: str) -> list[str]:
     >>> texts([0.087, 1394.7], "e")
     ['8.7 %', 'more than 10 times']
     """
-    unit, seconds = _unit(values) if kind == SECONDS else ("", 1.0)
+    unit, seconds = time_unit(values) if kind == SECONDS else ("", 1.0)
     share = kind in (PERCENT, ERROR)
     decimals = 0 if kind == COUNT else 1 if share else _decimals(values, seconds)
     shown = []
@@ -265,21 +286,32 @@ def read_together(
     return compare(columns, level, shares=shares, ordered=in_windows(own))
 
 
+TOO_WIDE = "interval too wide to tell"
+"""What stands in place of a change whose interval is."""
+WIDEST = 10.0
+"""Width, as a share, beyond which an interval says nothing of a change."""
+
+
+def tells(interval: Interval) -> bool:
+    """Return whether an interval says more than that nothing is known."""
+    return interval.high - interval.low <= WIDEST
+
+
 def percent(interval: Interval, unit: str = "%") -> str:
     """Return an interval of shares as text.
 
     Examples
     --------
     >>> percent(Interval(-0.5, -0.6, -0.4, 5)), percent(Interval(0.5, -math.inf, math.inf, 5))
-    ('-50.0 % [-60.0, -40.0]', '50.0 % [unbounded]')
+    ('-50.0 % [-60.0, -40.0]', 'interval too wide to tell')
     """
     if not math.isfinite(interval.mean):
-        return "–"
+        return "not defined"
     text = f"{100 * interval.mean:.1f} {unit}"
-    if math.isinf(interval.low):
-        return f"{text} [unbounded]"
     if math.isnan(interval.low):
         return text
+    if not tells(interval):
+        return TOO_WIDE
     return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 

@@ -27,6 +27,7 @@ _TIMES = {
     "recorded and exact": "recorded requested times, missing ones filled with the true runtime",
     "recorded and modelled": "recorded requested times, missing ones modelled",
     "None": "requested times of several kinds",
+    "": "requested times of which the summary says nothing",
 }
 _CURVES = {
     "invented": "invented curves",
@@ -97,7 +98,7 @@ def given_line(figures: Figures) -> str | None:
         return None
     number = figures.get("applications")
     count = f"{float(number):,.0f} " if isinstance(number, int | float) else ""
-    times = str(figures.get("given_requested_times"))
+    times = str(figures.get("given_requested_times", ""))
     curves = _CURVES.get(str(figures.get("given_curves")), "curves of several kinds")
     named = _identity(figures.get("given_identity"))
     parts = [

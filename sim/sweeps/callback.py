@@ -192,15 +192,20 @@ class TellChangedDefaults(Callback):
 
     def __init__(self) -> None:
         self._before: dict[Path, Remembered] = {}
+        self._former: Setting | None = None
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Compare the composed configuration with the one in the run's folder."""
+        """Note the configuration in the run's folder."""
         asked = config.hydra.overrides
         dated = not any(str(one).startswith("hydra.run.dir=") for one in asked.hydra)
-        before = earlier(Path(config.hydra.run.dir), [str(one) for one in asked.task], dated)
-        if before is not None:
+        words = [str(one) for one in asked.task]
+        self._former = earlier(Path(config.hydra.run.dir), words, dated)
+
+    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Compare it with the one composed, below what the run shows."""
+        if self._former is not None:
             own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-            self._say(before, OmegaConf.to_container(own))
+            self._say(self._former, OmegaConf.to_container(own))
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Note what the folder's first runs were."""

@@ -49,6 +49,17 @@ def test_a_run_leaves_all_artefacts_its_own_and_its_baselines(command, tmp_path)
     assert list(json.loads(text)) == sorted(json.loads(text))
 
 
+def test_the_verdict_is_the_first_line_and_warnings_stand_below_the_table(tmp_path):
+    told = subprocess.run(
+        [sys.executable, "-m", "sim", "workload.jobs=600", "baseline=null",
+         "picture=none", f"hydra.run.dir={tmp_path}"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert re.match(r"\d+ of 600 jobs molded, 0 resized", told[0])
+    warned = [place for place, line in enumerate(told) if "longer than the estimate" in line]
+    assert warned == [len(told) - 1]
+
+
 def test_the_summary_says_how_noisily_sizes_repeat(command, tmp_path):
     sizes = ("workload.sizes=2", "workload.applications=3", "workload.size_noise=0")
     assert command(*TINY, *sizes, "hydra.run.dir=run").status == 0

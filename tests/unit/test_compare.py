@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from sim import compare
 from sim.compare import main, print_comparison
 from sim.errors import SimError
 from sim.report.gathering import find_runs, gather, with_origins
+from sim.report.samples import groups_of
+from sim.report.tables import LABELS
 from sim.results.artefacts import write_failure
 from sim.sweeps.configurations import Configuration, flatten, load_yaml, read_configuration
 
@@ -68,20 +71,62 @@ def test_rows_are_keyed_by_what_differs(sweep):
     assert table["mean_response_time"][2] == 30.0
 
 
-def test_rows_are_printed_by_their_keys_and_a_shared_baseline_once(tmp_path):
+def blocks(text):
+    """The cells of each line of a table below its rule, by the width of 80 characters."""
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def test_a_group_of_replications_is_a_row_with_its_interval_at_80_columns(tmp_path, capsys):
+    for policy, shift in (("sa", 0.0), ("easy", 40.0)):
+        for seed in range(1, 10):
+            fabricate(
+                tmp_path / f"{policy}{seed}", [f"policy={policy}", f"seed={seed}"],
+                choices={"policy": policy, "predictor": "adept"},
+                summary=figures(7000.0 + 60 * seed + 60 * shift, seed=seed, molded_jobs=3,
+                                jobs=1000, p95_response_time=25_560.0),
+            )  # fmt: skip
+    assert main([str(tmp_path), "--table"]) == 0
+    folded = capsys.readouterr().out
+    console = Console(file=io.StringIO(), width=80)
+    groups = groups_of(tmp_path, *gather(tmp_path))
+    print_comparison(console, gather(tmp_path)[0], groups)
+    text = console.file.getvalue()
+    rows = [row for row in blocks(text) if row[0] in ("sa", "easy")]
+    assert rows[0] == ["easy", "27 of 9,000", "9", "162 ± 2.11", "7.10", "50.0"]
+    assert rows[1] == ["sa", "27 of 9,000", "9", "122 ± 2.11", "7.10", "50.0"]
+    assert len(rows) == 2
+    assert max(map(len, text.splitlines())) <= 80
+    assert re.search(r"sa +easy +-2\d\.\d % \[-2\d\.\d, -2\d\.\d\] ", folded)
+
+
+def test_what_falls_off_80_columns_follows_below(tmp_path, capsys, monkeypatch):
     for name in ("adept", "oracle"):
         fabricate(tmp_path / f"very-long-name-of-a-run,predictor={name}",
-                        ["policy=sa", f"predictor={name}"], summary=figures(1.0),
-                        baseline=figures(2.0), choices={"predictor": name})  # fmt: skip
-    table, keys = gather(tmp_path)
-    console = Console(file=io.StringIO(), width=80)
-    print_comparison(console, table, keys)
-    rows = [line.split() for line in console.file.getvalue().splitlines()]
-    assert rows[-3:] == [
-        ["sa", "adept", "run", "–", "1.00", "s", "50.0", "%"],
-        ["easy", "user_estimate", "baseline", "–", "2.00", "s", "50.0", "%"],
-        ["sa", "oracle", "run", "–", "1.00", "s", "50.0", "%"],
-    ]
+                  ["policy=sa", f"predictor={name}"],
+                  summary=figures(1.0, **dict.fromkeys(LABELS, 1.0)),
+                  baseline=figures(2.0), choices={"predictor": name})  # fmt: skip
+    monkeypatch.setattr(compare, "UNFOLDED", 80)
+    assert main([str(tmp_path), "--table"]) == 0
+    text = capsys.readouterr().out
+    assert "Not shown" not in text
+    assert "…" not in text
+    words = " ".join(text.split())
+    assert all(word in words for label in LABELS.values() for word in label.split())
+    assert words.count("easy, user_estimate") >= 2  # a shared baseline is one row of each block
+    assert "In all rows: against easy, user_estimate (baseline); change -50.0 %; pairs 1." in words
+
+
+def test_why_a_share_of_the_oracles_gain_cannot_be_told_is_said(tmp_path, capsys):
+    for place, name in enumerate(("adept", "oracle")):
+        for seed in range(1, 10):
+            asked = ["policy=sa", f"predictor={name}", f"seed={seed}"]
+            fabricate(tmp_path / f"{name}{seed}", asked,
+                      summary=figures(100.0 + (-1) ** seed * (seed + place), seed=seed),
+                      baseline=figures(100.0, seed=seed),
+                      choices={"policy": "sa", "predictor": name})  # fmt: skip
+    assert main([str(tmp_path)]) == 0
+    assert "the oracle's gain is not certain" in capsys.readouterr().out
+    assert not (tmp_path / "plots/gain_kept.svg").exists()
 
 
 def test_the_step_between_is_named_by_the_baselines_policy_and_the_runs_predictor(tmp_path):
@@ -175,9 +220,8 @@ def test_key_named_like_a_figure_keeps_both(tmp_path):
         fabricate(tmp_path / name, [name], summary=figures(1.0, jobs=99))
     table, keys = gather(tmp_path)
     assert table.columns.tolist().count("jobs") == 2
-    console = Console(file=io.StringIO(), width=80)
-    print_comparison(console, table, keys)
-    assert [line.split()[0] for line in console.file.getvalue().splitlines()[-2:]] == ["5", "6"]
+    labels = [group.label for group in groups_of(tmp_path, table, keys)]
+    assert labels == ["jobs=5", "jobs=6"]
 
 
 def test_runs_inside_a_run_are_part_of_it(tmp_path):
@@ -269,8 +313,8 @@ def test_choices_are_found_in_all_that_hydra_writes(tmp_path):
 
 
 def test_of_many_runs_the_first_are_printed(sweep, monkeypatch, capsys):
-    monkeypatch.setattr(compare, "LISTED", 2)
+    monkeypatch.setattr(compare, "LISTED", 1)
     assert main([str(sweep), "--table"]) == 0
     out = capsys.readouterr().out
-    assert "The first 2 rows; all are in comparison.csv." in out
+    assert "The first 1 of 3 groups; all are in comparison.csv." in out
     assert "6 rows in" in out

@@ -7,11 +7,13 @@ import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
-from sim.compare import fitting_table
 from sim.console import Side, print_results
+from sim.results.fitting import fitting_tables
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
+from sim.results.rows import TOO_WIDE, percent, texts
 from sim.simulation.progress import Progress, simulated_date
+from sim.statistics.intervals import Interval
 
 pytestmark = pytest.mark.fast
 
@@ -275,15 +277,42 @@ def test_a_table_keeps_within_the_window_and_cuts_no_figure(width):
         ["iterative_with_a_long_name", "universal_scalability", "900", "1.72 h", "7.6 h", "0.41 h"],
         ["easy", "user_estimate", "300", "107.82 h", "19.3 h", "5.63 h"],
     ]
-    table, missing = fitting_table(head, rows, width, 3)
     console = Console(width=width, file=io.StringIO())
-    console.print(table)
-    lines = console.file.getvalue().splitlines()
-    assert max(len(line.rstrip()) for line in lines) <= width
-    shown = [name for name in head[3:] if name not in missing]
-    assert shown[0] == "mean response"
-    assert all(row[3] in "\n".join(lines) for row in rows)
-    assert ("mean wait" in missing) == (width < 90)
+    found = fitting_tables(head, rows, width, 3)
+    console.print(found)
+    text = console.file.getvalue()
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+    assert all(figure in text for row in rows for figure in row[3:])
+    assert (len(found.renderables) == 1) == (width >= 100)
+    assert "…" not in text
+
+
+def test_a_first_row_of_many_jobs_stands_in_one_line_at_80_columns():
+    run = {"molded_jobs": 12_127, "jobs": 20_000, "mean_response_time": 7350.0}
+    sides = [
+        Side(run | {"prediction_median_error": 0.073}, "sa_easy", "adept"),
+        Side(run | {"molded_jobs": 0, "prediction_median_error": 0.074}, "easy", "adept"),
+        Side(run | {"molded_jobs": 0, "prediction_median_error": 1.1}, "easy", "user_estimate",
+             is_baseline=True),
+    ]  # fmt: skip
+    first = line(printed(*sides, width=80), "jobs molded")
+    assert first.split() == ["jobs", "molded", "of", "20,000", "12,127", "0", "0"]
+    sides[1] = Side(run | {"molded_jobs": 0, "jobs": 19_000}, "easy", "adept")
+    cells = re.split(r"\s{2,}", line(printed(*sides, width=110), "jobs molded").strip())
+    assert cells[:4] == ["jobs molded", "12,127 of 20,000", "0 of 19,000", "0 of 20,000"]
+
+
+def test_times_side_by_side_are_in_a_unit_that_a_person_reads():
+    assert texts([25_560.0, 518_400.0], "s") == ["7.1 h", "144.0 h"]
+    assert texts([510.0, 2_274.0], "s") == ["8.5 min", "37.9 min"]
+    assert texts([4.4e6, 4.5e6], "s") == ["50.9 d", "52.1 d"]
+
+
+def test_what_cannot_be_told_is_said_in_words():
+    wide = Interval(-5.36, -15.1, 4.389, 9)
+    assert percent(wide) == percent(Interval(-0.3, -np.inf, np.inf, 9)) == TOO_WIDE
+    assert percent(Interval(np.nan, np.nan, np.nan, 0)) == "not defined"
+    assert percent(Interval(0.35, -0.5, 4.0, 9)) == "35.0 % [-50.0, 400.0]"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 140])

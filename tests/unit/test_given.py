@@ -291,3 +291,10 @@ def test_the_line_says_how_jobs_ask_and_that_requested_times_are_of_several_kind
 def test_parts_of_the_default_policy_are_swapped_by_name(group, name, preset):
     swapped = composed(f"policy/{group}={name}")["policy"]
     assert swapped[group] == composed(f"policy={preset}")["policy"][group]
+
+
+def test_a_summary_without_requested_times_claims_no_model_of_them():
+    known = {"given_runs": 0, "given_requested_times": None}
+    assert given_line(known).endswith("requested times of several kinds")
+    del known["given_requested_times"]
+    assert given_line(known).endswith("requested times of which the summary says nothing")

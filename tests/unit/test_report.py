@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,8 +8,9 @@ from matplotlib.figure import Figure
 from test_compare import fabricate, figures
 
 from sim.compare import main
+from sim.report.answers import Curve
 from sim.report.details import COUNT_BINS, details
-from sim.report.figures import in_turn, interval_bars, losses_of, plots_of
+from sim.report.figures import answer_plots, in_turn, interval_bars, losses_of, plots_of, save
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
@@ -78,8 +80,7 @@ def test_the_same_schedule_again_and_again_is_no_repetition():
     again = group(7200.0, 7200.0, 7200.0)
     assert again.identical
     row = text_table([again], "markdown").splitlines()[-1]
-    assert row.startswith("| sa | all | – | – | 2.00 | ")
-    assert row.endswith("| 3, identical |")
+    assert row.startswith("| sa | – | 3, identical | 120 | all |")
     assert not group(7200.0, 7200.0 + 1e-9).identical
     assert not group(7200.0).identical
 
@@ -145,7 +146,7 @@ def test_tables_for_papers(sweep):
     assert r"$\pm$" in latex
     odd = Group({"predictor.counts": "[1,2]", "a": "~x_{1}^2$"}, "run")
     assert r"\textasciitilde{}x\_\{1\}\textasciicircum{}2\$" in text_table([odd], "latex")
-    assert markdown.splitlines()[-1].startswith("| sa, oracle | – | – | – | 0.0033 ± 0.0071 | – |")
+    assert markdown.splitlines()[-1].startswith("| sa, oracle | – | 2 | 12.0 ± 25.4 | 2.00 |")
 
 
 @pytest.mark.slow
@@ -213,3 +214,20 @@ def test_a_mean_that_rounding_puts_beside_its_interval_is_drawn():
     figure = Figure()
     interval_bars([("alike", alike)], "change (%)")(figure)
     assert len(figure.axes[0].containers) == 1
+
+
+def test_a_figure_says_on_itself_which_groups_it_leaves_out_and_why(tmp_path):
+    shown, missing = Interval(2.0, 1.0, 3.0, 9), {0.5: Interval(7200.0, 7000.0, 7400.0, 9)}
+    curves = [Curve("sa", missing, 0.7), Curve("fcfs", {}, 0.5)]
+    found = answer_plots([], curves, ("mean response time (h)", 3600.0))
+    (plot,) = found
+    assert plot.left_out == "Not drawn: fcfs (does not settle from load 0.5 on)."
+    assert "not settle from 0.7 on" in save(plot, tmp_path)
+    many = [Curve(f"p{k}", {0.5: shown}, None) for k in range(10)]
+    (plot,) = answer_plots([], many, ("mean response time (h)", 3600.0))
+    assert plot.left_out == "Not drawn: p8; p9 (for want of room)."
+    bare = save(replace(plot, left_out=""), tmp_path)
+    assert "Not drawn" not in bare
+    assert bare != save(plot, tmp_path)
+    groups = [Group({"policy": f"p{k}"}, "run") for k in range(3)]
+    assert [one.left_out for one in plots_of(groups, {})] == ["", "", ""]

@@ -1,8 +1,12 @@
 """The progress display hears of the engine's state, now and then, and changes nothing."""
 
+import logging
+import sys
+
 import pytest
 from toys import replay, rigid, trace_of
 
+from predictors.cli.terminal import warnings_last
 from sim.policies.passes.instants import INSTANTS
 from sim.simulation.progress import ProgressWatcher
 
@@ -33,3 +37,14 @@ def test_it_hears_every_256th_look_and_jobs_add_up():
         assert over.tolist() == (watched.end_time <= now).tolist()
         assert queued == ((watched.submit_time <= now) & (watched.start_time > now)).sum()
     assert max(queued for _, queued, *_ in heard.states) > 0
+
+
+def test_warnings_follow_what_they_are_of_and_stand_there_once(capsys, monkeypatch):
+    handler = logging.StreamHandler(sys.stdout)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    with warnings_last():
+        logging.warning("3 jobs are longer than the limit")
+        logging.error("an error")
+        sys.stdout.write("the verdict\n")
+    out = capsys.readouterr().out
+    assert out == "an error\nthe verdict\n3 jobs are longer than the limit\n"

@@ -1,0 +1,97 @@
+"""Tables that fit a terminal: figures stay whole, what has no room follows below."""
+
+from collections.abc import Collection, Sequence
+
+from rich.box import SIMPLE
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+GAP = 2
+"""Columns between two of a table."""
+LEAST = 18
+"""Columns to which a word is folded at most, where there is room for them."""
+
+Cell = str | Text
+
+
+def fitting_tables(
+    head: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    width: int,
+    words: int = 1,
+    title: str = "",
+    ends: Collection[int] = (),
+) -> Group:
+    """Return a table within a width: as few blocks below each other as hold all columns.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Those of columns of words first.
+    rows : sequence of sequence of (str or rich.text.Text)
+        A cell with a digit stays in one line; others, and headings, break between words
+        where room is short.
+    width : int
+        Of the terminal, in characters.
+    words : int
+        How many columns hold words; each block begins with them.
+    title : str
+    ends : collection of int
+        Rows after which a section ends.
+
+    Examples
+    --------
+    >>> found = fitting_tables(["runs", "change", "pairs"], [["sa", "-47.0 %", "4"]], 14)
+    >>> [[column.header.plain for column in one.columns] for one in found.renderables if one]
+    [['runs', 'change'], ['runs', 'pairs']]
+    """
+    cells = [[one if isinstance(one, Text) else Text(one) for one in row] for row in [head, *rows]]
+    columns = list(zip(*cells, strict=True))
+    wanted = [max(one.cell_len for one in column) for column in columns]
+    least = [min(max(map(_longest_word, one)), LEAST) for one in columns[:words]]
+    room = width - sum(least) - GAP * (words - 1)
+    needs = [*least, *wanted[words:]]
+    if sum(wanted) + GAP * (len(head) - 1) > width:
+        short = (max(_longest_word(one[0]), *map(_whole, one[1:]), 0) for one in columns[words:])
+        needs = [*least, *short]
+    blocks: list[list[int]] = []
+    for place in range(words, len(head)):
+        if not blocks or sum(needs[one] + GAP for one in (*blocks[-1], place)) > room:
+            blocks.append([])
+        blocks[-1].append(place)
+    parts: list[RenderableType] = []
+    for block in blocks or [[]]:
+        spare = width - sum(needs[one] + GAP for one in block) - GAP * (words - 1)
+        sizes = [*_shared(least, wanted[:words], spare), *(needs[one] for one in block)]
+        table = Table(
+            title=Text(title, "italic") if title and not parts else None, title_justify="left",
+            box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
+        )  # fmt: skip
+        shown = [*range(words), *block]
+        for place, size in zip(shown, sizes, strict=True):
+            justify = "left" if place < words else "right"
+            table.add_column(cells[0][place], justify=justify, width=size, overflow="fold")  # type: ignore[arg-type]
+        for number, row in enumerate(cells[1:]):
+            table.add_row(*(row[place] for place in shown), end_section=number in ends)
+        parts += ["", table] if parts else [table]
+    return Group(*parts)
+
+
+def _longest_word(cell: Text) -> int:
+    return max((Text(one).cell_len for one in cell.plain.split()), default=0)
+
+
+def _whole(cell: Text) -> int:
+    """Return the columns that a cell takes at least."""
+    return cell.cell_len if any(map(str.isdigit, cell.plain)) else _longest_word(cell)
+
+
+def _shared(least: Sequence[int], wanted: Sequence[int], spare: int) -> list[int]:
+    """Return the widths of columns of words, the first as wide as it likes if it can be."""
+    sizes = list(least)
+    if sum(sizes) > spare:  # words fold more
+        return [max(min(one, spare // len(sizes)), 1) for one in sizes]
+    for place, size in enumerate(wanted):
+        sizes[place] += min(max(size - sizes[place], 0), spare - sum(sizes))
+    return sizes
