@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError, one_line
 from sim.results.durable import output, write_csv, write_whole
-from sim.results.fitting import fitting_tables
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError, one_line
 from sim.results.durable import output, replaced, write_whole
-from sim.results.fitting import fitting_tables
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons

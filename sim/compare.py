@@ -11,13 +11,13 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
+from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError, one_line
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
 from sim.results.durable import SUMMARY, output, write_csv
-from sim.results.fitting import fitting_tables
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,

@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
 
-from sim.results.fitting import Cell, fitting_tables
+from predictors.cli.fitting import Cell, fitting_tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import (
     BEYOND,

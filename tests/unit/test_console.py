@@ -7,8 +7,8 @@ import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
+from predictors.cli.fitting import fitting_tables
 from sim.console import Side, print_results
-from sim.results.fitting import fitting_tables
 from sim.results.metrics import summarise
 from sim.results.outcome import outcome
 from sim.results.rows import TOO_WIDE, percent, texts
