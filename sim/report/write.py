@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.errors import SimError
-from sim.report.answer_figures import answer_plots
 from sim.report.answer_tables import Answers, answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified
 from sim.report.details import details
 from sim.report.figures import plots_of, save
+from sim.report.forest import answer_plots
 from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
 from sim.report.samples import groups_of

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from test_compare import fabricate, figures
 
 from sim.compare import main
-from sim.report.answer_figures import answer_plots, interval_bars
 from sim.report.answers import Curve
 from sim.report.details import COUNT_BINS, details
 from sim.report.figures import in_turn, losses_of, plots_of, save
+from sim.report.forest import answer_plots, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
