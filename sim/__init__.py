@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from sim.errors import PolicyError as PolicyError
     from sim.errors import SimError as SimError
     from sim.errors import StatisticsError as StatisticsError
+    from sim.errors import SweepWarning as SweepWarning
     from sim.library.checking import check_plugin as check_plugin
     from sim.library.result import Result as Result
+    from sim.library.result import changes as changes
     from sim.library.simulations import run as run
     from sim.library.simulations import sweep as sweep
     from sim.machine.base import Dedicated as Dedicated
@@ -61,7 +63,9 @@ _MODULES = {
     "SmallestFirst": "sim.policies.order",
     "SmallestTurnaround": "sim.policies.allocation.sa",
     "StatisticsError": "sim.errors",
+    "SweepWarning": "sim.errors",
     "View": "sim.state.view",
+    "changes": "sim.library.result",
     "check_plugin": "sim.library.checking",
     "outcome": "sim.results.outcome",
     "run": "sim.library.simulations",

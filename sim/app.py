@@ -53,7 +53,8 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
     """Carry the run out; one that was finished before has nothing to show."""
     config = settings(composed, HydraConfig.get(), multirun)
     from sim.simulation.in_folder import run_in
-    from sim.simulation.replay import Show, summaries
+    from sim.simulation.progress import Show
+    from sim.simulation.replay import summaries
 
     if not gc.isenabled():  # all is loaded, which is no garbage
         gc.freeze()

@@ -23,6 +23,10 @@ class StatisticsError(SimError):
     """Samples do not allow the statistic that is asked for."""
 
 
+class SweepWarning(UserWarning):
+    """Some runs of a sweep failed; the message says how many, and of what the first."""
+
+
 class InvariantError(AssertionError):
     """The engine broke one of its own rules (only raised under ``sim.check=true``)."""
 

@@ -19,6 +19,7 @@ from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
 from sim.library.result import Names
+from sim.policies.base import Policy
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
@@ -156,12 +157,19 @@ def _name(given: object, key: str) -> str:
     """Return what an object calls itself, else its class."""
     name = getattr(given, "name", None)
     if not isinstance(name, str):
-        return type(given).__name__
+        parts = vars(given).values() if isinstance(given, Policy) else ()
+        own = [type(one).__name__ for one in parts if _is_own(type(one))]
+        return "+".join(own) or type(given).__name__
     if not NAME.fullmatch(name):
         raise ConfigError(
             f"{key}.name={name!r:.60}: must be letters, digits, spaces and any of _.+-"
         )
     return name
+
+
+def _is_own(kind: type) -> bool:
+    """Return whether a part is neither of these packages nor of Python."""
+    return kind.__module__.partition(".")[0] not in ("builtins", "predictors", "sim")
 
 
 def instance(kind: type, key: str) -> object:

@@ -4,13 +4,19 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from sim.config import BASELINE_PREDICTOR
 from sim.errors import SimError
+from sim.report.answers import FIGURE
+from sim.report.gathering import gather
+from sim.report.samples import REPEATED, Group, Sample, groups_of
+from sim.results.artefacts import BASELINE
 from sim.results.frames import Tables
 from sim.results.job_metrics import Figures
 from sim.results.rows import number_of, read_together
@@ -242,3 +248,98 @@ JOB = ("job_id", "requested_processors", "reference_runtime")
 def _same_jobs(own: Result, other: Result) -> bool:
     tables = [one.jobs[one.jobs["job_id"] >= 0][list(JOB)] for one in (own, other)]
     return bool(tables[0].reset_index(drop=True).equals(tables[1].reset_index(drop=True)))
+
+
+COMPARED = ["group", "against", "metric", "change", "low", "high", "pairs", "text"]
+"""Columns of what `changes` returns."""
+
+
+def changes(
+    runs: pd.DataFrame | str | PathLike[str],
+    metrics: str | Sequence[str] = FIGURE,
+    against: str | None = None,
+) -> pd.DataFrame:
+    """Return how groups of runs differ from their reference on the same jobs.
+
+    It is the comparison that ``moldsim compare`` prints: groups are runs that differ in their
+    seed alone, pairs those with one seed.
+
+    Parameters
+    ----------
+    runs : pandas.DataFrame or path
+        What `sweep` returned, or a folder of runs.
+    metrics : str or sequence of str
+        Figures of the summary. Intervals of one figure hold together.
+    against : str, optional
+        The label of the reference, or ``KEY=VALUE``; without it a baseline, else rigid jobs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a group and metric: ``group``, ``against``, ``metric``, ``change`` (exp of the
+        mean paired log ratio, less 1; of shares the mean difference), ``low`` and ``high`` (none
+        below eight pairs), ``pairs``, and ``text``, the three in words.
+
+    Raises
+    ------
+    SimError
+        If no run has the metric, or a row holds the means of several replications.
+
+    Examples
+    --------
+    >>> import sim
+    >>> table = sim.sweep("policy=easy,sa", "workload.jobs=40", seed=list(range(1, 9)))
+    >>> found = sim.changes(table)
+    >>> found[["group", "against", "pairs"]].to_numpy().tolist()
+    [['sa', 'easy', 8]]
+    >>> bool((found["low"] <= found["change"]).all())
+    True
+    """
+    from sim.report.answer_tables import changed
+    from sim.report.answers import differences
+
+    if isinstance(runs, pd.DataFrame):
+        groups = _groups(runs)
+    else:
+        groups = groups_of(Path(runs), *gather(Path(runs)))
+    rows = []
+    for metric in [metrics] if isinstance(metrics, str) else metrics:
+        if not any(len(group.values(metric)) for group in groups):
+            raise SimError(f"metrics={metric}: no run has such a figure")
+        for one in differences(groups, metric, against)[0]:
+            found = one.change
+            told = (found.mean, found.low, found.high, one.pairs, changed(one))
+            rows.append((one.group.label, one.reference.label, metric, *told))
+    return pd.DataFrame(rows, columns=COMPARED)
+
+
+def _groups(table: pd.DataFrame) -> list[Group]:
+    """Return the groups of what `sweep` returned."""
+    if "status" not in table.columns:
+        raise SimError("runs: must be what sim.sweep returned, or a folder of runs")
+    names = [str(name) for name in table.columns]
+    keys = [key for key in names[1 : names.index("status")] if key not in REPEATED]
+    keys = [key for key in keys if table[key].nunique(dropna=False) > 1 or key == "policy"]
+    found: dict[str, Group] = {}
+    for row in table[table["status"] == "finished"].to_dict("records"):
+        if row.get("replications") is not None and row["replications"] > 1:
+            raise SimError(
+                f"{row['run']}: holds means of {row['replications']:.0f} replications, which are "
+                "one pair; sweep over seeds instead, or give the folder of the runs"
+            )
+        own = {key: row[key] for key in keys}
+        base = {"policy": row.get(f"{BASELINE}_policy")}
+        sides = [("run", own, "")]
+        if isinstance(base["policy"], str):
+            by = {"predictor": BASELINE_PREDICTOR} if "predictor" in keys else {}
+            sides.append((BASELINE, own | base | by, f"{BASELINE}_"))
+        for role, setting, before in sides:
+            group = found.setdefault(repr((role, setting)), Group(setting, role))
+            figures = {
+                str(k).removeprefix(before): v for k, v in row.items() if str(k).startswith(before)
+            }
+            known = {k: v for k, v in figures.items() if v is not None and v == v}
+            sample = Sample(Path(), str(row["run"]), known | {"seed": row["seed"]})
+            if role == "run" or all(row["seed"] != s.summary["seed"] for s in group.samples):
+                group.samples.append(sample)
+    return list(found.values())

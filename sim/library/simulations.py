@@ -1,6 +1,7 @@
 """Simulations from Python: `sim.run` and `sim.sweep`."""
 
-import logging
+import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,14 +14,15 @@ import pandas as pd
 from predictors.errors import PredictorError
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
-from sim.errors import ConfigError, SimError, one_line
+from sim.errors import ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import Names, Result
-from sim.results.artefacts import write_failure
+from sim.results.artefacts import BASELINE, write_failure
 from sim.results.run_folder import foreign
 from sim.simulation.in_folder import run_in
-from sim.simulation.replay import Results, Show, Simulated
+from sim.simulation.progress import Progress, Show
+from sim.simulation.replay import Results, Simulated
 from sim.simulation.replay import run as replay
 from sim.sweeps.callback import folder_name
 from sim.sweeps.configurations import parse_override
@@ -29,7 +31,8 @@ from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
 from workloads.errors import WorkloadError
 
-logger = logging.getLogger(__name__)
+_CALLER = 3
+"""Calls between a warning and who called `sweep`."""
 REFUSED = (SimError, WorkloadError, PredictorError, OSError, MemoryError)
 """What a run of a sweep fails of while the others go on."""
 EXCLUDED = ("sim.progress", "reuse", "picture")
@@ -188,13 +191,15 @@ def sweep(
         A row a run: ``run`` (its values), ``policy``, ``predictor``, the keys that differ
         between runs, ``status`` (``finished`` or ``failed``) and ``message``, the figures
         of the summary, and as ``baseline_*`` those of its baseline, which is played only
-        if ``baseline`` is given.
+        if ``baseline`` is given. `changes` compares them.
 
     Raises
     ------
     ConfigError
         If a key or value is refused. A run that fails later is a row, and the
-        others go on.
+        others go on; a `SweepWarning` says how many there are.
+    SimError
+        If all runs fail.
 
     Examples
     --------
@@ -212,7 +217,25 @@ def sweep(
     ]
     differing = _differing([one.values for one in planned])
     place = None if folder is None else _made(folder)
-    return pd.DataFrame([_row(one, place, differing) for one in planned])
+    rows = []
+    with contextlib.ExitStack() as stack:
+        messages = Show().messages
+        is_seen = messages.is_terminal or messages.is_jupyter
+        shown = stack.enter_context(Progress(messages)) if is_seen else None
+        for number, one in enumerate(planned):
+            named = f"{number + 1} of {len(planned)}"
+            with Show(display=shown).part(number, len(planned), named):
+                if shown is not None and shown.is_due():
+                    shown.show("")
+                rows.append(_row(one, place, differing, shown))
+    failed = [row for row in rows if row["status"] == "failed"]
+    if failed:
+        said = f"{len(failed)} of {len(rows)} runs failed, first {failed[0]['run']}"
+        said = f"{said}: {failed[0]['message']}"
+        if len(failed) == len(rows):
+            raise SimError(said)
+        warnings.warn(said, SweepWarning, stacklevel=_CALLER)
+    return pd.DataFrame(rows)
 
 
 def _is_axis(key: str, value: object) -> bool:
@@ -239,18 +262,23 @@ class Planned:
         parts = self.call.parts.items()
         return [*self.overrides, *(f"{key}={held.name}" for key, held in parts)]
 
-    def carry_out(self, folder: Path | None) -> tuple[Names, Results]:
-        """Simulate; what is finished in its folder is left as it is."""
+    def carry_out(self, folder: Path | None, shown: Progress | None) -> tuple[Names, str, Results]:
+        """Simulate; what is finished in its folder is left as it is.
+
+        Returns the names of the run's parts, that of its baseline, and what is found.
+        """
         composed = self.composed or compose(self.overrides, multirun=True)
         call = self.call
         config, names = call.settings(composed), call.names(composed.choices)
         show = _show(config, names)
+        show = replace(show, display=shown if show.progress else None)
+        base = (config["baseline"] or {}).get("name", "")
         if folder is None:
-            return names, replay({**config, "picture": "none"}, None, {}, show)
+            return names, base, replay({**config, "picture": "none"}, None, {}, show)
         with own_folder(folder, wait=True):
             done = run_in(folder, config, show, call.saver(composed), anew=bool(call.parts))
             mark_finished(folder, list(self.overrides), done.inputs, done.listed)
-        return names, done.results
+        return names, base, done.results
 
 
 def _plan(call: Call) -> list[Planned]:
@@ -267,7 +295,9 @@ def _differing(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in apart if key not in ("policy", "predictor")]
 
 
-def _row(one: Planned, place: Path | None, differing: Sequence[str]) -> dict[str, Any]:
+def _row(
+    one: Planned, place: Path | None, differing: Sequence[str], shown: Progress | None
+) -> dict[str, Any]:
     """Carry out a run of a sweep and return its row."""
     name = folder_name(override_dirname(one.said, EXCLUDED))
     folder = None if place is None else place / name
@@ -275,13 +305,13 @@ def _row(one: Planned, place: Path | None, differing: Sequence[str]) -> dict[str
     row: dict[str, Any] = {"run": name}
     row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
     try:
-        names, (own, base, _) = one.carry_out(folder)
+        names, against, (own, base, _) = one.carry_out(folder, shown)
     except REFUSED as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
-        logger.warning("failed: %s: %s", name, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}
     row |= {"policy": names.policy, "predictor": names.predictor}
     figures = {key: value for key, value in own.items() if key not in row}
-    beside = {} if base is None else {f"baseline_{key}": value for key, value in base.items()}
+    beside = {f"{BASELINE}_{key}": value for key, value in (base or {}).items()}
+    beside |= {} if base is None else {f"{BASELINE}_policy": against}
     return row | {"status": "finished", "message": ""} | figures | beside

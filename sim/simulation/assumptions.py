@@ -6,7 +6,6 @@ from math import expm1, inf, log
 from typing import Any
 
 import yaml
-from rich.console import Console
 
 from sim.config import CONFIG_FOLDER
 from sim.results.job_metrics import Figures
@@ -44,15 +43,14 @@ def others(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "curves by Amdahl's law", {**config, "moldability": amdahl | kept}
 
 
-def change(config: Mapping[str, Any], messages: Console | None, name: str) -> float | None:
+def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> float | None:
     """Return ln of the mean response over the baseline's; None where a queue does not settle."""
     scene = set_scene(config, 0)
     means = []
     for parts in (config, config["baseline"]):
-        with contextlib.ExitStack() as stack:
-            origin = float(scene.trace.jobs["submit_time"].iloc[0])
-            shown = None if messages is None else Progress(messages, name, origin=origin)
-            played = play(config, parts, scene, shown and stack.enter_context(shown))
+        if progress is not None and progress.is_due():
+            progress.show(name)
+        played = play(config, parts, scene)
         figures = summarise(played.outcome)
         response = number_of(figures, RESPONSE)
         if figures[STEADY] is False or not response:
@@ -61,15 +59,14 @@ def change(config: Mapping[str, Any], messages: Console | None, name: str) -> fl
     return log(means[0] / means[1])
 
 
-def decisive(config: Mapping[str, Any], messages: Console | None = None) -> Figures:
+def decisive(config: Mapping[str, Any], progress: Progress | None = None) -> Figures:
     """Return which of `others` changes the first replication of a run most, and what it makes it.
 
     Parameters
     ----------
     config : mapping
         The run's whole configuration, with a baseline.
-    messages : rich.console.Console, optional
-        Where progress is shown.
+    progress : Progress, optional
 
     Returns
     -------
@@ -78,10 +75,13 @@ def decisive(config: Mapping[str, Any], messages: Console | None = None) -> Figu
         against the baseline under it, a fraction, None where a queue does not settle then.
         Empty where the run's own queue or its baseline's does not.
     """
-    own = change(config, messages, "as assumed")
+    own = change(config, progress, "as assumed")
     if own is None:
         return {}
-    found = {name: change(other, messages, name) for name, other in others(config)}
+    found, every = {}, list(others(config))
+    for place, (name, other) in enumerate(every):
+        with contextlib.nullcontext() if progress is None else progress.part(place, len(every)):
+            found[name] = change(other, progress, name)
     most = max(found, key=lambda name: abs((inf if (c := found[name]) is None else c) - own))
     told = found[most]
     return {ASSUMPTION: most, CHANGE: None if told is None else expm1(told)}

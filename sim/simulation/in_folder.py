@@ -20,7 +20,8 @@ from sim.results.provenance import (
     why_again,
 )
 from sim.results.run_folder import finish, read_results, replacing
-from sim.simulation.replay import Results, Show, Simulated, run
+from sim.simulation.progress import Show
+from sim.simulation.replay import Results, Simulated, run
 
 logger = logging.getLogger(__name__)
 

@@ -4,16 +4,14 @@ import contextlib
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 
-from predictors.cli.terminal import PlainConsole
 from sim.config import BASELINE_PREDICTOR
 from sim.errors import ConfigError
 from sim.results.artefacts import (
@@ -37,7 +35,7 @@ from sim.results.run_folder import manifest
 from sim.results.steady_state import STEADY, STEADY_LOAD, WINDOW, Trim
 from sim.simulation.assumptions import decisive
 from sim.simulation.build import with_menu
-from sim.simulation.progress import Progress
+from sim.simulation.progress import Progress, Show
 from sim.simulation.recorded_schedule import is_recorded
 from sim.simulation.replication import replicated, stopping_rule
 from sim.simulation.scene import Played, Scene, play, set_scene, steady_load
@@ -138,41 +136,19 @@ def _requested_times(estimates: str, filled: int, jobs: int, how: str) -> str:
     return made if filled >= jobs else f"recorded and {made}"
 
 
-@dataclass(frozen=True)
-class Show:
-    """What the terminal is told while a simulation runs.
-
-    Attributes
-    ----------
-    progress : bool
-        How far it is, on runs longer than a second.
-    policy, predictor, workload : str
-        Names of the run's.
-    messages : rich.console.Console
-        Standard error.
-    """
-
-    progress: bool = False
-    policy: str = "run"
-    predictor: str = ""
-    workload: str = ""
-    messages: Console = field(default_factory=lambda: PlainConsole(stderr=True))
-
-    def name(self, parts: Mapping[str, Any]) -> str:
-        """Return the name of a run's or a baseline's policy."""
-        return str(parts["name"]) if "name" in parts else self.policy
-
-    def title(self, config: Mapping[str, Any], parts: Mapping[str, Any], played: Played) -> str:
-        """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
-        name = self.name(parts)
-        own = parts["predictor"] == config["predictor"]
-        predictor = self.predictor if own else BASELINE_PREDICTOR
-        brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
-        by = f" by {predictor}" if predictor and not brings_own else ""
-        of = f", {self.workload}" if self.workload else ""
-        jobs = int(played.outcome.counted.sum())
-        processors = played.outcome.records.processors
-        return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
+def title_of(
+    show: Show, config: Mapping[str, Any], parts: Mapping[str, Any], played: Played
+) -> str:
+    """Return the title of the picture of a run or a baseline: its parts, jobs, processors."""
+    name = show.name(parts)
+    own = parts["predictor"] == config["predictor"]
+    predictor = show.predictor if own else BASELINE_PREDICTOR
+    brings_own = is_recorded(parts["policy"]) or parts["policy"].get("predictor")
+    by = f" by {predictor}" if predictor and not brings_own else ""
+    of = f", {show.workload}" if show.workload else ""
+    jobs = int(played.outcome.counted.sum())
+    processors = played.outcome.records.processors
+    return f"{name}{by}{of}: {jobs:,} jobs on {processors:,} processors"
 
 
 def write_more(
@@ -251,17 +227,15 @@ def perform(
 
     If it `is_first`, no later replication, and does not settle, it is run at lower loads too.
     """
-    began = time.perf_counter()
-    with contextlib.ExitStack() as stack:
-        origin, start = beginning(scene.trace)
-        progress = Progress(show.messages, show.name(parts), origin=origin, start=start)
-        shown = stack.enter_context(progress) if show.progress else None
-        played = play(config, parts, scene, shown)
-    title = show.title(config, parts, played) if is_drawn else None
+    began, shown = time.perf_counter(), show.display
+    if shown is not None:
+        shown.origin, shown.start = beginning(scene.trace)
+    played = play(config, parts, scene, shown)
+    title = title_of(show, config, parts, played) if is_drawn else None
     made = artefacts(config, played, scene, time.perf_counter() - began, identity, title)
     figures, alone = made.summary, config["replications"] == 1 and config["precision"] is None
     sought = is_first and figures[STEADY] is False and (alone or figures[WINDOW] is None)
-    load = steady_load(config, parts, scene) if sought else None
+    load = steady_load(config, parts, scene, shown) if sought else None
     return replace(made, summary=dict(sorted({**figures, STEADY_LOAD: load}.items())))
 
 
@@ -319,15 +293,21 @@ def replicate(
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"
     drawn = (first or every, first or every, every)
-    own, base, step = (
-        None
-        if parts is None
-        else perform(config, parts, scene, identity, show, is_drawn, replication == 0)
-        for parts, is_drawn in zip((config, *others), drawn, strict=True)
-    )
+    varies = config["sim"]["assumptions"] and replication == 0
+    number = sum(one is not None for one in (config, *others)) + varies
+    made: list[Artefacts | None] = []
+    for parts, is_drawn in zip((config, *others), drawn, strict=True):
+        if parts is None:
+            made.append(None)
+            continue
+        with show.part(sum(map(bool, made)), number, show.name(parts)):
+            asked = (config, parts, scene, identity, show, is_drawn, replication == 0)
+            made.append(perform(*asked))
+    own, base, step = made
     assert own is not None
-    if config["sim"]["assumptions"] and replication == 0:
-        found = decisive(config, show.messages if show.progress else None)
+    if varies:
+        with show.part(number - 1, number):
+            found = decisive(config, show.display)
         own = replace(own, summary=dict(sorted({**own.summary, **found}.items())))
     if folder is not None:
         write_run(folder, own, base, step)
@@ -375,16 +355,23 @@ def run(
     number, rule = config["replications"], stopping_rule(config)
 
     def one(replication: int, place: Path | None) -> Results:
-        simulated = replicate(config, replication, place, identity, show)
+        named = f"{replication + 1} of {number}" if number > 1 else ""
+        with show.part(min(replication, number - 1), number, named):
+            simulated = replicate(config, replication, place, identity, show)
         if keep is not None:
             keep(simulated)
         return summaries(simulated)
 
-    if number == 1 and rule is None:
-        return one(0, folder)
-    every = replicated(
-        lambda k: one(k, None if folder is None else replication_folder(folder, k)), number, rule
-    )
+    with contextlib.ExitStack() as stack:
+        if show.progress and show.display is None:
+            show = replace(show, display=stack.enter_context(Progress(show.messages)))
+        if number == 1 and rule is None:
+            return one(0, folder)
+        every = replicated(
+            lambda k: one(k, None if folder is None else replication_folder(folder, k)),
+            number,
+            rule,
+        )
     more = {} if rule is None else rule.figures(every)
     means = mean_of_replications([results[0] for results in every], more)
     if folder is not None:

@@ -324,7 +324,12 @@ def calibration_plan(predictor: RuntimePredictor, scene: Scene) -> list[Calibrat
 LOADS = tuple(tenth / 10 for tenth in range(1, 10))
 
 
-def steady_load(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scene) -> float | None:
+def steady_load(
+    config: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    scene: Scene,
+    progress: Progress | None = None,
+) -> float | None:
     """Return the largest load of `LOADS` at which the jobs of a scene settle; None if none is.
 
     Parameters
@@ -334,6 +339,7 @@ def steady_load(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scen
     parts : mapping
         The ``policy`` and ``predictor`` that do not settle them as they come.
     scene : Scene
+    progress : Progress, optional
 
     Notes
     -----
@@ -345,6 +351,8 @@ def steady_load(config: Mapping[str, Any], parts: Mapping[str, Any], scene: Scen
     while low < high and not is_recorded(parts["policy"]):
         middle = (low + high) // 2
         slower = replace(scene.trace, jobs=scale_load(jobs, machine, below[middle]))
+        if progress is not None and progress.is_due():
+            progress.show(f"does the queue settle at load {below[middle]:g}?", 1.0)
         played = play(config, parts, replace(scene, trace=slower))
         if history_figures(played.outcome)[STEADY]:
             low = middle + 1

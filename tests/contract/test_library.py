@@ -18,7 +18,8 @@ import predictors
 import sim
 import workloads
 from predictors.in_loop.user_estimate import UserEstimate
-from sim.library.call import literal
+from sim.library.call import literal, part
+from sim.library.result import COMPARED
 from sim.report.gathering import gather
 
 pytestmark = pytest.mark.fast
@@ -231,10 +232,46 @@ def test_a_sweep_is_a_row_a_run_and_goes_on_past_failures(tmp_path):
     again = sim.sweep("policy=easy,sa", *SMALL, seed=[1, 2], folder=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("summary.json")} == before
     assert again["mean_response_time"].tolist() == table["mean_response_time"].tolist()
-    mixed = sim.sweep(*SMALL, "workload.load=0.7,-1", policy=["easy", own_policy()])
+    with pytest.warns(sim.SweepWarning, match=r"2 of 4 runs failed, first .*: workload.load=-1"):
+        mixed = sim.sweep(*SMALL, "workload.load=0.7,-1", policy=["easy", own_policy()])
     assert mixed["status"].tolist() == ["finished", "failed"] * 2
-    assert mixed["policy"].tolist() == ["easy", "easy", "Policy", "Policy"]
+    assert mixed["policy"].tolist() == ["easy", "easy", "HalfOfIt", "HalfOfIt"]
     assert "workload.load" in mixed["message"][1]
+
+
+def test_a_sweep_of_which_all_runs_fail_raises():
+    with pytest.raises(sim.SimError, match=r"2 of 2 runs failed, first seed=1.*: must be"):
+        sim.sweep(*SMALL, "workload.load=-1", seed=[1, 2])
+
+
+def test_a_rule_of_ones_own_names_its_runs():
+    class Widest:
+        """Takes what a job asks for."""
+
+    parts = (sim.FirstComeFirstServed(), sim.Easy())
+    assert part("policy", sim.Policy(*parts, Widest())).name == "Widest"
+    assert part("policy", sim.Policy(*parts, sim.Request())).name == "Policy"
+    assert part("policy", sim.Policy(*parts, Widest(), name="mine")).name == "mine"
+
+
+def test_changes_of_a_sweep_are_those_of_the_comparison(tmp_path):
+    asked = {"seed": list(range(1, 9)), "baseline": "easy", "folder": tmp_path}
+    table = sim.sweep("policy=sa_easy", *SMALL, **asked)
+    found = sim.changes(table, ["mean_response_time", "utilization"])
+    assert list(found.columns) == COMPARED
+    assert found["group"].tolist() == ["sa_easy", "sa_easy"]
+    assert found["against"].tolist() == ["easy (baseline)"] * 2
+    assert found.notna().all().all()
+    assert (found["low"] <= found["change"]).all()
+    told = sim.changes(tmp_path).set_index("group").loc["sa_easy, adept"]
+    figures = ["change", "low", "high", "pairs", "text"]
+    assert found.iloc[0][figures].tolist() == told[figures].tolist()
+    with pytest.raises(sim.SimError, match="metrics=nothing: no run has such a figure"):
+        sim.changes(table, "nothing")
+    with pytest.raises(sim.SimError, match=r"must be what sim\.sweep returned"):
+        sim.changes(pd.DataFrame({"a": [1]}))
+    with pytest.raises(sim.SimError, match="means of 2 replications, which are one pair"):
+        sim.changes(table.assign(replications=2))
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 import datetime
 import io
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -215,25 +217,81 @@ def test_short_runs_show_nothing(monkeypatch):
 
 
 def test_terminal_shows_date_jobs_queue_and_time_left(monkeypatch):
-    text = progress_text(monkeypatch, [0.0, 0.5, 4.0], terminal=True)
+    text = progress_text(monkeypatch, [0.0, 2.0, 4.0], terminal=True)
+    assert "day 2 00:00 · 1 of 10 jobs · 7 waiting · -:--:-- left" in text
     assert "day 3 00:00 · 2 of 10 jobs · 7 waiting · 0:00:16 left" in text
 
 
 def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
-    clock = iter([0.0, 10.0])
+    clock = iter([0.0, 30.0, 40.0])
     monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     with Progress(console, "sa") as progress:
-        over = np.array([True, True, True, False])
-        progress.update(60.0, 0, over, np.array([1.0, 1.0, 2.0, 36.0]))
+        work = np.array([1.0, 1.0, 2.0, 36.0])
+        progress.update(60.0, 0, np.zeros(4, bool), work)  # 30 s to load and to compile: no measure
+        progress.update(60.0, 0, np.array([True, True, True, False]), work)
     assert "3 of 4 jobs · 0 waiting · 0:01:30 left" in console.file.getvalue()
+
+
+def test_time_left_is_of_all_that_is_to_be_simulated(monkeypatch):
+    clock = iter([0.0, 30.0, 40.0])
+    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
+    console = Console(file=io.StringIO(), width=120, force_terminal=True)
+    over, work = np.array([True, False]), np.ones(2)
+    with Progress(console) as progress, progress.part(1, 4, "2 of 4"), progress.part(0, 2, "sa"):
+        progress.update(60.0, 0, ~over & over, work)
+        progress.update(60.0, 0, over, work)
+    text = console.file.getvalue()
+    assert "2 of 4 · sa" in text
+    assert "1 of 2 jobs · 0 waiting · 0:01:50 left" in text  # 1/16 in 10 s, 11/16 to come
+
+
+def test_a_notebook_gets_one_line_that_is_redrawn(monkeypatch):
+    shown = []
+
+    class Page:
+        def update(self, data, raw):
+            shown.append((data["text/plain"], raw))
+
+    def display(data, raw, display_id):
+        shown.append((data["text/plain"], display_id))
+        return Page()
+
+    module = types.ModuleType("IPython.display")
+    module.display = display
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    console = Console(file=io.StringIO(), force_jupyter=True)
+    with Progress(console, "sweep") as progress:
+        progress.show("begins", 0.0)
+        progress.show("goes on", 0.5)
+    assert [one[1] for one in shown] == [True, True]
+    assert shown[1][0] == f"sweep {'█' * 12}{'░' * 12} goes on · -:--:-- left"
+    assert console.file.getvalue() == ""
+
+
+@pytest.mark.parametrize("settings", [{"quiet": True}, {"width": 80}])
+def test_nothing_is_shown_where_nobody_looks(settings):
+    console = Console(file=io.StringIO(), **settings)
+    with Progress(console, "sa") as progress:
+        progress._begun -= 5.0
+        due = progress.is_due()
+        progress.show("begins")
+    assert due is not console.quiet
+    assert console.file.getvalue() == ""
+
+
+def test_no_colour_and_no_terminal_get_no_control_characters(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = progress_text(monkeypatch, [0.0, 2.0, 11.0], terminal=True)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", text)
+    assert "\x1b" not in progress_text(monkeypatch, [0.0, 2.0, 11.0, 30.0], terminal=False)
 
 
 def test_file_gets_a_plain_line_every_ten_seconds(monkeypatch):
     text = progress_text(monkeypatch, [0.0, 2.0, 11.0, 15.0, 22.0], terminal=False)
     assert text.splitlines() == [
-        "sa: day 3 00:00 · 2 of 10 jobs · 7 waiting · 0:00:44 left",
-        "sa: day 5 00:00 · 4 of 10 jobs · 7 waiting · 0:00:33 left",
+        "sa: day 3 00:00 · 2 of 10 jobs · 7 waiting · 0:01:12 left",
+        "sa: day 5 00:00 · 4 of 10 jobs · 7 waiting · 0:00:39 left",
     ]
 
 

@@ -13,7 +13,8 @@ from scripts.composing import composed
 from sim.console import RESPONSE, Side, compared, print_results, verdict_lines
 from sim.results.rows import MOLDED
 from sim.results.sentences import rests_sentence, treated_sentence
-from sim.simulation.replay import Show, replicate
+from sim.simulation.progress import Show
+from sim.simulation.replay import replicate
 
 COMPOSED = (
     ("policy=sa", "predictor=adept", "moldability=downey"),
