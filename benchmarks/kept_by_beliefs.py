@@ -14,6 +14,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,20 @@ def shown(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
         least, most = (f"{mean:.3f} ({name})" for mean, name in (means[0], means[-1]))
         worst = max(row["ratio"] for row in own)
         yield predictor, size, load, len(own), least, most, f"{worst:.3f}", f"{molded:.0f}"
+
+
+def gate(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield a line a learner and load: how much of the gain without the gate it has with it."""
+    ratios = {tuple(row[key] for key in KEYS): row["ratio"] for row in rows}
+    for load in LOADS:
+        for name in LEARNERS[:-1]:
+            pairs = [
+                (ratios[*one[:-1], name], ratio)
+                for one, ratio in ratios.items()
+                if one[1] == load and one[-1] == name + NO_GATE
+            ]
+            own, free = (sum(map(log, each)) for each in zip(*pairs, strict=True))
+            yield name, load, len(pairs), f"{100 * own / free:.0f} %"
 
 
 def main() -> None:

@@ -198,6 +198,12 @@ def eight_curves() -> list[str]:
     return lines(kept_by_beliefs.HEADS, list(kept_by_beliefs.shown(data("eight_curves")["rows"])))
 
 
+@table("eight_curves/gate")
+def eight_curves_gate() -> list[str]:
+    rows = kept_by_beliefs.gate(data("eight_curves")["rows"])
+    return lines(["predictor", "load", "runs", "gain with the gate"], rows)
+
+
 @table("comparisons/coverage")
 def coverage() -> list[str]:
     """Return how often intervals cover, a column a number of pairs."""
