@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
@@ -356,8 +357,11 @@ def _answer(asked: argparse.Namespace) -> int:
     words = [one for one in (asked.jobs, *asked.overrides) if one is not None]
     try:
         own = options([one for one in words if one.startswith("advise.")])
-        jobs = read_jobs([one for one in words if not one.startswith("advise.")])
-        done = advise(jobs, own)
+        with Display(PlainConsole(stderr=True), "advise") as progress:
+            progress.show("reads the jobs")
+            jobs = read_jobs([one for one in words if not one.startswith("advise.")])
+            progress.show("learns from the jobs, and predicts")
+            done = advise(jobs, own)
         usual = backtest_folder(jobs.source, jobs.checksum)
         written = write(done, Path(own.folder) if own.folder else usual)
     except Exception as error:

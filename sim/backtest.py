@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
 from sim.composition import options_below
@@ -154,7 +155,7 @@ def read_log(config: Mapping[str, Any]) -> Log:
     return Log(found, missing, exact)
 
 
-def backtest(overrides: Sequence[str], own: Options) -> Backtest:
+def backtest(overrides: Sequence[str], own: Options, progress: Display | None = None) -> Backtest:
     """Replay a log under candidate schedulers and compare them with what it recorded.
 
     Parameters
@@ -162,12 +163,16 @@ def backtest(overrides: Sequence[str], own: Options) -> Backtest:
     overrides : sequence of str
         Of the workload, the cluster and the seed.
     own : Options
+    progress : Display, optional
+        Shows which candidate is played, and what time is left.
 
     Raises
     ------
     SimError, WorkloadError, PredictorError
         If the input is at fault.
     """
+    shown = Display(Console(quiet=True)) if progress is None else progress
+    shown.show("reads the log")
     log = read_log(composed(overrides))
     found = log.found
     first = found.begin
@@ -180,7 +185,8 @@ def backtest(overrides: Sequence[str], own: Options) -> Backtest:
     left: dict[str, str] = {}
     work = None
     every = _candidates(own.candidates, overrides, log, found)
-    for candidate in every:
+    for place, candidate in enumerate(every):
+        shown.show(f"plays {candidate.name}, {place + 1} of {len(every)}", place / len(every))
         if candidate.is_conservative:
             if missing:
                 left[candidate.name] = "its reservations cannot make room for outages"
@@ -275,7 +281,8 @@ def _answer(asked: argparse.Namespace) -> int:
         rest = of_log([one for one in words if not one.startswith("backtest.")])
         if not rest:
             raise ConfigError("no log is given: python -m sim.backtest LOG")  # noqa: TRY301
-        done = backtest(rest, own)
+        with Display(PlainConsole(stderr=True), "backtest") as progress:
+            done = backtest(rest, own, progress)
         trace = done.found.trace
         folder = Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
         written = write(done, folder)

@@ -11,6 +11,7 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
+from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
 from sim.errors import SimError, one_line
@@ -130,10 +131,12 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = arguments().parse_args(given)
     folder: Path = asked.folder
     try:
-        known: Summaries = {}
-        table, keys = gather(folder, known)
-        path = write_comparison(table, folder)
-        report = _report(folder, (table, keys, known), asked)
+        with Display(PlainConsole(stderr=True), "compare") as progress:
+            progress.show("reads the runs")
+            known: Summaries = {}
+            table, keys = gather(folder, known)
+            path = write_comparison(table, folder)
+            report = _report(folder, (table, keys, known), asked, progress)
     except (SimError, OSError) as error:
         PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
         return 2
@@ -169,7 +172,10 @@ def _check_asked(table: pd.DataFrame, keys: Sequence[str], asked: argparse.Names
 
 
 def _report(
-    folder: Path, gathered: tuple[pd.DataFrame, list[str], Summaries], asked: argparse.Namespace
+    folder: Path,
+    gathered: tuple[pd.DataFrame, list[str], Summaries],
+    asked: argparse.Namespace,
+    progress: Display,
 ) -> "Report":
     from sim.report.write import Wanted, common_values, write_report
 
@@ -190,7 +196,7 @@ def _report(
         asked.against,
     )
     names = shared_names(runs, keys)
-    return write_report(folder, gathered, common_values(runs), wanted, names)
+    return write_report(folder, gathered, common_values(runs), wanted, names, progress)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ what it ran.
 
 import datetime
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from sim.config import CONFIG_FOLDER
+from sim.help.interrupts import GO_ON
 
 FOLDER = "hydra.sweep.dir="
 INTERRUPTED = 130
@@ -67,7 +69,8 @@ def main(given: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"error: {name or asked[0]}: must be one of {', '.join(known)}\n")
             return 2
     run, compare = commands(asked[0], asked[1:], datetime.datetime.now().astimezone())
-    with subprocess.Popen(run) as begun:
+    again = shlex.join(["moldsim", "study", *(w for w in asked if FOLDER not in w), run[-1]])
+    with subprocess.Popen(run, env={GO_ON: again, **os.environ}) as begun:
         try:
             ran = begun.wait()
         except KeyboardInterrupt:  # the multirun says so, once

@@ -9,11 +9,12 @@ import _thread
 import atexit
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn
@@ -24,6 +25,9 @@ GRACE = 1.0
 """Seconds that the main thread has."""
 LATER = 0.01
 """Seconds until it is told again, where it cannot be told at once."""
+GO_ON = "MOLDSIM_GO_ON"
+"""Variable of the environment that names the command which goes on, for commands below it."""
+_going_on: list[str] = []
 _noted: list[int] = []
 _watched: list[bool] = []
 
@@ -59,6 +63,12 @@ def was_interrupted(error: BaseException) -> bool:
     while behind is not None and not isinstance(behind, KeyboardInterrupt):
         behind = behind.__cause__ or behind.__context__
     return behind is not None
+
+
+def goes_on(words: Sequence[str]) -> None:
+    """Let an interrupt say from now on with which command line what is finished is kept."""
+    command = os.environ.get(GO_ON) or shlex.join(words)
+    _going_on[:] = [f"what is finished stays; go on with: {command}\n"]
 
 
 def _is_free() -> bool:
@@ -115,7 +125,7 @@ def end() -> NoReturn:
     Python's own end, while other threads are at work, can be a segmentation fault.
     """
     if not _watched:
-        sys.stderr.write(SAID)
+        sys.stderr.write("".join((SAID, *_going_on)))
         # An interrupt that met code made from text would be the end of Python whatever
         # status is asked for; the next such code, which is this, lets it be forgotten.
         exec("")
@@ -125,5 +135,5 @@ def end() -> NoReturn:
             for child in one.read_text(encoding="ascii").split():
                 os.kill(int(child), signal.SIGKILL)
     show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-    os.write(2, f"{show_cursor}{SAID}".encode())
+    os.write(2, "".join((show_cursor, SAID, *_going_on)).encode())
     os._exit(INTERRUPTED)

@@ -226,8 +226,12 @@ def sweep(
             named = f"{number + 1} of {len(planned)}"
             with Show(display=shown).part(number, len(planned), named):
                 if shown is not None and shown.is_due():
-                    shown.show("")
-                rows.append(_row(one, place, differing, shown))
+                    shown.show("", 0.0)
+                try:
+                    rows.append(_row(one, place, differing, shown))
+                except KeyboardInterrupt:
+                    kept = "" if place is None else f"; what is finished in {place} stays"
+                    raise KeyboardInterrupt(f"the same call goes on{kept}") from None
     failed = [row for row in rows if row["status"] == "failed"]
     if failed:
         said = f"{len(failed)} of {len(rows)} runs failed, first {failed[0]['run']}"

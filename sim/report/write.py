@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from rich.console import Console
 
+from predictors.cli.display import Display
 from sim.errors import SimError
 from sim.report.answer_tables import Answers, answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified
@@ -102,6 +104,7 @@ def write_report(
     common: dict[str, object],
     wanted: Wanted,
     names: Mapping[str, str] = MappingProxyType({}),
+    progress: Display | None = None,
 ) -> Report:
     """Write plots, page and tables of a comparison; return the files and the answers.
 
@@ -116,7 +119,11 @@ def write_report(
     wanted : Wanted
     names : mapping of str to str
         Policy and predictor, as far as all runs have the same.
+    progress : Display, optional
+        Shows which plot is drawn, and what time is left.
     """
+    shown = Display(Console(quiet=True)) if progress is None else progress
+    shown.show("compares the groups")
     table, keys, known = gathered
     groups = groups_of(folder, table, keys, known)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
@@ -146,7 +153,10 @@ def write_report(
     plots = folder / PLOTS
     real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
-    drawn = [(plot, save(plot, plots)) for plot in [*answered, *plots_of(groups, found)]]
+    drawn, every = [], [*answered, *plots_of(groups, found)]
+    for place, plot in enumerate(every):
+        shown.show(f"draws {plot.name}, {place + 1} of {len(every)}", place / len(every))
+        drawn.append((plot, save(plot, plots)))
     explorer = plots / EXPLORER
     explorer.unlink(missing_ok=True)
     if best is not None and (text := _explored(best)):

@@ -209,18 +209,6 @@ def molded_text(summaries: Sequence[Mapping[str, Any]]) -> str:
     return f"{some:,.0f} of {jobs:,.0f}" if known else "–"
 
 
-def duration(seconds: float) -> str:
-    """Return a duration as hours, minutes and seconds.
-
-    Examples
-    --------
-    >>> duration(3725.0)
-    '1:02:05'
-    """
-    whole = int(seconds)
-    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
-
-
 Summary = Mapping[str, Any]
 
 

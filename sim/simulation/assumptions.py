@@ -49,7 +49,7 @@ def change(config: Mapping[str, Any], progress: Progress | None, name: str) -> f
     means = []
     for parts in (config, config["baseline"]):
         if progress is not None and progress.is_due():
-            progress.show(name)
+            progress.show(name, 0.0)
         played = play(config, parts, scene)
         figures = summarise(played.outcome)
         response = number_of(figures, RESPONSE)

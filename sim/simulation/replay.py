@@ -289,6 +289,8 @@ def replicate(
     """Run one replication, its baseline and the step between; write all where there is a folder."""
     if config["sim"]["assumptions"] and config["baseline"] is None:
         raise ConfigError("sim.assumptions=true: must be false without a baseline (baseline=easy)")
+    if show.display is not None:
+        show.display.show("sets up the jobs")
     scene = set_scene(config, replication)
     others = (config["baseline"], step_between(config, len(scene.trace.jobs)))
     first, every = replication == 0 and config["picture"] == "first", config["picture"] == "all"

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from predictors.cli.display import duration
+from sim.help.interrupts import goes_on
 from sim.results.durable import LOCK
-from sim.results.rows import duration
 from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
@@ -53,6 +54,8 @@ class SweepProgress:
         Folders of the runs that are to be carried out; without any, nothing is shown.
     before : int
         Runs that were finished before.
+    quiet : bool
+        Whether standard error gets nothing.
 
     Examples
     --------
@@ -60,8 +63,10 @@ class SweepProgress:
     ...     pass
     """
 
-    def __init__(self, folder: Path, runs: Sequence[Path], before: int = 0) -> None:
-        self._log = folder / LOG
+    def __init__(
+        self, folder: Path, runs: Sequence[Path], before: int = 0, quiet: bool = False
+    ) -> None:
+        self._log, self._quiet = folder / LOG, quiet
         self._waiting = list(runs)
         self._total = len(runs) + before
         self._before = before
@@ -99,7 +104,7 @@ class SweepProgress:
         )
 
     def _watch(self) -> None:
-        state, due = None, time.monotonic() + SECONDS
+        state, due = None, time.monotonic() + REDRAWN
         while not self._stop.wait(REDRAWN):
             began = time.monotonic()
             if began >= due:
@@ -112,11 +117,11 @@ class SweepProgress:
     def _show(self, state: State, *, last: bool = False) -> None:
         line, is_news = self.line(state), last or state != self._last
         self._last = state
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._quiet:
             fits = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r\033[K{line[:fits]}" + ("\n" if last else ""))
             sys.stderr.flush()
-        elif is_news:
+        elif is_news and not self._quiet:
             sys.stderr.write(f"{line}\n")
             sys.stderr.flush()
         if not is_news:
@@ -170,6 +175,7 @@ def _is_new(path: Path, since: float) -> bool:
 
 VALIDATED = 8
 """Values of each key that are composed beforehand, to fail early."""
+SWEEP_FOLDER = "hydra.sweep.dir="
 SUBDIR = "${moldsim.folder:${hydra.job.override_dirname}}"
 logger = logging.getLogger(__name__)
 
@@ -244,6 +250,10 @@ class Sweep:
         self.excluded = hydra["job"]["config"]["override_dirname"]["exclude_keys"]
         self.combinations = combinations
         self.next = 0
+        asked = hydra.get("overrides", {})
+        words = [one for part in ("task", "hydra") for one in asked.get(part, ())]
+        words = [one for one in words if not one.startswith(("hydra.mode=", SWEEP_FOLDER))]
+        self.command = ["moldsim", "sweep", *words, f"{SWEEP_FOLDER}{folder}"]
 
     def place(self, combination: Combination) -> Path:
         """Return the folder of a run."""
@@ -261,7 +271,9 @@ class Sweep:
             refuse_foreign(self.place(one))
         size = most or self.runs_per_job * batch_size(self.launcher)
         places = [self.place(c) for c in left] if self.known else []
-        with SweepProgress(self.folder, places, done):
+        if self.known:
+            goes_on(self.command)
+        with SweepProgress(self.folder, places, done, "sim.progress=false" in self.command):
             for begin in range(0, len(left), size):
                 self._carry_out(left[begin : begin + size])
             if self.known:

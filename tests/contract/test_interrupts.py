@@ -1,14 +1,17 @@
 """Ctrl-C while something is composed, at work in compiled code, swallowed, or a sweep's."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
+from sim.help import interrupts
 from sim.help.interrupts import SAID
 from tests.contract.test_architecture import ROOT
 from tests.soak.interrupts import heed
@@ -117,3 +120,41 @@ def test_python_m_can_be_interrupted_as_soon_as_the_package_is_found():
         preexec_fn=heed,
     )
     assert (ended.returncode, ended.stderr) == (130, SAID)
+
+
+def test_an_interrupted_sweep_says_how_to_go_on_and_does(tmp_path):
+    asked = ["policy=easy", "seed=range(1,25)", "workload.jobs=20", "hydra.sweep.dir=a b"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "sim", "-m", *asked], cwd=tmp_path, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=heed,
+    ) as process:  # fmt: skip
+        while process.poll() is None and not list(tmp_path.glob("*/*/summary.json")):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        said = process.stderr.read().splitlines()
+    assert said[-2:-1] == [SAID.strip()]
+    first, command = said[-1].split("go on with: ")
+    assert first == "what is finished stays; "
+    words = shlex.split(command)
+    assert words == ["moldsim", "sweep", *asked]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*/summary.json")}
+    assert 0 < len(before) < 24
+    subprocess.run(
+        [sys.executable, "-m", "sim", "-m", *words[2:]], cwd=tmp_path, check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+    )  # fmt: skip
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*/summary.json")}
+    assert len(after) == 24
+    assert {path: after[path] for path in before} == before
+
+
+def test_an_interrupted_study_names_itself(monkeypatch, capsys):
+    monkeypatch.setattr(interrupts, "_going_on", [])
+    monkeypatch.setenv(interrupts.GO_ON, "moldsim study herd hydra.sweep.dir=here")
+    interrupts.goes_on(["moldsim", "sweep", "experiment=herd"])
+    with pytest.raises(SystemExit):
+        interrupts.end()
+    told = capsys.readouterr().err
+    assert told.endswith("stays; go on with: moldsim study herd hydra.sweep.dir=here\n")

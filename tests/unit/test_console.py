@@ -202,7 +202,7 @@ def test_names_are_no_markup():
 
 def progress_text(monkeypatch, seconds, *, terminal):
     clock = [seconds[0]]
-    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), width=120, force_terminal=terminal)
     with Progress(console, "sa", origin=100.0) as progress:
         for done in range(1, len(seconds)):
@@ -224,7 +224,7 @@ def test_terminal_shows_date_jobs_queue_and_time_left(monkeypatch):
 
 def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
-    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     with Progress(console, "sa") as progress:
         work = np.array([1.0, 1.0, 2.0, 36.0])
@@ -235,7 +235,7 @@ def test_time_left_comes_from_work_not_from_jobs(monkeypatch):
 
 def test_time_left_is_of_all_that_is_to_be_simulated(monkeypatch):
     clock = iter([0.0, 30.0, 40.0])
-    monkeypatch.setattr("sim.simulation.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("predictors.cli.display.time.monotonic", lambda: next(clock))
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
     over, work = np.array([True, False]), np.ones(2)
     with Progress(console) as progress, progress.part(1, 4, "2 of 4"), progress.part(0, 2, "sa"):
@@ -275,7 +275,8 @@ def test_nothing_is_shown_where_nobody_looks(settings):
     with Progress(console, "sa") as progress:
         progress._begun -= 5.0
         due = progress.is_due()
-        progress.show("begins")
+        progress.show("begins", 0.0)
+        progress.show("sets up the jobs")
     assert due is not console.quiet
     assert console.file.getvalue() == ""
 

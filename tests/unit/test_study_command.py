@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from sim import study
+from sim.help.interrupts import GO_ON
 
 pytestmark = pytest.mark.fast
 
@@ -10,14 +11,19 @@ pytestmark = pytest.mark.fast
 @pytest.fixture
 def ran(monkeypatch):
     """Commands that would have run; those with a status fail."""
-    calls, statuses = [], {}
+
+    class Calls(list):
+        again = ""
+
+    calls, statuses = Calls(), {}
 
     def run(command, check):
         calls.append(command[1:])
         return type("Ended", (), {"returncode": statuses.get(command[2], 0)})
 
     class Begun:
-        def __init__(self, command):
+        def __init__(self, command, env):
+            calls.again = env[GO_ON]
             self.status = run(command, check=False).returncode
 
         def __enter__(self):
@@ -37,6 +43,7 @@ def ran(monkeypatch):
 def test_a_study_runs_a_preset_and_compares_it(ran):
     calls, _ = ran
     assert study.main(["herd", "seed=2", "hydra.sweep.dir=here"]) == 0
+    assert calls.again == "moldsim study herd seed=2 hydra.sweep.dir=here"
     assert calls == [
         ["-m", "sim", "-m", "experiment=herd", "seed=2", "hydra.sweep.dir=here"],
         ["-m", "sim.compare", "here"],
