@@ -109,26 +109,33 @@ def _show(
 
     with output(f"; the artefacts are in {folder}"), contextlib.suppress(SystemExit):
         console = PlainConsole()
-        print_results(console, _sides(config, results, parts), folder)
+        print_results(console, _sides(config, results, parts, folder), folder)
         for sentence in backtest_sentences([folder]):
             console.print(sentence, style="dim", markup=False, highlight=False)
         _show_sizes(console, folder)
 
 
-def _sides(config: dict[str, Any], results: "Results", parts: "Sequence[Results]") -> "list[Side]":
+def _sides(
+    config: dict[str, Any], results: "Results", parts: "Sequence[Results]", folder: Path
+) -> "list[Side]":
     """Return the columns of the table: the run, the step between, the baseline."""
     from sim.console import NOBODY, Side
+    from sim.results.artefacts import BASELINE, replication_folder
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
     policy, predictor = str(chosen["policy"]), str(chosen["predictor"])
     own, bases, steps = ([f for one in parts if (f := one[k]) is not None] for k in range(3))
-    sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own)]
+    several = run.get("replications")
+    numbers = range(several) if isinstance(several, int) else ()
+    places = [replication_folder(folder, k) for k in numbers] or [folder]
+    jobs, theirs = ([one / part / "jobs.parquet" for one in places] for part in ("", BASELINE))
+    sides = [Side(run, policy, "" if policy == NOBODY else predictor, parts=own, jobs=jobs)]
     if base is not None:
         name = config["baseline"]["name"]
         if step is not None:
             sides.append(Side(step, name, predictor, parts=steps))
         by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
-        sides.append(Side(base, name, by, is_baseline=True, parts=bases))
+        sides.append(Side(base, name, by, is_baseline=True, parts=bases, jobs=theirs))
     return sides
 
 

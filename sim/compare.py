@@ -123,6 +123,10 @@ def arguments() -> argparse.ArgumentParser:
         help="group that others are compared with, or KEY=VALUE[,KEY=VALUE] in which the "
         "reference of each differs from it (default: a baseline, else rigid jobs)",
     )  # fmt: skip
+    parser.add_argument(
+        "--subject", metavar="LABEL",
+        help="group of which it is told first who loses by it (default: the best)",
+    )  # fmt: skip
     return parser
 
 
@@ -141,7 +145,7 @@ def main(given: Sequence[str] | None = None) -> int:
         PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
         return 2
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
-    for sentence in report.verdict.sentences:
+    for sentence in [*report.verdict.sentences, *filter(None, [report.loses])]:
         console.print(sentence, markup=False, highlight=False)
     console.print()
     print_comparison(console, table, report.verdict.order, report.said)
@@ -194,6 +198,7 @@ def _report(
         asked.detail,
         asked.figure,
         asked.against,
+        asked.subject,
     )
     names = shared_names(runs, keys)
     return write_report(folder, gathered, common_values(runs), wanted, names, progress)

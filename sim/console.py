@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
@@ -48,6 +49,8 @@ class Side:
     is_baseline : bool
     parts : sequence of dict
         The summary of each replication, where there are several.
+    jobs : sequence of pathlib.Path or pandas.DataFrame
+        The table of jobs of each simulation, or where it lies.
     """
 
     figures: Figures
@@ -55,6 +58,7 @@ class Side:
     predictor: str = ""
     is_baseline: bool = False
     parts: Sequence[Figures] = ()
+    jobs: Sequence[Path | pd.DataFrame] = ()
 
     @property
     def samples(self) -> Sequence[Figures]:
@@ -372,6 +376,17 @@ def _of_windows(sides: Sequence[Side]) -> list[str]:
     return windows_sentences(named, family.block, family.correlation)
 
 
+def _losers(sides: Sequence[Side]) -> list[str]:
+    """Return in a sentence who loses against the baseline, where tables of jobs tell it."""
+    from sim.report.winners import winners
+
+    run, base = sides[0], sides[-1]
+    pairs = list(zip(run.jobs, base.jobs, strict=False)) if base is not run else []
+    who = winners(run.name, base.name, pairs, run.figures.get("given_applications") == "invented")
+    unsteady = unsteady_sentence({side.name: side.samples for side in (run, base)})
+    return [] if who is None else [who.sentence(means=not unsteady)]
+
+
 def print_results(console: Console, sides: Sequence[Side], folder: Path | None = None) -> None:
     """Print the verdict, the final table, reasons for its dashes, warnings, where artefacts lie.
 
@@ -389,7 +404,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     console.print(result_table(sides, console.width))
     bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
-    for line in said:
+    for line in [*_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")
     for line in [*_of_windows(sides), *recorded_warnings(sides), *warnings(run)]:
         console.print(f"[yellow]Warning:[/] {escape(line)}")

@@ -231,7 +231,8 @@ class Result:
         def side(one: Result, is_baseline: bool = False) -> Side:
             predictor = "" if one.names.policy == NOBODY else one.names.predictor
             parts = [each.summary for each in one.replications]
-            return Side(one.summary, one.names.policy, predictor, is_baseline, parts)
+            jobs = [each.jobs for each in one.replications or (one,)]
+            return Side(one.summary, one.names.policy, predictor, is_baseline, parts, jobs)
 
         found = [side(self)]
         if self.baseline is not None:

@@ -10,7 +10,7 @@ import pandas as pd
 from predictors.base import FloatArray
 from sim.errors import StatisticsError
 from sim.report.samples import Group, Sample, jobs_of, oracle_of, references, step_among
-from sim.results.job_metrics import count_bin, job_class
+from sim.report.winners import Winners, regret_of_jobs, winners
 from sim.results.rows import SHARES, TOO_WIDE, changes_of, tells
 from sim.results.steady_state import Summary, in_order, is_refused
 from sim.statistics.intervals import Interval, t_interval
@@ -20,11 +20,6 @@ FIGURE = "mean_response_time"
 LOAD = "workload.load"
 NO_GAIN = "the oracle's gain is not certain"
 """Why no share of it can be told."""
-
-NEEDED = (
-    *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
-    *("allocated_processors", "believed_runtime", "runtime"),
-)
 
 Samples = Sequence[tuple[float, Summary]]
 """A figure and the whole summary of each replication."""
@@ -89,6 +84,18 @@ def identified(group: Group) -> Drawn:
         number = int(rest.partition("/")[0]) if marked else 0
         found.setdefault((sample.summary.get("seed"), number), sample)
     return found
+
+
+def losers(one: Difference) -> Winners | None:
+    """Return who wins and who loses by a difference, of all its simulations."""
+    own, base = identified(one.group), identified(one.reference)
+    pairs = [
+        (own[known].folder / "jobs.parquet", base[known].folder / "jobs.parquet")
+        for known in own
+        if known in base
+    ]
+    anew = any(each.get("given_applications") == "invented" for each in one.group.summaries)
+    return winners(one.group.label, one.reference.label, pairs, anew)
 
 
 def paired_values(groups: Sequence[Group], figure: str) -> list[FloatArray]:
@@ -250,57 +257,6 @@ def _curve(label: str, by_load: Mapping[float, Samples]) -> Curve:
             return Curve(label, points, load)
         points[load] = t_interval([value for value, _ in found])
     return Curve(label, points, None)
-
-
-def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
-    """Return by how much each job's times exceed those of the same job under the oracle.
-
-    Parameters
-    ----------
-    own, oracle : pandas.DataFrame
-        ``jobs.parquet`` of two runs of one policy on the same jobs; calibration
-        jobs (negative ``job_id``) are left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row a job in the order of `own`: ``job_id, class, count`` (bin of the
-        allocated processors), ``choice`` (``fewer``, ``same``, ``more``
-        processors than under the oracle), ``regret`` of its response time,
-        its parts ``waiting`` and ``running``, in seconds, and ``error``,
-        |believed - actual| / actual of its runtime.
-
-    Raises
-    ------
-    StatisticsError
-        If a column is missing or the jobs are not the same.
-    """
-    for name, frame in (("own", own), ("oracle", oracle)):
-        missing = [column for column in NEEDED if column not in frame.columns]
-        if missing:
-            raise StatisticsError(f"{name}: column {missing[0]} is missing")
-    own = own[own["job_id"] >= 0].reset_index(drop=True)
-    other = oracle[oracle["job_id"] >= 0].set_index("job_id")
-    if len(own) != len(other) or not own["job_id"].isin(other.index).all():
-        raise StatisticsError("regret compares runs of the same jobs; these differ")
-    best = other.loc[own["job_id"]].reset_index(drop=True)
-    apart = own["allocated_processors"] - best["allocated_processors"]
-    regret = own["response_time"] - best["response_time"]
-    waiting = own["wait_time"] - best["wait_time"]
-    return pd.DataFrame(
-        {
-            "job_id": own["job_id"],
-            "class": job_class(own),
-            "count": count_bin(own["allocated_processors"]),
-            "choice": np.array(["fewer", "same", "more"], object)[
-                (np.sign(apart.to_numpy()) + 1).astype(np.int64)
-            ],
-            "regret": regret,
-            "waiting": waiting,
-            "running": regret - waiting,
-            "error": (own["believed_runtime"] - own["runtime"]).abs() / own["runtime"],
-        }
-    )
 
 
 def regret_by(regret: pd.DataFrame, key: str | Sequence[str]) -> pd.DataFrame:

@@ -60,8 +60,10 @@ class Report:
     verdict : Verdict
     figure : str
         What is compared, in words.
-    winners : Winners or None
-        Who gains and who loses by the best.
+    winners : sequence of Winners
+        Who gains and who loses by each run, the one that is asked about first.
+    loses : str
+        That of the latter in a sentence; empty without tables of jobs.
     explorer : str
         Where the page to look into the best and its reference lies, if there is one.
     """
@@ -71,7 +73,8 @@ class Report:
     said: list[str]
     verdict: Verdict
     figure: str
-    winners: Winners | None = None
+    winners: Sequence[Winners] = ()
+    loses: str = ""
     explorer: str = ""
 
 
@@ -184,14 +187,29 @@ def _figures(
     return "".join(_figure(p, svg, order, found) for p, svg in plots if p.name in names)
 
 
-def _winners(who: Winners | None) -> str:
-    """Return who gains and who loses by the best, by class, user and application."""
-    if who is None:
-        return "<p>No tables of jobs of the best and of its reference.</p>"
-    one = who.difference
+def _winners(found: Sequence[Winners]) -> str:
+    """Return who gains and who loses by a run of choice, by class, user and application."""
+    if not found:
+        return "<p>No tables of jobs of a run and of its reference.</p>"
+    parts = [_picker("whom", "whose", [who.own for who in found])]
+    for place, who in enumerate(found):
+        shown = "" if place == 0 else " hidden"
+        parts.append(f'<div data-whose="{place}"{shown}>{_loss_tables(who)}</div>')
+    return "".join(parts)
+
+
+def _picker(name: str, picks: str, labels: Sequence[str]) -> str:
+    """Return a choice of a run, which shows what has its place as ``data-`` `picks`."""
+    options = "".join(f'<option value="{k}">{escape(one)}</option>' for k, one in enumerate(labels))
+    select = f'<select id="{name}" data-picks="{picks}">{options}</select>'
+    return f'<p class="pick"><label>Run {select}</label></p>'
+
+
+def _loss_tables(who: Winners) -> str:
+    """Return who gains and who loses by one run."""
     parts = [
-        f"<p>{escape(one.group.label)} against {escape(one.reference.label)}, job by job "
-        f"({who.read} simulations): {number(100 * who.longer)} % of the jobs take longer, "
+        f"<p>{escape(who.own)} against {escape(who.base)}, job by job "
+        f"({who.counted}): {number(100 * who.longer)} % of the jobs take longer, "
         f"{number(100 * who.shorter)} % less long.</p>"
     ]
     head = ("of all jobs (%)", "take longer (%)", "response before (h)", "change (h)",
@@ -207,6 +225,7 @@ def _winners(who: Winners | None) -> str:
             for name, line in frame.iterrows()
         ]
         most = "" if kind == "class" else " (those with most jobs)"
+        most += " in the first simulation; each draws its own" if most and who.anew else ""
         parts.append(table(f"Mean response by {kind}{most}", [kind, *head], rows, [kind]))
     return "".join(parts)
 
@@ -337,10 +356,7 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
     pictures = [(sample, found) for sample, found in drawn if found is not None]
     if not pictures:
         return "<p>No run has the tables of its schedule.</p>"
-    options = "".join(
-        f'<option value="{place}">{escape(labels[sample.name])}: {escape(sample.name)}</option>'
-        for place, (sample, _) in enumerate(pictures)
-    )
+    named = [f"{labels[sample.name]}: {sample.name}" for sample, _ in pictures]
     figures = "".join(
         f'<figure data-gantt="{place}"{" hidden" if place else ""}>'
         + image(
@@ -353,8 +369,7 @@ def _gantt(groups: Sequence[Group], asked: Sequence[str]) -> str:
         "</figcaption></figure>"
         for place, (sample, picture) in enumerate(pictures)
     )
-    pick = f'<p class="pick"><label>Run <select id="pick">{options}</select></label></p>'
-    return pick + figures
+    return _picker("pick", "gantt", named) + figures
 
 
 def _explorer(place: str) -> str:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sim.errors import SimError
 from sim.report.answer_tables import changed
 from sim.report.answers import Difference
 from sim.report.samples import Group, jobs_of, oracle_of
@@ -88,6 +89,22 @@ def best_of(found: Sequence[Difference], figure: str) -> Difference | None:
     return min(honest or runs, key=lambda one: _loss(one, figure), default=None)
 
 
+def subject_of(found: Sequence[Difference], label: str) -> Difference:
+    """Return the difference of the group of a label, or of the only run of a policy.
+
+    Raises
+    ------
+    SimError
+        If none is compared with another one.
+    """
+    named = [one for one in found if one.group.label == label]
+    named += [one for one in found if one.group.policy == label and one.group.role == "run"]
+    if len(named) == 1:
+        return named[0]
+    labels = "; ".join(one.group.label for one in found[:8])
+    raise SimError(f"--subject {label}: must be one of the groups that are compared: {labels}")
+
+
 def _loss(one: Difference, figure: str) -> float:
     """Return by how much a group is worse than its reference."""
     return -one.change.mean if figure in MORE else one.change.mean
@@ -106,7 +123,7 @@ def verdict(
     figure : str
         Key of the figure that is compared.
     who : Winners, optional
-        Of the best.
+        Of the run that is asked about, the best unless another one is.
     """
     best = best_of(found, figure)
     order = best_first(groups, found, figure)
@@ -117,7 +134,7 @@ def verdict(
     tiles = [
         _best_tile(best, figure),
         _foresight_tile(best, groups, found, figure),
-        _losers_tile(best, who),
+        _losers_tile(who),
     ]
     first = _best_sentence(best, found, figure)
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
@@ -240,12 +257,12 @@ def _foresight_tile(
     return Tile("foresight", changed(ideal), text)
 
 
-def _losers_tile(best: Difference, who: Winners | None) -> Tile:
+def _losers_tile(who: Winners | None) -> Tile:
     if who is None:
         return Tile("losers", "–", "of the jobs take longer: no tables of jobs were written")
     return Tile(
         "losers",
         f"{number(100 * who.longer)} %",
-        f"of the jobs take longer than under {best.reference.label}, "
+        f"of the jobs take longer under {who.own} than under {who.base}, "
         f"{number(100 * who.shorter)} % less long",
     )

@@ -1,18 +1,32 @@
-"""Who wins and who loses: the jobs of one group against the same jobs of its reference."""
+"""Who loses: the jobs of one run against the same jobs of what it is compared with."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from sim.errors import StatisticsError
-from sim.report.answers import Difference, identified, regret_of_jobs
+from sim.results.job_metrics import count_bin, job_class
+from sim.results.rows import SECONDS, texts
 
 KINDS = ("class", "user", "application")
 """By what jobs are told apart."""
 MOST_ROWS = 10
 """Users, or applications, that a table shows: those with most jobs."""
+MOST_JOBS = 1_000_000
+"""Jobs after which no further simulation is read."""
 SAME = 0.5
 """Seconds by which a response must differ to count as longer or shorter."""
+NEEDED = (
+    *("job_id", "wait_time", "response_time", "requested_processors", "reference_runtime"),
+    *("allocated_processors", "believed_runtime", "runtime"),
+)
+
+Jobs = Path | pd.DataFrame
+"""A table of jobs, or where its ``jobs.parquet`` lies."""
 
 
 @dataclass(frozen=True)
@@ -21,57 +35,95 @@ class Winners:
 
     Attributes
     ----------
-    difference : Difference
-        Whose jobs are compared.
+    own, base : str
+        Names of what is asked about and of what it is compared with.
     longer, shorter : float
         Shares of the jobs whose response time is longer, or shorter, than under the reference.
     tables : dict of str to pandas.DataFrame
         By ``class``, ``user`` and ``application``, where jobs have several: ``jobs`` and
         ``longer`` (shares), ``before``, ``change`` and its part ``waiting`` (means over the
         group's jobs, seconds).
-    read : int
-        Simulations read.
+    read, there : int
+        Simulations that count, and how many there are.
+    anew : bool
+        Whether each draws users and applications of its own, so that tables by these are
+        of the first alone.
     """
 
-    difference: Difference
+    own: str
+    base: str
     longer: float
     shorter: float
     tables: dict[str, pd.DataFrame]
     read: int
+    there: int
+    anew: bool = False
+
+    @property
+    def counted(self) -> str:
+        """How many simulations count, and why not all."""
+        why = f", as others have no table of the same jobs, or {MOST_JOBS:,} jobs are enough"
+        return f"simulations: {self.read} of {self.there}{why if self.read < self.there else ''}"
+
+    def sentence(self, means: bool = True) -> str:
+        """Return who loses in a sentence; `means` says whether means may be told."""
+        said = (
+            f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
+            f"than under {self.base}, {100 * self.shorter:.3g} % sooner"
+        )
+        for kind in ("user", "class"):
+            worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
+            if worst is not None and worst["change"] > SAME:
+                change = texts([worst["change"]], SECONDS)[0]
+                name = str(worst.name).replace("_", " ")
+                said += f"; of {kind} {name} by {change} in the mean"
+                break
+        return f"{said} ({self.counted})."
 
 
-def winners(one: Difference, most: int) -> Winners | None:
-    """Return who wins and who loses by a difference; None without tables of jobs.
+def winners(
+    own: str, base: str, pairs: Sequence[tuple[Jobs, Jobs]], anew: bool = False
+) -> Winners | None:
+    """Return who wins and who loses; None without tables of the same jobs.
 
     Parameters
     ----------
-    one : Difference
-    most : int
-        Simulations whose job tables are read.
+    own, base : str
+        Names for sentences.
+    pairs : sequence of (Jobs, Jobs)
+        Of each simulation the jobs of what is asked about, and the same ones of the other.
+    anew : bool
+        See `Winners`.
     """
-    own, base = identified(one.group), identified(one.reference)
-    read = []
-    for identity in [known for known in own if known in base][:most]:
-        paths = [drawn[identity].folder / "jobs.parquet" for drawn in (own, base)]
-        if all(path.is_file() for path in paths):
-            mine, theirs = map(pd.read_parquet, paths)
-            try:
-                regret = regret_of_jobs(mine, theirs)
-            except StatisticsError:
-                continue  # a table of other columns, or other jobs
+    read: list[pd.DataFrame] = []
+    for pair in pairs:
+        if sum(map(len, read)) >= MOST_JOBS:
+            break
+        with suppress(OSError, StatisticsError):  # no table, one of other columns or jobs
+            mine, theirs = (pd.read_parquet(t) if isinstance(t, Path) else t for t in pair)
+            regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
             named = {kind: kept[kind] for kind in KINDS[1:] if kind in kept.columns}
-            read.append(regret.assign(**named, before=kept["response_time"] - regret["regret"]))
+            before = kept["response_time"] - regret["regret"]
+            read.append(regret.assign(**named, before=before, simulation=len(read)))
     if not read:
         return None
     every = pd.concat(read, ignore_index=True)
-    tables = {kind: _by(every, kind) for kind in KINDS if kind in every.columns}
+    first = every[every["simulation"] == 0] if anew else every
+    tables = {
+        kind: _by(every if kind == "class" else first, kind)
+        for kind in KINDS
+        if kind in every.columns
+    }
     return Winners(
-        one,
+        own,
+        base,
         float((every["regret"] > SAME).mean()),
         float((every["regret"] < -SAME).mean()),
         {kind: table for kind, table in tables.items() if len(table) > 1},
         len(read),
+        len(pairs),
+        anew and len(read) > 1,
     )
 
 
@@ -83,3 +135,54 @@ def _by(every: pd.DataFrame, kind: str) -> pd.DataFrame:
     table.insert(0, "jobs", parts.size() / len(every))
     largest = table.sort_values("jobs", ascending=False, kind="stable").iloc[:MOST_ROWS]
     return largest.sort_values("change", ascending=False, kind="stable")
+
+
+def regret_of_jobs(own: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
+    """Return by how much each job's times exceed those of the same job under the oracle.
+
+    Parameters
+    ----------
+    own, oracle : pandas.DataFrame
+        ``jobs.parquet`` of two runs of one policy on the same jobs; calibration
+        jobs (negative ``job_id``) are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a job in the order of `own`: ``job_id, class, count`` (bin of the
+        allocated processors), ``choice`` (``fewer``, ``same``, ``more``
+        processors than under the oracle), ``regret`` of its response time,
+        its parts ``waiting`` and ``running``, in seconds, and ``error``,
+        |believed - actual| / actual of its runtime.
+
+    Raises
+    ------
+    StatisticsError
+        If a column is missing or the jobs are not the same.
+    """
+    for name, frame in (("own", own), ("oracle", oracle)):
+        missing = [column for column in NEEDED if column not in frame.columns]
+        if missing:
+            raise StatisticsError(f"{name}: column {missing[0]} is missing")
+    own = own[own["job_id"] >= 0].reset_index(drop=True)
+    other = oracle[oracle["job_id"] >= 0].set_index("job_id")
+    if len(own) != len(other) or not own["job_id"].isin(other.index).all():
+        raise StatisticsError("regret compares runs of the same jobs; these differ")
+    best = other.loc[own["job_id"]].reset_index(drop=True)
+    apart = own["allocated_processors"] - best["allocated_processors"]
+    regret = own["response_time"] - best["response_time"]
+    waiting = own["wait_time"] - best["wait_time"]
+    return pd.DataFrame(
+        {
+            "job_id": own["job_id"],
+            "class": job_class(own),
+            "count": count_bin(own["allocated_processors"]),
+            "choice": np.array(["fewer", "same", "more"], object)[
+                (np.sign(apart.to_numpy()) + 1).astype(np.int64)
+            ],
+            "regret": regret,
+            "waiting": waiting,
+            "running": regret - waiting,
+            "error": (own["believed_runtime"] - own["runtime"]).abs() / own["runtime"],
+        }
+    )

@@ -12,7 +12,7 @@ from rich.console import Console
 from predictors.cli.display import Display
 from sim.errors import SimError
 from sim.report.answer_tables import Answers, answers, difference_figures
-from sim.report.answers import FIGURE, Difference, identified
+from sim.report.answers import FIGURE, Difference, identified, losers
 from sim.report.details import details
 from sim.report.figures import plots_of, save
 from sim.report.forest import answer_plots
@@ -20,8 +20,7 @@ from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
 from sim.report.samples import groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
-from sim.report.verdict import best_of, machine_sentence, verdict
-from sim.report.winners import winners
+from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import write_table
 from sim.results.durable import real_folder, replaced, write_csv, write_whole
 from sim.results.frames import TABLES, Tables
@@ -39,6 +38,8 @@ EXPLORER = "explorer.html"
 MOST_EXPLORED = 2000
 """Jobs up to which the best and its reference are laid side by side to look into."""
 DIFFERENCES = "differences.csv"
+MOST_ASKED = 20
+"""Further groups of which the page says who loses."""
 ALL = "All have the {} {}."
 UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
 """Labels of axes and their units in seconds, of figures that are not shown as they are."""
@@ -63,6 +64,8 @@ class Wanted:
     against : str or None
         Label of the group that others are compared with; None: a baseline or
         rigid jobs.
+    subject : str or None
+        Label of the group of which it is told who loses; None: the best.
     """
 
     page: bool = True
@@ -72,6 +75,7 @@ class Wanted:
     detail: int = 3
     figure: str = FIGURE
     against: str | None = None
+    subject: str | None = None
 
 
 def common_values(configurations: Iterable[Configuration]) -> dict[str, object]:
@@ -142,11 +146,18 @@ def write_report(
             write_whole(folder / name, text_table(groups, form, said, found_answers.changes()))  # type: ignore[arg-type]
             written.append(folder / name)
     best = best_of(found_answers.differences, wanted.figure)
-    who = None if best is None else winners(best, wanted.detail)
-    said_first = verdict(groups, found_answers.differences, wanted.figure, who)
+    every = found_answers.differences
+    subject = best if wanted.subject is None else subject_of(every, wanted.subject)
+    chosen = [] if subject is None else [subject]
+    if wanted.page:
+        chosen += [one for one in every if one is not subject][:MOST_ASKED]
+    who = [losers(one) for one in chosen]
+    said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
+    loses = who[0].sentence(not subject.refused) if subject and who[0] else ""
     unit = UNITS.get(wanted.figure, (wanted.figure.replace("_", " "), 1.0))
     words = unit[0].partition(" (")[0]
-    report = Report(written, found_answers, said, said_first, words, who)
+    told = [one for one in who if one is not None]
+    report = Report(written, found_answers, said, said_first, words, told, loses)
     if not wanted.page or not groups:
         return report
     found = {g.label: d for g in groups if (d := details(g, wanted.detail)) is not None}

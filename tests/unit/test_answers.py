@@ -15,7 +15,6 @@ from sim.report.answers import NO_GAIN, load_curves, regrets
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.report.verdict import best_of, verdict
-from sim.report.winners import winners
 from sim.results.steady_state import windows_sentences
 from sim.statistics.paired import compare, log_ratios, share_of_gain
 
@@ -349,7 +348,7 @@ def test_regret_says_which_jobs_bear_it(study):
 def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     every = groups(study)
     found = differences(every)
-    who = winners(best_of(found, RESPONSE), 4)
+    who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
     assert "12 pairs, one of the set 5 of mean_response_time" in said.best
@@ -357,13 +356,13 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
         "This rests on the assumptions of the configuration; "
         "no real machine's schedule of these jobs is recorded."
     )
-    best, foresight, losers = said.tiles
-    assert (best.name, foresight.name, losers.name) == ("best", "foresight", "losers")
+    best, foresight, losing = said.tiles
+    assert (best.name, foresight.name, losing.name) == ("best", "foresight", "losers")
     assert best.text == "mean response of sa, adept against easy, user_estimate"
     assert foresight.value.startswith("-50.")
     assert "sa, adept keeps 73.4 %" in foresight.text
-    assert losers.value == "0 %"
-    assert "50.0 % less long" in losers.text
+    assert losing.value == "0 %"
+    assert "50.0 % less long" in losing.text
     assert [group.label for group in said.order] == [
         "sa, oracle", "sa, adept", "easy, oracle", "easy, user_estimate", "sa, noisy_oracle"
     ]  # fmt: skip
@@ -401,14 +400,57 @@ def test_over_several_settings_the_verdict_says_in_how_many_it_holds():
 
 
 def test_winners_and_losers_are_told_job_by_job(study):
-    who = winners(best_of(differences(groups(study)), RESPONSE), 4)
-    assert (who.read, who.longer, who.shorter) == (4, 0.0, 0.5)
+    who = answering.losers(best_of(differences(groups(study)), RESPONSE))
+    assert (who.read, who.there, who.longer, who.shorter) == (12, 12, 0.0, 0.5)  # all count
+    assert who.sentence() == (
+        "Who loses: 0 % of the jobs respond later under sa, adept than under easy, user_estimate, "
+        "50 % sooner (simulations: 12 of 12)."
+    )
     table = who.tables["class"]
     assert table.index.tolist() == ["narrow_short", "wide_long"]
-    own, base = (TIMES[key][:4] for key in (("sa", "adept"), ("easy", "user_estimate")))
+    own, base = (TIMES[key] for key in (("sa", "adept"), ("easy", "user_estimate")))
     apart = np.subtract(own, base).mean()
     assert table.loc["wide_long", "change"] == pytest.approx(2 * apart)
     assert table.loc["narrow_short", ["jobs", "longer", "change"]].tolist() == [0.5, 0.0, 0.0]
+
+
+def test_who_loses_is_told_of_the_run_that_is_asked_about(study, capsys):
+    assert main([str(study), "--table", "--subject", "sa, noisy_oracle"]) == 0
+    shown = capsys.readouterr().out
+    own, base = (TIMES[key] for key in (("sa", "noisy_oracle"), ("easy", "user_estimate")))
+    later, sooner = (100 * np.mean(s * np.subtract(own, base) > 0.25) / 2 for s in (1, -1))
+    assert "Best: sa, adept" in shown
+    assert f"Who loses: {later:.3g} % of the jobs respond later under sa, noisy_oracle" in shown
+    assert f"{sooner:.3g} % sooner" in shown
+    assert "simulations: 12 of 12" in shown
+    assert main([str(study), "--table", "--subject", "sa"]) == 2  # two of them
+    assert "--subject sa: must be one of the groups that are compared: " in capsys.readouterr().err
+
+
+def test_simulations_that_do_not_count_are_told_with_the_reason(study, monkeypatch):
+    one = by_label(differences(groups(study)))["sa, noisy_oracle"]
+    path = one.group.samples[0].folder / "jobs.parquet"
+    jobs(50.0, 30.0).assign(job_id=[1, 9]).to_parquet(path)
+    who = answering.losers(one)
+    assert "simulations: 11 of 12, as others have no table of the same jobs" in who.sentence()
+    monkeypatch.setattr("sim.report.winners.MOST_JOBS", 8)
+    assert answering.losers(one).read == 4
+
+
+def test_users_of_several_drawn_workloads_are_told_of_the_first_alone(study):
+    one = by_label(differences(groups(study)))["sa, noisy_oracle"]
+    for group in (one.group, one.reference):
+        for place, sample in enumerate(group.samples):
+            table = pd.read_parquet(sample.folder / "jobs.parquet")
+            users = [5, 6] if place == 0 else [6, 5]
+            table.assign(user=users).to_parquet(sample.folder / "jobs.parquet")
+    assert answering.losers(one).tables["user"]["change"].nunique() == 2
+    for sample in one.group.samples:
+        sample.summary["given_applications"] = "invented"
+    who = answering.losers(one)
+    own, base = (2 * TIMES[key][0] for key in (("sa", "noisy_oracle"), ("easy", "user_estimate")))
+    assert who.tables["user"]["change"].to_dict() == {5: 0.0, 6: pytest.approx(own - base)}
+    assert who.anew
 
 
 @pytest.mark.slow
@@ -431,3 +473,7 @@ def test_the_command_shows_and_writes_the_answers(study, capsys):
     page = (study / "comparison.html").read_text()
     assert "Who bears the regret" in page
     assert "Best: sa, adept" in page
+    choice = page.partition('<select id="whom" data-picks="whose">')[2].partition("</select>")[0]
+    assert choice.count("<option") == 4  # all that are compared
+    assert choice.startswith('<option value="0">sa, adept</option>')
+    assert page.count('<div data-whose="') == 4

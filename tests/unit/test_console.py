@@ -9,6 +9,7 @@ import pytest
 from random_schedules import random_run, rigid_truth
 from rich.console import Console
 
+import sim
 from predictors.cli.fitting import fitting_tables
 from sim.console import Side, print_results
 from sim.results.metrics import summarise
@@ -386,3 +387,15 @@ def test_progress_keeps_to_one_line_of_the_terminal(width, monkeypatch):
     assert len(rows[0].rstrip()) <= width
     assert ("left" in rows[0]) == (width >= 80)
     assert ("━" in rows[0]) == (width >= 140)
+
+
+def test_a_run_tells_in_one_line_who_loses_against_its_baseline():
+    asked = ["workload=sample", "workload.jobs=300"]
+    run = sim.run(*asked, policy="easy_sjbf", predictor="user_estimate", moldability="none")
+    own, base = (one.jobs.set_index("job_id")["response_time"] for one in (run, run.baseline))
+    apart = (own - base)[own.index >= 0]
+    said = " ".join(str(run).split())
+    later = f"{100 * (apart > 0.5).mean():.3g} % of the jobs respond later under easy_sjbf"
+    assert f"Who loses: {later} by user_estimate than under easy by user_estimate" in said
+    assert f"{100 * (apart < -0.5).mean():.3g} % sooner" in said
+    assert "Who loses" not in str(run.baseline)
