@@ -4,7 +4,7 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, wall
 from sim.site.site_logs import composed, of_log, read_source
 from sim.site.site_pages import advice_rows, advice_sentences, write_advice_page
 from workloads.base import Trace, most_held
-from workloads.logs.identity import KEYS
 
 TABLE, FIGURES, PAGE = "advice.csv", "advice.json", "advice.html"
 REPEATED = 3
@@ -125,27 +124,19 @@ def read_jobs(words: Sequence[str]) -> Jobs:
         }
     )
     processors = asked or trace.processors or 1
-    names = _names(jobs.assign(group=group, asked=runs["asked"]), str(trace.identity))
+    names = _names(jobs.assign(group=group, asked=runs["asked"]), trace.words["application"])
     return Jobs(runs, names, trace.source, trace.checksum, processors, trace, config)
 
 
-def _names(jobs: pd.DataFrame, identity: str) -> dict[int, str]:
+def _names(jobs: pd.DataFrame, words: Mapping[int, str]) -> dict[int, str]:
     """Return the name of each group: what its jobs share, and about what they ask for."""
-    first = jobs.groupby("group").first()
-    asked = jobs.groupby("group")["asked"].median()
-    shared = [part for part in KEYS.get(identity, ()) if part in ("user", "executable")]
-    names = {}
-    codes = {part: first[part].tolist() for part in shared}
-    applications, times = first["application"].tolist(), asked.tolist()
-    for place, (group, seconds) in enumerate(zip(first.index.tolist(), times, strict=True)):
-        own = ", ".join(f"{part} {codes[part][place]}" for part in shared)
-        own = (
-            own
-            if len(shared) == len(KEYS.get(identity, ()))
-            else f"application {applications[place]}"
-        )
-        names[group] = own if np.isnan(seconds) else f"{own}, asking for {clock_time(seconds)}"
-    return names
+    groups = jobs.groupby("group")
+    pairs = zip(groups["application"].first().items(), groups["asked"].median(), strict=True)
+    return {
+        int(str(group)): words[application]
+        + ("" if np.isnan(seconds) else f", asking for {clock_time(seconds)}")
+        for (group, application), seconds in pairs
+    }
 
 
 def _of_run(path: Path) -> Jobs:

@@ -73,6 +73,8 @@ class Trace:
         "workload.load=0.8 scales them"; None where they are.
     size_by_use : bool
         Whether `processors` is the most that a log holds at once, as it states no size.
+    words : mapping of str to mapping of int to str
+        By column (``user``, ``executable``, ``application``, …) the log's names of its numbers.
     lacks_users : bool
         Whether users are yet to be drawn, by whom the model's applications are run.
 
@@ -99,7 +101,13 @@ class Trace:
     identity: str | None = None
     altered: str | None = None
     size_by_use: bool = False
+    words: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     lacks_users: bool = False
+
+    def named(self, column: str) -> list[str]:
+        """Return a column of numbers by the log's names, else as numbers."""
+        words = {-1: "unknown", **self.words.get(column, {})}
+        return [words.get(code, str(code)) for code in self.jobs[column].tolist()]
 
     @property
     def is_recorded(self) -> bool:

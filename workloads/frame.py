@@ -9,6 +9,7 @@ import pandas as pd
 
 from workloads.base import LONGEST_TIME, FloatArray
 from workloads.errors import WorkloadError
+from workloads.logs.cells import words
 from workloads.logs.log import LogWorkload
 from workloads.logs.swf import SwfLog
 from workloads.logs.swf_text import FIELDS
@@ -85,7 +86,8 @@ class FrameWorkload(LogWorkload):
         for name, values in read.items():
             checksum.update(f"{name}\0".encode() + values.tobytes())
         jobs = pd.DataFrame(columns, index=pd.RangeIndex(len(self.frame)))
-        return SwfLog(jobs, (), SOURCE, checksum.hexdigest())
+        named = {NAMES[name]: words(read[name], self.frame[name]) for name in used if name in NAMES}
+        return SwfLog(jobs, (), SOURCE, checksum.hexdigest(), words=named)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> FloatArray:

@@ -217,7 +217,7 @@ def _loss_tables(who: Winners) -> str:
     for kind, frame in who.tables.items():
         rows = [
             [
-                Cell(str(name).replace("_", " ")),
+                Cell(str(name).replace("_", " ") if kind == "class" else str(name)),
                 Cell(number(100 * line["jobs"])),
                 Cell(number(100 * line["longer"])),
                 *(Cell(number(line[key] / 3600)) for key in ("before", "change", "waiting")),

@@ -75,8 +75,7 @@ class Winners:
             worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
             if worst is not None and worst["change"] > SAME:
                 change = texts([worst["change"]], SECONDS)[0]
-                name = str(worst.name).replace("_", " ")
-                said += f"; of {kind} {name} by {change} in the mean"
+                said += f"; of {kind} {worst.name} by {change} in the mean"
                 break
         return f"{said} ({self.counted})."
 
@@ -104,6 +103,7 @@ def winners(
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
             named = {kind: kept[kind] for kind in KINDS[1:] if kind in kept.columns}
+            named |= {"user": kept["user_name"]} if "user_name" in kept.columns else {}
             before = kept["response_time"] - regret["regret"]
             read.append(regret.assign(**named, before=before, simulation=len(read)))
     if not read:

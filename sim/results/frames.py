@@ -241,21 +241,21 @@ def recovery_columns(records: Records) -> dict[str, Column]:
 
 
 def recorded_columns(trace: Trace) -> dict[str, Column]:
-    """Return when the log says that each job started; no column where it says it of none.
+    """Return the log's names of users, and when it says that each job started, where it does.
 
     Where submit times are scaled, a job's recorded wait follows its scaled submit.
     """
-    jobs = trace.jobs
+    jobs, named = trace.jobs, {}
+    if any(name != str(code) for code, name in trace.words.get("user", {}).items()):
+        named["user_name"] = _words(trace.named("user"))
     if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
-        return {}
-    submit: FloatArray = jobs["submit_time"].to_numpy()
-    wait: FloatArray = jobs["recorded_wait_time"].to_numpy()
+        return named
+    submit, wait = (jobs[name].to_numpy() for name in ("submit_time", "recorded_wait_time"))
 
     def start(rows: Rows) -> FloatArray:
-        found: FloatArray = np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan)
-        return found
+        return np.asarray(np.where(wait[rows] >= 0, submit[rows] + wait[rows], np.nan), float)
 
-    return {"recorded_start_time": start}
+    return named | {"recorded_start_time": start}
 
 
 def _part_of(values: NDArray[Any]) -> Column:

@@ -214,10 +214,11 @@ def _whose(found: Recorded, amount: FloatArray) -> dict[str, list[dict[str, floa
         codes = found.trace.jobs.get(name)
         if codes is None or codes.nunique() < 2 or amount.sum() <= 0:
             continue
+        words = found.trace.words.get(name, {})
         sums = pd.Series(amount).groupby(codes.to_numpy()).sum().nlargest(SHOWN)
         said[f"{name}s"] = [
-            {name: int(code), "share": float(value / amount.sum())}
-            for code, value in zip(sums.index.to_numpy(np.int64), sums.to_numpy(), strict=True)
+            {name: words.get(code, code), "share": float(value / amount.sum())}
+            for code, value in zip(sums.index.tolist(), sums.to_numpy(), strict=True)
         ]
     return said
 
@@ -225,7 +226,7 @@ def _whose(found: Recorded, amount: FloatArray) -> dict[str, list[dict[str, floa
 def _most_of(whose: Mapping[str, list[dict[str, float]]], lead: str) -> str:
     """Return the users and partitions with most of an amount in words."""
     told = [
-        ", ".join(f"{kind} {one[kind]:.0f} ({percent(one['share'])})" for one in rows)
+        ", ".join(f"{kind} {one[kind]} ({percent(one['share'])})" for one in rows)
         for kind, rows in ((name.removesuffix("s"), rows) for name, rows in whose.items())
     ]
     return f" {lead}: {'; '.join(told)}." if told else ""

@@ -170,7 +170,7 @@ def class_labels(found: Recorded) -> Mapping[str, pd.Series]:
     }
     for name in ("user", "partition"):
         if name in jobs and (jobs[name] >= 0).any() and jobs[name].nunique() > 1:
-            every[name] = _usual(jobs[name], found.judged)
+            every[name] = _usual(pd.Series(found.trace.named(name)), found.judged)
     return every
 
 
@@ -178,10 +178,9 @@ def _between(width: int) -> str:
     return str(2**width) if width < 2 else f"{2 ** (width - 1) + 1}–{2**width}"
 
 
-def _usual(codes: pd.Series, judged: BoolArray) -> pd.Series:
-    shown = codes[judged].value_counts().index[:MOST_CLASSES]
-    names = codes.astype(str).where(codes >= 0, "unknown")
-    return names.where(codes.isin(shown) | (codes < 0), "others")
+def _usual(names: pd.Series, judged: BoolArray) -> pd.Series:
+    shown = names[judged].value_counts().index[:MOST_CLASSES]
+    return names.where(names.isin([*shown, "unknown"]), "others")
 
 
 def class_tables(found: Recorded, nearest: Compared) -> dict[str, list[dict[str, object]]]:

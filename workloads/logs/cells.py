@@ -3,7 +3,7 @@
 import datetime
 import re
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -100,6 +100,23 @@ def codes(cells: pd.Series) -> FloatArray:
     names = cells.where(~cells.isin(UNKNOWN), "")
     order = {text: code for code, text in enumerate(sorted(set(names) - {""}), start=1)}
     return names.map(order).fillna(-1).to_numpy(float)
+
+
+def words(codes: Iterable[float], cells: Iterable[str]) -> dict[int, str]:
+    r"""Return the name behind each code as the log has it, signs that show nothing as escapes.
+
+    Examples
+    --------
+    >>> words([2, 1, -1], ["b\x7fb", "ann", ""])
+    {2: 'b\\x7fb', 1: 'ann'}
+    """
+    known = {int(code): str(text) for code, text in zip(codes, cells, strict=True) if code >= 0}
+    return {
+        code: "".join(
+            one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        )
+        for code, text in known.items()
+    }
 
 
 def fields_of(known: Mapping[str, FloatArray], number: int) -> pd.DataFrame:

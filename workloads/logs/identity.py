@@ -162,6 +162,29 @@ def identify(jobs: pd.DataFrame, identity: str, source: str) -> tuple[str, IntAr
     return identity, labels_by(jobs, identity)
 
 
+def application_words(
+    jobs: pd.DataFrame, identity: str, words: Mapping[str, Mapping[int, str]]
+) -> dict[int, str]:
+    """Return what the ``application`` of jobs is called: by the names of what these share.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"application": [0, 1], "user": [1, 2], "executable": [3, 3]})
+    >>> application_words(jobs, "user_executable", {"user": {1: "ann"}})
+    {0: 'user ann, executable 3', 1: 'user 2, executable 3'}
+    """
+    keys = KEYS.get(identity, ())
+    shared = [{"name": "executable"}.get(key, key) for key in keys if not key.startswith("req")]
+    whole = len(shared) == len(keys) > 0
+    first = jobs.drop_duplicates("application")
+    parts = [[words.get(p, {}).get(code, code) for code in first[p].tolist()] for p in shared]
+    names = {}
+    for place, application in enumerate(first["application"].tolist()):
+        said = [f"{p} {part[place]}" for p, part in zip(shared, parts, strict=True)]
+        names[application] = ", ".join(said if whole else [*said, f"application {application}"])
+    return names
+
+
 def request_classes(requested_time: FloatArray) -> IntArray:
     """Return which popular requested time each job's is nearest to, in log.
 

@@ -18,7 +18,13 @@ from workloads.limits import Limits, check_count, check_load, check_mapping
 from workloads.logs.archive import fetch_log, find_log
 from workloads.logs.cleaning import RULES, Cleaned, Screened, check_actions, screen
 from workloads.logs.fetching import terminal_progress
-from workloads.logs.identity import Identity, check_identity, identify, request_classes
+from workloads.logs.identity import (
+    Identity,
+    application_words,
+    check_identity,
+    identify,
+    request_classes,
+)
 from workloads.logs.swf import SwfLog, read_swf
 from workloads.logs.swf_text import log_file
 from workloads.models.estimates import Estimates
@@ -158,6 +164,7 @@ class LogWorkload(ABC):
             identity=identity,
             altered=altered,
             size_by_use=by_use,
+            words={**log.words, "application": application_words(jobs, identity, log.words)},
         )
 
     @property

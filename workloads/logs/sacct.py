@@ -20,7 +20,7 @@ import pandas as pd
 from workloads.base import BoolArray, FloatArray
 from workloads.errors import WorkloadError
 from workloads.limits import LARGEST, USUAL, Limits
-from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, zone_of
+from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
@@ -96,7 +96,9 @@ def _recorded(table: pd.DataFrame, zone: datetime.tzinfo, unit: str, file: Path)
     table = table[~table[chosen["job"]].str.contains(".", regex=False)]
     jobs, negative = _fields(table, chosen, zone, unit, file)
     jobs = _told_apart(jobs, table[chosen["job"]])
-    return SwfLog(jobs, names=_stems(table), found={"negative_wait": negative})
+    there = {field: next((n for n in names if n in table), "") for field, names in NAMED.items()}
+    named = {field: words(jobs[field], table[name]) for field, name in there.items() if name}
+    return SwfLog(jobs, names=_stems(table), found={"negative_wait": negative}, words=named)
 
 
 def check_sacct(timezone: str, unit: str) -> datetime.tzinfo:
@@ -178,14 +180,13 @@ def _fields(
         "requested_processors": column(asked, _count),
         "requested_time": _requested(table, column),
         "status": state.map(lambda name: _status(str(name))).to_numpy(float),
-        "user": _codes(table, ("UID", "User")),
-        "group": _codes(table, ("GID", "Group", "Account")),
-        "executable": _codes(table, ("JobName",)),
-        "partition": _codes(table, ("Partition",)),
+        **{field: _codes(table, names) for field, names in NAMED.items()},
     }
     return fields_of(known, len(table)), negative
 
 
+NAMED = {"user": ("UID", "User"), "group": ("GID", "Group", "Account"),
+         "executable": ("JobName",), "partition": ("Partition",)}  # fmt: skip
 RECKONED = ("Submit", "CPUTimeRAW", "ReqCPUS", "ReqNodes", "ResvCPURAW", "TimelimitRaw", "State")
 """Columns from which starts and runtimes are reckoned where an export lacks both."""
 PAST_LIMIT = 1.05

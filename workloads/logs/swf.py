@@ -79,6 +79,8 @@ class SwfLog:
         18 fields do not show.
     remarks : tuple of str
         What its reader had to assume, a sentence each.
+    words : mapping of str to mapping of int to str
+        By column (``user``, ``group``, ``executable``, …) the name behind each number.
 
     Raises
     ------
@@ -100,6 +102,7 @@ class SwfLog:
     names: IntArray | None = None
     found: Mapping[str, BoolArray] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    words: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if tuple(self.jobs.columns) != FIELDS:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from workloads.errors import WorkloadError
 from workloads.limits import LARGEST, USUAL, Limits
-from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, zone_of
+from workloads.logs.cells import UNKNOWN, codes, duration, fields_of, instant, words, zone_of
 from workloads.logs.log import FileWorkload
 from workloads.logs.swf import Comment, SwfLog
 from workloads.logs.swf_text import check_lines, unpack
@@ -58,6 +58,11 @@ def read_table(
         hashlib.sha256(stored).hexdigest(),
         found={"negative_wait": negative},
         remarks=tuple(_contradictions(told)),
+        words={
+            field: words(jobs[field], cells[chosen[role]])
+            for role, field in NAMES.items()
+            if role in chosen
+        },
     )
 
 
