@@ -22,6 +22,7 @@ from sim.results.rows import (
     SECTIONS,
     SHARES,
     Row,
+    bound_notes,
     change_text,
     molded_text,
     read_together,
@@ -195,14 +196,6 @@ def _cells(
     changes = [one.text(row) for one in apart]
     last = [Text(one, "dim") for one in shown[len(columns) :] or [""]]
     return [row.label, *shown[: len(columns)], *changes, *(last if bounds else [])]
-
-
-def _bound_notes(run: Figures) -> list[str]:
-    """Return the lower bounds in a sentence, for a table without a column of them."""
-    rows = [row for section in SECTIONS for row in section if row.bound is not None]
-    known = [(row.label, texts([run.get(str(row.bound))], row.kind)[0]) for row in rows]
-    parts = [f"{label} {text}" for label, text in known if text != "–"]
-    return [f"Lower bounds: {', '.join(parts)}."] if parts else []
 
 
 def compared_notes(sides: Sequence[Side]) -> list[str]:
@@ -402,7 +395,7 @@ def print_results(console: Console, sides: Sequence[Side], folder: Path | None =
     for line in verdict_lines(sides):
         console.print(line, style="bold", markup=False, highlight=False)
     console.print(result_table(sides, console.width))
-    bounds = _bound_notes(run) if len(sides) > 2 or recorded(sides) else []
+    bounds = bound_notes(run) if len(sides) > 2 or recorded(sides) else []
     said = [*compared_notes(sides), *charged_notes(sides), *notes(run), *bounds, *reasons(run)]
     for line in [*_losers(sides), *said]:
         console.print(f"[dim]{escape(line)}[/]")

@@ -71,7 +71,7 @@ class Winners:
             f"Who loses: {100 * self.longer:.3g} % of the jobs respond later under {self.own} "
             f"than under {self.base}, {100 * self.shorter:.3g} % sooner"
         )
-        for kind in ("user", "class"):
+        for kind in ("class",) if self.anew else ("user", "class"):
             worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
             if worst is not None and worst["change"] > SAME:
                 change = texts([worst["change"]], SECONDS)[0]

@@ -321,3 +321,11 @@ def change_text(found: Comparison, unit: str = PERCENT) -> str:
     if found.change.count < 2 or not math.isnan(found.change.low):
         return text
     return f"{text}, {spread(found)}"
+
+
+def bound_notes(run: Summary) -> list[str]:
+    """Return the lower bounds in a sentence, for a table without a column of them."""
+    rows = [row for section in SECTIONS for row in section if row.bound is not None]
+    known = [(row.label, texts([run.get(str(row.bound))], row.kind)[0]) for row in rows]
+    parts = [f"{label} {text}" for label, text in known if text != "–"]
+    return [f"Lower bounds: {', '.join(parts)}."] if parts else []
