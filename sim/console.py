@@ -26,6 +26,7 @@ from sim.results.rows import (
     change_text,
     molded_text,
     read_together,
+    reasons,
     texts,
 )
 from sim.results.sentences import is_recorded, recorded_sentences, rests_sentence, treated_sentence
@@ -218,22 +219,6 @@ user_estimate. Shares and errors differ by percentage points (pp).']
         said.append("Both differ: baseline_predictor=true plays the step between.")
     said.append(f"Shares and errors differ by percentage points ({POINTS}).")
     return [" ".join(said)]
-
-
-def reasons(run: Figures) -> list[str]:
-    """Return why figures of a summary are null, a sentence each."""
-    lines = []
-    if run.get("system_efficiency") is None:
-        lines.append(
-            "Efficiencies are null: T(1) of the jobs is unknown, as under moldability=none."
-        )
-    elif run.get("useful_utilization") is None:
-        lines.append("Useful utilisation is null: T(1) of some jobs is unknown.")
-    if run.get("prediction_median_error") is None:
-        lines.append("Prediction errors are null: no predictor was asked about a completed run.")
-    if run.get("bound_mean_response_time") is None:
-        lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
-    return lines
 
 
 def _counted(run: Figures, prefix: str) -> str:

@@ -329,3 +329,19 @@ def bound_notes(run: Summary) -> list[str]:
     known = [(row.label, texts([run.get(str(row.bound))], row.kind)[0]) for row in rows]
     parts = [f"{label} {text}" for label, text in known if text != "–"]
     return [f"Lower bounds: {', '.join(parts)}."] if parts else []
+
+
+def reasons(run: Summary) -> list[str]:
+    """Return why figures of a summary are null, a sentence each."""
+    lines = []
+    if run.get("system_efficiency") is None:
+        lines.append(
+            "Efficiencies are null: T(1) of the jobs is unknown, as under moldability=none."
+        )
+    elif run.get("useful_utilization") is None:
+        lines.append("Useful utilisation is null: T(1) of some jobs is unknown.")
+    if run.get("prediction_median_error") is None:
+        lines.append("Prediction errors are null: no predictor was asked about a completed run.")
+    if run.get("bound_mean_response_time") is None:
+        lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
+    return lines
