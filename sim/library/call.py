@@ -19,7 +19,6 @@ from sim.config import Config
 from sim.errors import ConfigError
 from sim.help.misspellings import no_such_key
 from sim.library.result import Names
-from sim.policies.base import Policy
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
@@ -157,7 +156,7 @@ def _name(given: object, key: str) -> str:
     """Return what an object calls itself, else its class."""
     name = getattr(given, "name", None)
     if not isinstance(name, str):
-        parts = vars(given).values() if isinstance(given, Policy) else ()
+        parts = vars(given).values() if hasattr(given, "allocation") else ()
         own = [type(one).__name__ for one in parts if _is_own(type(one))]
         return "+".join(own) or type(given).__name__
     if not NAME.fullmatch(name):

@@ -164,9 +164,9 @@ def write_report(
     plots = folder / PLOTS
     real_folder(plots)
     answered = answer_plots(found_answers.differences, found_answers.curves, unit)
-    drawn, every = [], [*answered, *plots_of(groups, found)]
-    for place, plot in enumerate(every):
-        shown.show(f"draws {plot.name}, {place + 1} of {len(every)}", place / len(every))
+    drawn, drawings = [], [*answered, *plots_of(groups, found)]
+    for place, plot in enumerate(drawings):
+        shown.show(f"draws {plot.name}, {place + 1} of {len(drawings)}", place / len(drawings))
         drawn.append((plot, save(plot, plots)))
     explorer = plots / EXPLORER
     explorer.unlink(missing_ok=True)
