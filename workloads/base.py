@@ -109,6 +109,13 @@ class Trace:
         words = {-1: "unknown", **self.words.get(column, {})}
         return [words.get(code, str(code)) for code in self.jobs[column].tolist()]
 
+    def names(self) -> dict[str, list[str]]:
+        """Return each job's user and application by the log's names, where it has names."""
+        parts = [self.words.get(part, {}) for part in ("user", "executable")]
+        if all(name == str(code) for part in parts for code, name in part.items()):
+            return {}
+        return {part: self.named(part) for part in ("user", "application") if part in self.words}
+
     @property
     def is_recorded(self) -> bool:
         """Whether the jobs come from a file, not from a model."""

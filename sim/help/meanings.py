@@ -9,6 +9,7 @@ COLUMNS = {
         "job_id": "the workload's number of the job; negative: a run that trained the predictor",
         "user": "number of the user, -1 where unknown",
         "user_name": "what the log calls the user, where it has names",
+        "application_name": "what its jobs share in the log, where that has names",
         "application": "number of the application whose curve the job has",
         "size": "problem size as predictors see it; null where hidden",
         "submit_time": "when the job came",

@@ -103,7 +103,7 @@ def winners(
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
             named = {kind: kept[kind] for kind in KINDS[1:] if kind in kept.columns}
-            named |= {"user": kept["user_name"]} if "user_name" in kept.columns else {}
+            named |= {k: kept[f"{k}_name"] for k in named if f"{k}_name" in kept.columns}
             before = kept["response_time"] - regret["regret"]
             read.append(regret.assign(**named, before=before, simulation=len(read)))
     if not read:

@@ -245,9 +245,8 @@ def recorded_columns(trace: Trace) -> dict[str, Column]:
 
     Where submit times are scaled, a job's recorded wait follows its scaled submit.
     """
-    jobs, named = trace.jobs, {}
-    if any(name != str(code) for code, name in trace.words.get("user", {}).items()):
-        named["user_name"] = _words(trace.named("user"))
+    jobs = trace.jobs
+    named = {f"{part}_name": _words(names) for part, names in trace.names().items()}
     if "recorded_wait_time" not in jobs or (jobs["recorded_wait_time"] < 0).all():
         return named
     submit, wait = (jobs[name].to_numpy() for name in ("submit_time", "recorded_wait_time"))

@@ -133,6 +133,9 @@ def set_scene(config: Mapping[str, Any], replication: int, trace: Trace | None =
     family = build(curves, "moldability")
     truth = build_truth(trace, family, streams, size, **truth_options(config))
     trace = with_users(trace, truth.application, streams)
+    if config["workload"].get("applications") != "log":  # invented ones have no names
+        words = {part: named for part, named in trace.words.items() if part != "application"}
+        trace = replace(trace, words=words)
     for key in ("workload", "moldability"):  # not all of which a class of theirs has taken
         check_sizes(key, config[key])
     growth = build(config["growth"], "growth")

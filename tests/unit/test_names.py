@@ -6,6 +6,7 @@ import pytest
 import sim
 from sim.advise import main as advise
 from sim.report.winners import winners
+from sim.results.plots import explorer
 from sim.site.causes import _most_of, _whose
 from workloads.frame import FrameWorkload
 from workloads.logs.sacct import read_sacct
@@ -67,11 +68,31 @@ def test_runs_and_who_loses_name_users(table):
     run = sim.run(jobs=table, processors=2, policy="easy_sjbf", predictor="user_estimate",
                   moldability="none", baseline="easy")  # fmt: skip
     assert run.jobs["user_name"].tolist()[:4] == SHOWN
+    first = run.jobs["application_name"].iloc[0]
+    assert first == "user ann_b, executable gmx_0"
     later = run.jobs.assign(response_time=run.jobs["response_time"] + 60 * (run.jobs["user"] == 1))
     who = winners("a", "b", [(later, run.jobs)])
     assert set(who.tables["user"].index) == set(SHOWN)
     assert f"of user {who.tables['user'].index[0]} by 60.0 s in the mean" in who.sentence()
     assert who.tables["user"]["change"].tolist() == [60.0, 0.0, 0.0, 0.0]
+    assert first in who.tables["application"].index
+
+
+def test_invented_applications_have_no_names(table):
+    run = sim.run("workload.applications=3", jobs=table, policy="easy", baseline=None)
+    assert "user_name" in run.jobs
+    assert "application_name" not in run.jobs
+
+
+def test_names_cannot_end_the_script_of_a_page_to_look_into_a_run(monkeypatch):
+    frame = pd.DataFrame({"submit_time": [0.0, 9.0], "runtime": [99.0] * 2, "user": ["<b>", "x"]})
+    run = sim.run(jobs=frame.assign(requested_processors=1), processors=2, policy="easy",
+                  predictor="user_estimate", moldability="none", baseline=None)  # fmt: skip
+    plotly = type("Plotly", (), {"get_plotlyjs": staticmethod(lambda: "")})
+    monkeypatch.setattr(explorer.importlib, "import_module", lambda name: plotly)
+    page = explorer.explorer_page([explorer.Explored("run", run.tables, 2)])
+    assert "<b>" not in page
+    assert r"\u003cb>" in page
 
 
 def test_reasons_of_a_backtest_name_users():

@@ -73,7 +73,7 @@ def explorer_page(runs: Sequence[Explored]) -> str:
         unit=at.unit,
         seconds=repr(at.seconds),
         length=repr(at.length),
-        runs=json.dumps([_packed(one, at.begin) for one in runs]),
+        runs=json.dumps([_packed(one, at.begin) for one in runs]).replace("<", "\\u003c"),
     )
 
 
@@ -103,8 +103,14 @@ def _packed(one: Explored, begin: float) -> dict[str, object]:
         values = one.tables.timeline[name].to_numpy(np.float64)
         columns[f"{name}.time"], columns[name] = _thinned(times, values)
     data = b"".join(column.astype("<f4").tobytes() for column in columns.values())
+    names = {
+        part: dict(zip(jobs[part].tolist(), jobs[f"{part}_name"], strict=True))
+        for part in ("user", "application")
+        if f"{part}_name" in jobs.columns
+    }
     return {
         "title": one.title,
+        "names": names,
         "processors": one.processors,
         "columns": {name: len(column) for name, column in columns.items()},
         "data": base64.b64encode(gzip.compress(data, 6, mtime=0)).decode(),
