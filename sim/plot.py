@@ -17,6 +17,7 @@ from sim.results.durable import output
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.pictures import EXPLORER, KINDS, SCHEDULE, Again, RunFolder, figure_of
+from sim.results.plots.style import in_dark, svg_of
 from sim.sweeps.configurations import read_configuration
 from workloads.errors import WorkloadError
 
@@ -100,13 +101,13 @@ def write_explorer(runs: Sequence[RunFolder], path: Path) -> list[Path]:
 
 
 def write_figure(figure: "Figure", stem: Path) -> list[Path]:
-    """Write a picture as SVG and PNG, the same bytes each time; return the files."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": stem.name}):
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
-        figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
-    return [stem.with_suffix(".svg"), stem.with_suffix(".png")]
+    """Write a picture as SVG, light and dark, and as PNG, the same bytes each time."""
+    light = svg_of(figure, stem.name)
+    written = [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
+    for path, text in zip(written, (light, in_dark(light)), strict=False):
+        path.write_text(text, encoding="utf-8")
+    figure.savefig(written[-1], metadata={"Software": None})
+    return written
 
 
 def _written(asked: argparse.Namespace) -> list[Path]:
@@ -135,7 +136,7 @@ def main(given: Sequence[str] | None = None) -> int:
     kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m sim.plot",
-        description="A picture of a finished run as SVG and PNG.",
+        description="A picture of a finished run as SVG, light and dark, and as PNG.",
         epilog="kinds: " + "; ".join(kinds),
     )
     parser.add_argument("run", type=Path, help="folder of a run, a replication or a baseline")
@@ -146,7 +147,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--of", type=_numbers, default=[], metavar="N[,N]",
                         help="resized: jobs, speedups: applications to show")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FOLDER",
-                        help="where to write KIND.svg and KIND.png (RUN/plots)")  # fmt: skip
+                        help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
     asked = parser.parse_args(given)

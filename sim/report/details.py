@@ -7,7 +7,7 @@ import pandas as pd
 
 from predictors.base import FloatArray
 from sim.report.samples import Group, Sample
-from sim.results.plots.style import resample
+from sim.results.plots.style import resample, waiting
 
 CURVE_POINTS = 240
 HISTORY_BINS = (0, 1, 2, 3, 5, 10, 20, 50, 100)
@@ -84,16 +84,14 @@ def details(group: Group, most: int) -> Details | None:
         return None
     slowdowns, errors, losses = [], [], []
     for sample in chosen:
-        jobs = pd.read_parquet(
-            sample.folder / "jobs.parquet", columns=["job_id", "bounded_slowdown"]
-        )
+        jobs = pd.read_parquet(sample.folder / "jobs.parquet")
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
         timeline = pd.read_parquet(sample.folder / "timeline.parquet")
         predictions = pd.read_parquet(sample.folder / "predictions.parquet")
         errors.append(_errors(predictions))
         losses.append(_losses(sample, timeline, predictions))
         if len(losses) == 1:
-            curve = _curve(sample, timeline)
+            curve = _curve(sample, timeline, jobs)
     every = pd.concat(errors)
     return Details(
         *curve,
@@ -119,14 +117,16 @@ def _binned(errors: pd.DataFrame, column: str, bins: tuple[int, ...]) -> pd.Seri
     return found.median()[found.size() >= 5]
 
 
-def _curve(sample: Sample, timeline: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _curve(
+    sample: Sample, timeline: pd.DataFrame, jobs: pd.DataFrame
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     times = timeline["time"].to_numpy(float)
     processors = float(sample.summary.get("processors") or 1)
     if len(times) < 2 or times[-1] <= times[0]:
         return (np.zeros(1),) * 3
     edges = np.linspace(times[0], times[-1], CURVE_POINTS + 1)
     busy = resample(times, timeline["busy_processors"].to_numpy(float), edges)[0]
-    queued = resample(times, timeline["queued_jobs"].to_numpy(float), edges)[0]
+    queued = resample(times, waiting(timeline, jobs), edges)[0]
     return (edges[:-1] - edges[0]) / 3600.0, busy / processors, queued
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from sim.report.details import QUANTILES, Details
 from sim.report.samples import Group, estimate
 from sim.report.tables import listed
-from sim.results.durable import replaced
-from sim.results.plots.style import COLOURS, legend, line, tidy
+from sim.results.durable import write_whole
+from sim.results.plots.style import COLOURS, clock, in_dark, legend, line, svg_of, tidy
+from sim.results.rows import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,12 +76,19 @@ def not_drawn(groups: Iterable[tuple[str, str]]) -> str:
     return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
-def _bars(
-    groups: Sequence[Group], key: str, label: str, scale: float
-) -> Callable[["Figure"], None]:
+def axis_of(key: str, groups: Sequence[Group]) -> tuple[str, float]:
+    """Return the label of a figure's axis, and one of its unit in the figure's own."""
+    means = [estimate(group.values(key)).mean for group in groups]
+    unit, scale = unit_of(key, means)
+    name = key.replace("_", " ")
+    return (f"{name} ({unit})" if unit else name), scale
+
+
+def _bars(groups: Sequence[Group], key: str) -> Callable[["Figure"], None]:
     """Draw a figure by policy (place) and predictor (colour), with intervals."""
     runs = {(group.policy, group.predictor) for group in groups if group.role == "run"}
     groups = [g for g in groups if g.role == "run" or (g.policy, g.predictor) not in runs]
+    label, scale = axis_of(key, groups)
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
@@ -121,11 +129,14 @@ def _bars(
 def _load(drawn: Drawn) -> Callable[["Figure"], None]:
     def draw(figure: "Figure") -> None:
         busy, queued = figure.subplots(2, 1, sharex=True)
+        at = clock(0.0, max(float(found.hours[-1]) for _, found in drawn) * 3600)
         for number, (group, found) in enumerate(drawn):
-            busy.plot(found.hours, 100 * found.busy, label=group.label, **line(number))
-            queued.plot(found.hours, found.queued, **line(number))
+            busy.plot(
+                at.show(3600 * found.hours), 100 * found.busy, label=group.label, **line(number)
+            )
+            queued.plot(at.show(3600 * found.hours), found.queued, **line(number))
         busy.set(ylabel="busy processors (%)", ylim=(0, 105))
-        queued.set(ylabel="waiting jobs", xlabel="time since the first submit (h)")
+        queued.set(ylabel="waiting jobs", xlabel=f"time since the first submit ({at.unit})")
         queued.set_ylim(bottom=0)
         legend(busy)
         for axes in (busy, queued):
@@ -207,13 +218,14 @@ def _waits(groups: Sequence[Group]) -> Callable[["Figure"], None]:
         places = np.arange(len(groups))
         wait = np.array([estimate(group.values("mean_wait_time")).mean for group in groups])
         whole = np.array([estimate(group.values("mean_response_time")).mean for group in groups])
-        axes.barh(places, wait / 3600, color="#D55E00", hatch="//", edgecolor="white",
+        label, scale = axis_of("mean_response_time", groups)
+        axes.barh(places, wait / scale, color="#D55E00", hatch="//", edgecolor="white",
                   label="waiting")  # fmt: skip
-        axes.barh(places, (whole - wait) / 3600, left=wait / 3600, color="#56B4E9",
+        axes.barh(places, (whole - wait) / scale, left=wait / scale, color="#56B4E9",
                   label="running")  # fmt: skip
         axes.set_yticks(places, [group.label for group in groups])
         axes.invert_yaxis()
-        axes.set_xlabel("mean response time (h)")
+        axes.set_xlabel(label)
         legend(axes)
         tidy(axes)
 
@@ -256,9 +268,9 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     bars = "Means over all repetitions and all other settings; whiskers are 95 % intervals."
     plots = [
         Plot("response_time", "Response time", bars,
-             _bars(groups, "mean_response_time", "mean response time (h)", 3600.0)),
+             _bars(groups, "mean_response_time")),
         Plot("efficiency", "System efficiency", f"Σ T(1) over held processor-seconds. {bars}",
-             _bars(groups, "system_efficiency", "system efficiency (%)", 0.01)),
+             _bars(groups, "system_efficiency")),
         Plot("waiting", "Waiting and running", "Parts of the mean response time.",
              _waits(bars_of), no_bar),
     ]  # fmt: skip
@@ -285,21 +297,22 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
 
 
 def save(plot: Plot, folder: Path) -> str:
-    """Write a plot as PNG and SVG, and return the SVG's text."""
+    """Write a plot as SVG, light and dark, and return the light one's text."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"svg.hashsalt": plot.name, "font.size": 9})
+        matplotlib.rcParams.update({"font.size": 9})
         figure = Figure(figsize=(7.4, 4.4), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         plot.draw(figure)
         if plot.left_out:
             said = textwrap.fill(plot.left_out, NOTE_WIDTH)
             figure.supxlabel(said, x=0.01, ha="left", fontsize=7)
-        for ending, metadata in ((".png", "Software"), (".svg", "Date")):
-            with replaced(folder / f"{plot.name}{ending}") as made:
-                figure.savefig(made, metadata={metadata: None})
-    return (folder / f"{plot.name}.svg").read_text(encoding="utf-8")
+        light = svg_of(figure, plot.name)
+    for ending, text in ((".svg", light), (".dark.svg", in_dark(light))):
+        write_whole(folder / f"{plot.name}{ending}", text)
+    (folder / f"{plot.name}.png").unlink(missing_ok=True)  # of former versions
+    return light

@@ -29,6 +29,7 @@ from sim.report.verdict import Verdict
 from sim.report.winners import Winners
 from sim.results.artefacts import has_tables, read_tables
 from sim.results.plots.schedule import schedule_figure
+from sim.results.plots.style import picture
 from sim.results.rows import MOLDED, molded_text
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -286,7 +287,7 @@ def _figure(plot: Plot, svg: str, groups: Sequence[Group], found: Mapping[str, D
     numbers = _numbers(plot, groups, found)
     below = fold("In numbers", numbers)
     return (
-        f'<figure id="plot-{plot.name}">{image(svg.encode(), "svg+xml", alternative)}<figcaption>'
+        f'<figure id="plot-{plot.name}">{picture(svg, alternative)}<figcaption>'
         f"<strong>{escape(plot.title)}.</strong> {escape(said)}{below}"
         "</figcaption></figure>"
     )

@@ -14,7 +14,7 @@ from sim.errors import SimError
 from sim.report.answer_tables import Answers, answers, difference_figures
 from sim.report.answers import FIGURE, Difference, identified, losers
 from sim.report.details import details
-from sim.report.figures import plots_of, save
+from sim.report.figures import axis_of, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
@@ -41,8 +41,6 @@ DIFFERENCES = "differences.csv"
 MOST_ASKED = 20
 """Further groups of which the page says who loses."""
 ALL = "All have the {} {}."
-UNITS = {"mean_response_time": ("mean response time (h)", 3600.0)}
-"""Labels of axes and their units in seconds, of figures that are not shown as they are."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ def write_report(
     who = [losers(one) for one in chosen]
     said_first = verdict(groups, every, wanted.figure, who[0] if who else None)
     loses = who[0].sentence(not subject.refused) if subject and who[0] else ""
-    unit = UNITS.get(wanted.figure, (wanted.figure.replace("_", " "), 1.0))
+    unit = axis_of(wanted.figure, groups)
     words = unit[0].partition(" (")[0]
     told = [one for one in who if one is not None]
     report = Report(written, found_answers, said, said_first, words, told, loses)

@@ -1,9 +1,7 @@
 """Self-contained pages of backtests and advice."""
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.results.durable import write_whole
-from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, tidy
+from sim.results.plots.style import INK, LINE_COLOURS, clock, resample, svg_of, tidy, time_ticks
+from sim.results.plots.style import picture as embedded
 from sim.results.rows import texts
 from sim.results.sentences import distance, ranks, relative
 from sim.site.causes import percent
@@ -89,11 +88,8 @@ def picture(
     axes = figure.subplots()
     draw(axes)
     tidy(axes)
-    content = BytesIO()
-    figure.savefig(content, format="png", dpi=110, metadata={"Software": None})
-    data, said = base64.b64encode(content.getvalue()).decode(), escape(alternative)
-    shown = f'<img src="data:image/png;base64,{data}" alt="{said}">'
-    return f"<figure>{shown}<figcaption>{said}</figcaption></figure>"
+    shown = embedded(svg_of(figure, alternative), alternative)
+    return f"<figure>{shown}<figcaption>{escape(alternative)}</figcaption></figure>"
 
 
 def write_page(path: Path, title: str, lead: str, sections: Mapping[str, str]) -> None:
@@ -182,13 +178,16 @@ def _draw_waits(axes: "Axes", done: Backtest) -> None:
     found, nearest = done.found, done.nearest
     judged = np.flatnonzero(found.judged)
     judged = judged[:: -(-len(judged) // MOST_DOTS)]
-    wait = (nearest.start - found.submit)[judged].clip(1.0) / HOUR
-    recorded = found.wait[judged].clip(1.0) / HOUR
-    most = float(max(wait.max(), recorded.max(), 2 / HOUR))
+    wait = (nearest.start - found.submit)[judged].clip(1.0)
+    recorded = found.wait[judged].clip(1.0)
+    most = float(max(wait.max(), recorded.max(), 2.0))
     axes.loglog(recorded, wait, ".", markersize=2, color=LINE_COLOURS[0], alpha=0.4)
-    axes.plot([1 / HOUR, most], [1 / HOUR, most], color=INK, linewidth=0.8)
-    axes.set_xlabel("recorded wait (h; below 1 s as 1 s)")
-    axes.set_ylabel("simulated wait (h)")
+    axes.plot([1.0, most], [1.0, most], color=INK, linewidth=0.8)
+    axes.set_xlabel("recorded wait (below 1 s as 1 s)")
+    axes.set_ylabel("simulated wait")
+    for axis in (axes.xaxis, axes.yaxis):
+        time_ticks(axis)
+    axes.set(xlim=(0.8, 1.2 * most), ylim=(0.8, 1.2 * most))
 
 
 def _draw_over_time(axes: "Axes", done: Backtest) -> None:

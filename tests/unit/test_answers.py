@@ -469,7 +469,7 @@ def test_the_command_shows_and_writes_the_answers(study, capsys):
     assert main([str(study), "--table", "--figure", "utilization"]) == 0
     assert "Differences on the same jobs" in capsys.readouterr().out
     assert main([str(study)]) == 0
-    assert (study / "plots/gain_kept.png").stat().st_size > 5000
+    assert (study / "plots/gain_kept.dark.svg").stat().st_size > 5000
     page = (study / "comparison.html").read_text()
     assert "Who bears the regret" in page
     assert "Best: sa, adept" in page

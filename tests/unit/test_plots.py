@@ -1,13 +1,28 @@
+import base64
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from random_schedules import random_run
 
 from sim.results.frames import TABLES, Tables
 from sim.results.outcome import outcome
 from sim.results.plots.panels import Rectangles, coverage, rectangles
 from sim.results.plots.schedule import schedule_figure
-from sim.results.plots.style import clock, resample
+from sim.results.plots.style import (
+    DARK,
+    LINE_COLOURS,
+    calibration_note,
+    clock,
+    in_dark,
+    line,
+    picture,
+    resample,
+    svg_of,
+    time_ticks,
+    waiting,
+)
 
 
 def changed(tables, **frames):
@@ -140,3 +155,56 @@ def test_a_large_picture_covers_the_area_of_its_rectangles():
     got = coverage(shape, np.ones(k), (0.0, 1e6 + 10, 256), (256, 1600))
     assert got.shape == (256, 1600)
     assert got.mean() * (1e6 + 10) * 256 == pytest.approx(k * 10.0 * 5)
+
+
+def contrast(one, other):
+    """By the formula of the Web Content Accessibility Guidelines."""
+    light = []
+    for colour in (one, other):
+        parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        light.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+    return max(light) / min(light)
+
+
+def test_a_picture_is_drawn_once_and_read_in_light_and_dark():
+    figure = Figure()
+    axes = figure.subplots()
+    for number in range(len(LINE_COLOURS)):
+        axes.plot([0, 1], [0, number], **line(number))
+    light = svg_of(figure, "name")
+    assert light == svg_of(figure, "name")
+    dark = in_dark(light)
+    paper = DARK["#ffffff"]
+    assert f"fill: {paper}" in dark
+    assert "#ffffff" not in dark
+    assert dark.startswith(light[:40])
+    for colour in LINE_COLOURS[:6]:
+        assert contrast(DARK.get(colour.lower(), colour), paper) >= 4.5
+    assert contrast(DARK["#000000"], paper) > contrast(DARK["#333333"], paper) > 7
+    page = picture(light, "a < b")
+    assert 'media="screen and (prefers-color-scheme: dark)"' in page
+    assert base64.b64encode(dark.encode()).decode() in page.partition("<img")[0]
+    assert 'alt="a &lt; b"' in page
+
+
+def test_calibration_runs_wait_in_no_picture_as_in_no_table():
+    jobs = pd.DataFrame(
+        {"job_id": [-2, -1, 1], "submit_time": 0.0, "start_time": [0.0, 50.0, 70.0]}
+    )
+    timeline = pd.DataFrame({"time": [0.0, 50.0, 70.0], "queued_jobs": [2, 1, 0]})
+    assert waiting(timeline, jobs).tolist() == [1.0, 1.0, 0.0]
+    figure = Figure()
+    calibration_note(figure, jobs)
+    assert figure.get_supxlabel().startswith("2 calibration runs hold processors")
+    bare = Figure()
+    calibration_note(bare, jobs[2:])
+    assert bare.get_supxlabel() == ""
+
+
+def test_logarithmic_times_are_marked_in_units_that_a_person_reads():
+    axes = Figure().subplots()
+    axes.set_xscale("log")
+    time_ticks(axes.xaxis, least=60.0)
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert shown == ["1 min", "10 min", "1 h", "10 h", "4 d", "30 d", "1 a"]

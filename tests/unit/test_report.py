@@ -21,7 +21,8 @@ pytestmark = pytest.mark.fast
 
 
 def tables(folder, slowdown):
-    pd.DataFrame({"job_id": [-1, 1, 2], "bounded_slowdown": [99.0, *slowdown]}).to_parquet(
+    times = {"submit_time": [0.0] * 3, "start_time": [0.0] * 3}
+    pd.DataFrame({"job_id": [-1, 1, 2], "bounded_slowdown": [99.0, *slowdown], **times}).to_parquet(
         folder / "jobs.parquet"
     )
     pd.DataFrame(

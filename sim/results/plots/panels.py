@@ -8,7 +8,7 @@ import pandas as pd
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from sim.results.frames import Columns
-from sim.results.plots.style import COLOURS, Clock, resample, tidy
+from sim.results.plots.style import BLACK, COLOURS, WHITE, Clock, resample, tidy
 from sim.state.processors import NodeSets
 from sim.state.records import Ranges
 
@@ -205,8 +205,8 @@ def label_jobs(axes: "Axes", panel: "Panel", row: IntArray, names: IntArray, own
                 va="center",
                 fontsize=8,
                 rotation=turned[k] or 0,
-                color="white" if own and inside and job_colour(job) == BUSY else "black",
-                path_effects=None if inside else [withStroke(linewidth=2.0, foreground="white")],
+                color=WHITE if own and inside and job_colour(job) == BUSY else BLACK,
+                path_effects=None if inside else [withStroke(linewidth=2.0, foreground=WHITE)],
                 clip_on=True,
             )
 
@@ -236,7 +236,7 @@ def _wait_legend(figure: "Figure", axes: "Axes", top: float) -> None:
     shown = [(0.0, "0"), *[(float(np.log10(1 + minutes)), name) for minutes, name in marks]]
     shown = [(value, name) for value, name in shown if value <= top + 1e-9]
     bar.set_ticks([value for value, _ in shown], labels=[name for _, name in shown])
-    bar.set_label("wait of the job (white: idle)")
+    bar.set_label("wait of the job (blank: idle)")
 
 
 def ratio_scale(ratio: FloatArray) -> Scale:
@@ -251,7 +251,7 @@ def ratio_scale(ratio: FloatArray) -> Scale:
         norm = Normalize(-MOST_RATIO, MOST_RATIO)
         bar = figure.colorbar(ScalarMappable(norm, colours), cax=axes)
         bar.set_ticks([-3, -2, -1, 0, 1, 2, 3], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
-        bar.set_label("given / requested processors (white: idle)")
+        bar.set_label("given / requested processors (blank: idle)")
 
     return Scale(value, colours, legend)
 
@@ -294,7 +294,13 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
     )
     width = 0.6 if len(corners) < 300 else 0.25
     axes.add_collection(
-        PolyCollection(list(corners), facecolors=face, edgecolors="white", linewidths=width)
+        PolyCollection(
+            list(corners),
+            facecolors=face,
+            edgecolors="white",
+            linewidths=width,
+            rasterized=len(corners) >= 300,
+        )  # fmt: skip
     )
 
 
@@ -308,7 +314,7 @@ def _draw_means(axes: "Axes", panel: Panel, scale: Scale) -> None:
     face = scale.colours(np.clip(mean, 0.0, 1.0))[..., :3]
     ends = panel.at.show(np.array([panel.begin, panel.end]))
     axes.imshow(
-        face * held[..., None] + (1.0 - held[..., None]),
+        np.dstack([face, held]),
         origin="lower",
         aspect="auto",
         extent=(float(ends[0]), float(ends[1]), -0.5, panel.processors - 0.5),
@@ -358,6 +364,7 @@ def column(
     panel: Panel,
     scale: Scale,
     timeline: pd.DataFrame | Columns,
+    queued: FloatArray,
 ) -> None:
     """Draw one column: processors, utilisation and queue of a part of the schedule."""
     gantt, busy, queue, legend = axes
@@ -374,9 +381,8 @@ def column(
     curve(busy, times, used, panel, BUSY)
     busy.set_ylim(0.0, 105.0)
     busy.set_yticks([0, 50, 100])
-    waiting = timeline["queued_jobs"].to_numpy(dtype=np.float64)
-    curve(queue, times, waiting, panel, QUEUE)
-    queue.set_ylim(0.0, max(float(waiting.max(initial=0.0)) * 1.08, 1.0))
+    curve(queue, times, queued, panel, QUEUE)
+    queue.set_ylim(0.0, max(float(queued.max(initial=0.0)) * 1.08, 1.0))
     _finish(gantt, "processor", panel, last=False)
     _finish(busy, "busy (%)", panel, last=False)
     _finish(queue, "jobs waiting", panel, last=True)

@@ -13,7 +13,19 @@ from sim.results.frames import Tables
 from sim.results.job_metrics import Figures, count_bin, job_class
 from sim.results.plots.panels import BUSY, QUEUE, Panel, curve, rectangles
 from sim.results.plots.schedule import schedule_figure
-from sim.results.plots.style import INK, PALE, clock, legend, line, tidy
+from sim.results.plots.style import (
+    BLACK,
+    INK,
+    PALE,
+    WHITE,
+    calibration_note,
+    clock,
+    legend,
+    line,
+    tidy,
+    time_ticks,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +149,8 @@ def _load(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     times = timeline["time"].to_numpy()
     used = 100 * timeline["busy_processors"].to_numpy(np.float64) / run.processors
     curve(busy, times, used, panel, BUSY)
-    curve(queue, times, timeline["queued_jobs"].to_numpy(np.float64), panel, QUEUE)
+    curve(queue, times, waiting(timeline, jobs), panel, QUEUE)
+    calibration_note(figure, jobs)
     busy.set(ylabel="busy (%)", ylim=(0, 105))
     queue.set(ylabel="jobs waiting", xlabel=f"time since the first submit ({at.unit})")
     queue.set_ylim(bottom=0)
@@ -151,7 +164,8 @@ def _map(
     """Draw how many jobs lie where on two logarithmic axes, and where both are the same."""
     from matplotlib.colors import LogNorm
 
-    drawn = axes.hist2d(x, y, bins=bins, norm=LogNorm(vmin=1.0), cmap="cividis_r")
+    drawn = axes.hist2d(x, y, bins=bins, norm=LogNorm(vmin=1.0), cmap="cividis_r",
+                        rasterized=True)  # fmt: skip
     ends = [min(bins[0][0], bins[1][0]), max(bins[0][-1], bins[1][-1])]
     axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle="--")
     axes.set(xscale="log", yscale="log", xlabel=names[0], ylabel=names[1])
@@ -188,22 +202,26 @@ def _runtimes(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     both = np.concatenate([true, believed])
     bins = np.geomspace(both.min() / 1.1, both.max() * 1.1, 49)
     _map(figure.add_subplot(), true, believed,
-         ("true runtime (s)", "believed at the start (s)"), [bins, bins])  # fmt: skip
+         ("true runtime", "believed at the start"), [bins, bins])  # fmt: skip
+    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
+        time_ticks(axis)
+    figure.axes[0].set(xlim=(bins[0], bins[-1]), ylim=(bins[0], bins[-1]))
 
 
 def _waits(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     axes = figure.add_subplot()
     classes = job_class(run.jobs)
     for place, name in enumerate(("narrow_short", "narrow_long", "wide_short", "wide_long")):
-        wait = np.sort(run.jobs.loc[classes == name, "wait_time"].to_numpy() / 60)
+        wait = np.sort(run.jobs.loc[classes == name, "wait_time"].to_numpy())
         if len(wait):
             share = 100 * np.arange(1, len(wait) + 1) / len(wait)
             label = f"{name.replace('_', ', ')} ({len(wait):,})"
             axes.step(wait, share, where="post", label=label, **line(place))
-    axes.set_xscale("symlog", linthresh=1.0)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set(xlabel="wait (min)", ylabel="jobs at or below (%)", ylim=(0, 101))
-    axes.set_xlim(left=0)
+    ends = axes.get_xlim()
+    axes.set_xscale("symlog", linthresh=60.0)
+    time_ticks(axes.xaxis, least=60.0)
+    axes.set(xlabel="wait", ylabel="jobs at or below (%)", ylim=(0, 101))
+    axes.set_xlim(0, ends[1])
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     tidy(axes)
 
@@ -227,7 +245,7 @@ def _errors(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     axes.figure.colorbar(drawn, ax=axes, label="median error (%)", extend="max")
     for (row, column), value in np.ndenumerate(shown.to_numpy()):
         if np.isfinite(value):
-            colour = "white" if value > 55 else "black"
+            colour = WHITE if value > 55 else BLACK
             axes.text(column, row, f"{value:.0f}", ha="center", va="center", color=colour,
                       fontsize="small")  # fmt: skip
 
@@ -243,13 +261,14 @@ def _resized(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
     if not often:
         raise SimError("no job was resized in this run")
     axes = figure.add_subplot()
-    origin = float(run.tables.jobs["submit_time"].min())
+    jobs = run.tables.jobs
+    at = clock(float(jobs["submit_time"].min()), float(jobs["end_time"].max()))
     for place, (job, number) in enumerate(often):
         own = held[(held["job_id"] == job) & (held["run"] == number)]
-        time = np.append(own["start_time"], own["end_time"].iloc[-1]) - origin
+        time = np.append(own["start_time"], own["end_time"].iloc[-1])
         count = np.append(own["processors"], own["processors"].iloc[-1])
-        axes.step(time / 3600, count, where="post", label=f"job {job}", **line(place))
-    axes.set(xlabel="time since the first submit (h)", ylabel="processors")
+        axes.step(at.show(time), count, where="post", label=f"job {job}", **line(place))
+    axes.set(xlabel=f"time since the first submit ({at.unit})", ylabel="processors")
     axes.set_ylim(bottom=0)
     legend(axes)
     tidy(axes)

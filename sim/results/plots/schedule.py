@@ -19,7 +19,14 @@ from sim.results.plots.panels import (
     rectangles,
     waits_scale,
 )
-from sim.results.plots.style import INK, Clock, clock, resample
+from sim.results.plots.style import (
+    INK,
+    Clock,
+    calibration_note,
+    clock,
+    resample,
+    waiting,
+)
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:
@@ -124,8 +131,10 @@ def schedule_figure(
         )
         by_wait = waits_scale(jobs["wait_time"].to_numpy(np.float64), row)
         molded = bool((ratio != 1.0).any())
-        column(figure, left, whole, by_wait, timeline)
-        column(figure, right, part, ratio_scale(ratio) if molded else by_wait, timeline)
+        queued = waiting(timeline, jobs)
+        column(figure, left, whole, by_wait, timeline, queued)
+        column(figure, right, part, ratio_scale(ratio) if molded else by_wait, timeline, queued)
+        calibration_note(figure, jobs)
         _caption(left[0], right[0], whole, part, molded)
         names = jobs["job_id"].to_numpy()
         if len(shape.stretch) and len(jobs) <= LABELLED_JOBS:

@@ -1,17 +1,39 @@
-"""What all plots have alike: colours, lines, the frame and the time axis."""
+"""What all plots have alike: colours, lines, the frame, the time axis, light and dark."""
 
+import base64
+import re
+from html import escape
+from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from predictors.base import FloatArray
+from sim.results.frames import Columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999")
 """Okabe & Ito's palette, which the colour-blind can tell apart."""
 INK, PALE = "#333333", "#E8E8E8"
+BLACK, WHITE = "#010101", "#FEFEFE"
+"""What is written on colours, which are the same in the dark."""
+DARK = {
+    "#000000": "#e4e8ec",
+    "#333333": "#c9d1d9",
+    "#555555": "#a9b3bd",
+    "#bdbdbd": "#7d8791",
+    "#cccccc": "#4a545e",
+    "#e8e8e8": "#343d46",
+    "#ffffff": "#161b20",
+    "#0072b2": "#4093d6",
+    "#d55e00": "#ec7a2c",
+}
+"""Colours of a picture, and what they are on a dark page."""
 STYLES = ("-", "--", "-.", ":")
 LINE_COLOURS = (
     "#0072B2",
@@ -24,8 +46,16 @@ LINE_COLOURS = (
     "#999999",
 )
 """Okabe & Ito's palette, those first that stand out from white."""
+MARKS = (
+    *((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (3600.0, "1 h")),
+    *((36000.0, "10 h"), (345600.0, "4 d"), (2592000.0, "30 d"), (31536000.0, "1 a")),
+)
+"""Marks of a logarithmic axis of seconds."""
 TIME_UNITS = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0))
 """Units of the time axis with their seconds."""
+
+
+Frame = pd.DataFrame | Columns
 
 
 class Clock(NamedTuple):
@@ -80,6 +110,63 @@ def resample(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     low = np.minimum.reduceat(padded, first_last)[::2]
     high = np.maximum.reduceat(padded, first_last)[::2]
     return np.array([np.diff(whole) / np.diff(edges), low, high])
+
+
+def svg_of(figure: "Figure", name: str) -> str:
+    """Return a picture as SVG, the same bytes each time; its name tells its parts apart."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        drawn = StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
+
+
+def in_dark(svg: str) -> str:
+    """Return an SVG of Matplotlib in the palette of dark pages.
+
+    Examples
+    --------
+    >>> in_dark('<svg id="#ffffff"><path style="fill: #ffffff; stroke: #009e73"/></svg>')
+    '<svg fill="#e4e8ec" id="#ffffff"><path style="fill: #161b20; stroke: #009e73"/></svg>'
+    """
+    svg = re.sub(r"(?<=: )#[0-9a-f]{6}", lambda found: DARK.get(found[0], found[0]), svg)
+    return svg.replace("<svg ", f'<svg fill="{DARK["#000000"]}" ', 1)  # black is not written
+
+
+def picture(svg: str, alternative: str) -> str:
+    """Return a picture within a page, dark on dark screens."""
+    light, dark = (base64.b64encode(one.encode()).decode() for one in (svg, in_dark(svg)))
+    media, data = "screen and (prefers-color-scheme: dark)", "data:image/svg+xml;base64,"
+    source = f'<source media="{media}" srcset="{data}{dark}">'
+    return f'<picture>{source}<img src="{data}{light}" alt="{escape(alternative)}"></picture>'
+
+
+def waiting(timeline: Frame, jobs: Frame) -> FloatArray:
+    """Return how many jobs wait from each instant of a timeline on, as tables count them.
+
+    Calibration runs, whose numbers are negative, hold processors in pictures and tables alike,
+    and are waiting jobs in neither.
+    """
+    own = np.asarray(jobs["job_id"]) < 0
+    begin, end = (np.sort(np.asarray(jobs[k])[own]) for k in ("submit_time", "start_time"))
+    submitted, started = (np.searchsorted(one, timeline["time"], "right") for one in (begin, end))
+    return np.asarray(timeline["queued_jobs"], np.float64) - (submitted - started)
+
+
+def calibration_note(figure: "Figure", jobs: Frame) -> None:
+    """Say on a picture how many calibration runs are in it, if any."""
+    runs = int((np.asarray(jobs["job_id"]) < 0).sum())
+    if runs:
+        said = f"{runs:,} calibration runs hold processors, as in tables; their waits are left out."
+        figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color=INK)
+
+
+def time_ticks(axis: "Axis", least: float = 0.0) -> None:
+    """Mark a logarithmic axis of seconds, from `least` on, at times that a person reads."""
+    shown = [mark for mark in MARKS if mark[0] >= least]
+    axis.set_ticks([seconds for seconds, _ in shown], labels=[name for _, name in shown])
+    axis.set_minor_formatter(lambda value, _: "")
 
 
 def tidy(axes: "Axes") -> None:
