@@ -300,7 +300,7 @@ def draw_rectangles(axes: "Axes", panel: Panel, face: "list[str] | FloatArray") 
             edgecolors="white",
             linewidths=width,
             rasterized=len(corners) >= 300,
-        )  # fmt: skip
+        )
     )
 
 

@@ -159,7 +159,7 @@ def _caption(left: "Axes", right: "Axes", whole: Panel, part: Panel, molded: boo
         for axes in (left, right):
             axes.set_yticks([])
             axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color=INK)
-    window = "week" if part.end - part.begin > DAY else "day"
+    window = "week" if part.end - part.begin > 2 * DAY else "day"
     is_part = part.end - part.begin < whole.end - whole.begin
     if is_part:
         for time in whole.at.show(np.array([part.begin, part.end])).tolist():
