@@ -16,9 +16,10 @@ from rich.console import Console
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
+from sim.command.answering import answering
 from sim.composition import options_below
-from sim.errors import ConfigError, SimError, one_line
-from sim.results.durable import output, write_csv, write_whole
+from sim.errors import ConfigError, SimError
+from sim.results.durable import write_csv, write_whole
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts
@@ -342,24 +343,17 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 @warnings_last()
+@answering
 def _answer(asked: argparse.Namespace) -> int:
-    from sim.app import is_bad_input
-
     words = [one for one in (asked.jobs, *asked.overrides) if one is not None]
-    try:
-        own = options([one for one in words if one.startswith("advise.")])
-        with Display(PlainConsole(stderr=True), "advise") as progress:
-            progress.show("reads the jobs")
-            jobs = read_jobs([one for one in words if not one.startswith("advise.")])
-            progress.show("learns from the jobs, and predicts")
-            done = advise(jobs, own)
-        usual = backtest_folder(jobs.source, jobs.checksum)
-        written = write(done, Path(own.folder) if own.folder else usual)
-    except Exception as error:
-        if not is_bad_input(error):
-            raise
-        sys.stderr.write(f"error: {one_line(error)}\n")
-        return 2
+    own = options([one for one in words if one.startswith("advise.")])
+    with Display(PlainConsole(stderr=True), "advise") as progress:
+        progress.show("reads the jobs")
+        jobs = read_jobs([one for one in words if not one.startswith("advise.")])
+        progress.show("learns from the jobs, and predicts")
+        done = advise(jobs, own)
+    usual = backtest_folder(jobs.source, jobs.checksum)
+    written = write(done, Path(own.folder) if own.folder else usual)
     show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0
 
@@ -380,7 +374,4 @@ def show(console: Console, done: Advised, written: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    status = 0
-    with output():
-        status = main()
-    sys.exit(status)
+    sys.exit(main())

@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from sim import config as schema
 from sim.composition import prepare, settings
-from sim.errors import ConfigError, PluginError, SimError, one_line
+from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
 from sim.results.durable import HYDRA, write_whole
@@ -152,15 +152,6 @@ def _show_sizes(console: "Console", folder: Path) -> None:
         console.print(sizes_table(application_sizes(sizes)))
 
 
-def is_bad_input(error: BaseException) -> bool:
-    """Return whether a user can put it right: then one line and status 2, no traceback."""
-    from predictors.errors import PredictorError
-    from workloads.errors import WorkloadError
-
-    of_files = OSError | MemoryError | OmegaConfBaseException
-    return isinstance(error, SimError | WorkloadError | PredictorError | of_files)
-
-
 def _task(composed: DictConfig) -> float | None:
     """Carry out a run; return its objective in a multirun, None if it failed.
 
@@ -206,7 +197,7 @@ def _carried_out(composed: DictConfig, folder: Path, multirun: bool) -> float | 
     except BaseException as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from None
-        if is_bad_input(error):
+        if isinstance(error, (*BAD_INPUT, OmegaConfBaseException)):
             if isinstance(error, PluginError):
                 logger.info("refused because of", exc_info=error.__cause__)
             _refuse(folder, one_line(error), multirun)

@@ -15,10 +15,11 @@ from rich.console import Console
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
+from sim.command.answering import answering
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
-from sim.errors import ConfigError, one_line
-from sim.results.durable import output, replaced, write_whole
+from sim.errors import ConfigError
+from sim.results.durable import replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons
@@ -272,25 +273,18 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 @warnings_last()
+@answering
 def _answer(asked: argparse.Namespace) -> int:
-    from sim.app import is_bad_input
-
     words = [one for one in (asked.log, *asked.overrides) if one is not None]
-    try:
-        own = options([one for one in words if one.startswith("backtest.")])
-        rest = of_log([one for one in words if not one.startswith("backtest.")])
-        if not rest:
-            raise ConfigError("no log is given: python -m sim.backtest LOG")  # noqa: TRY301
-        with Display(PlainConsole(stderr=True), "backtest") as progress:
-            done = backtest(rest, own, progress)
-        trace = done.found.trace
-        folder = Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
-        written = write(done, folder)
-    except Exception as error:
-        if not is_bad_input(error):
-            raise
-        sys.stderr.write(f"error: {one_line(error)}\n")
-        return 2
+    own = options([one for one in words if one.startswith("backtest.")])
+    rest = of_log([one for one in words if not one.startswith("backtest.")])
+    if not rest:
+        raise ConfigError("no log is given: python -m sim.backtest LOG")
+    with Display(PlainConsole(stderr=True), "backtest") as progress:
+        done = backtest(rest, own, progress)
+    trace = done.found.trace
+    folder = Path(own.folder) if own.folder else backtest_folder(trace.source, trace.checksum)
+    written = write(done, folder)
     show(PlainConsole() if sys.stdout.isatty() else PlainConsole(width=400), done, written)
     return 0
 
@@ -310,7 +304,4 @@ def show(console: Console, done: Backtest, written: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    status = 0
-    with output():
-        status = main()
-    sys.exit(status)
+    sys.exit(main())

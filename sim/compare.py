@@ -14,11 +14,12 @@ from rich.markup import escape
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
-from sim.errors import SimError, one_line
+from sim.command.answering import answering
+from sim.errors import SimError
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.results.durable import SUMMARY, output, write_csv
+from sim.results.durable import SUMMARY, write_csv
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,
@@ -130,20 +131,17 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compare the runs below a folder; return the exit status."""
     asked = arguments().parse_args(given)
     folder: Path = asked.folder
-    try:
-        with Display(PlainConsole(stderr=True), "compare") as progress:
-            progress.show("reads the runs")
-            known: Summaries = {}
-            table, keys = gather(folder, known)
-            path = write_comparison(table, folder)
-            report = _report(folder, (table, keys, known), asked, progress)
-    except (SimError, OSError) as error:
-        PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
-        return 2
+    with Display(PlainConsole(stderr=True), "compare") as progress:
+        progress.show("reads the runs")
+        known: Summaries = {}
+        table, keys = gather(folder, known)
+        path = write_comparison(table, folder)
+        report = _report(folder, (table, keys, known), asked, progress)
     console = PlainConsole() if sys.stdout.isatty() else PlainConsole(width=UNFOLDED)
     for sentence in [*report.verdict.sentences, *filter(None, [report.loses])]:
         console.print(sentence, markup=False, highlight=False)
@@ -205,7 +203,4 @@ def _report(
 
 
 if __name__ == "__main__":
-    status = 0
-    with output():
-        status = main()
-    sys.exit(status)
+    sys.exit(main())

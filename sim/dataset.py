@@ -15,7 +15,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from sim.errors import SimError, one_line
+from sim.command.answering import answering
+from sim.errors import SimError
 from sim.report.gathering import Summaries, gather
 from sim.report.samples import Group, Sample, groups_of
 from sim.results.durable import new_partial, write_csv
@@ -193,6 +194,7 @@ def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: 
                         partition.add(_marks(group, sample, left), table)
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(
@@ -202,11 +204,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("target", type=Path, help="folder to write")
     parser.add_argument("--by", nargs="*", metavar="KEY", help="keys that become folders")
     asked = parser.parse_args(given)
-    try:
-        number = write_dataset(asked.source, asked.target, asked.by)
-    except (SimError, OSError) as error:
-        sys.stderr.write(f"error: {one_line(error)}\n")
-        return 2
+    number = write_dataset(asked.source, asked.target, asked.by)
     sys.stdout.write(f"{number} simulations in {asked.target}\n")
     return 0
 

@@ -1,6 +1,8 @@
 """Errors of the sim package."""
 
+from predictors.errors import PredictorError
 from predictors.plain import shown_plainly
+from workloads.errors import WorkloadError
 
 
 class SimError(ValueError):
@@ -29,6 +31,10 @@ class SweepWarning(UserWarning):
 
 class InvariantError(AssertionError):
     """The engine broke one of its own rules (only raised under ``sim.check=true``)."""
+
+
+BAD_INPUT = (SimError, WorkloadError, PredictorError, OSError, MemoryError)
+"""What a user can put right: then one line and status 2, no traceback."""
 
 
 def one_line(error: BaseException) -> str:

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from predictors.cli.terminal import PlainConsole
-from predictors.errors import PredictorError
+from sim.command.answering import answering
 from sim.config import BASELINE_PREDICTOR
 from sim.console import NOBODY
-from sim.errors import SimError, one_line
+from sim.errors import SimError
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, read_tables
-from sim.results.durable import output
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.pictures import EXPLORER, KINDS, SCHEDULE, Again, RunFolder, figure_of
 from sim.results.plots.style import in_dark, svg_of
 from sim.sweeps.configurations import read_configuration
-from workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,6 +127,7 @@ def _numbers(text: str) -> list[int]:
     return [int(one) for one in text.split(",")]
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Draw a picture of a run; return the exit status."""
     kinds = [f"{SCHEDULE}: the whole and its busiest week"]
@@ -151,14 +150,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--beside", type=Path, metavar="RUN",
                         help="explorer: another run, on the same time axis")  # fmt: skip
     asked = parser.parse_args(given)
-    try:
-        written = _written(asked)
-    except (SimError, WorkloadError, PredictorError, OSError) as error:
-        PlainConsole(stderr=True).print(f"error: {one_line(error)}", markup=False, soft_wrap=True)
-        return 2
-    with output():
-        for path in written:
-            PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
+    for path in _written(asked):
+        PlainConsole().print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
     return 0
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from predictors.plain import shown_plainly
-from sim.errors import SimError, one_line
+from sim.command.answering import answering
+from sim.errors import SimError
 from sim.report.gathering import find_runs
 from sim.results.artefacts import FAILURE, is_finished, read_failure
-from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, output, read_object
+from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, read_object
 from sim.sweeps.configurations import read_configuration
 
 STATES = ("finished", "missing", "damaged", "failed", "foreign")
@@ -55,6 +56,7 @@ def states(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield run.relative_to(folder).as_posix(), *state(run)
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Print every run that is not whole, and how many there are of each state.
 
@@ -69,12 +71,7 @@ def main(given: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")
     counts = dict.fromkeys(STATES, 0)
-    try:
-        every = list(states(parser.parse_args(given).folder))
-    except (SimError, OSError) as error:
-        sys.stderr.write(f"error: {one_line(error)}\n")
-        return 2
-    for name, found, said in every:
+    for name, found, said in list(states(parser.parse_args(given).folder)):
         counts[found] += 1
         if found != "finished":
             sys.stdout.write(shown_plainly(f"{found}: {name}: {said}") + "\n")
@@ -84,7 +81,4 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    status = 0
-    with output():
-        status = main()
-    sys.exit(status)
+    sys.exit(main())

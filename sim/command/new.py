@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sim.command.answering import answering
 from sim.command.main import BAD_STATUS
 from sim.errors import SimError
 from sim.help.misspellings import meant
@@ -238,16 +239,13 @@ def files(kind: str, name: str, package: Path) -> dict[Path, str]:
     return found
 
 
+@answering
 def main(given: Sequence[str]) -> int:
     """Write the files of a new part; return the exit status."""
     if not given or {"--help", "-h"} & set(given):
         sys.stdout.write(USAGE)
         return 0 if given else BAD_STATUS
-    try:
-        written, package = write(list(given), Path.cwd())
-    except (SimError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return BAD_STATUS
+    written, package = write(list(given), Path.cwd())
     for path in written:
         sys.stdout.write(f"wrote {os.path.relpath(path)}\n")
     sys.stdout.write(ENTRY.format(top=package.split(".")[0], plugins=PLUGINS, package=package))

@@ -13,15 +13,12 @@ from pathlib import Path
 import pandas as pd
 
 from predictors.cli.terminal import PlainConsole
-from predictors.errors import PredictorError
 from predictors.plain import shown_plainly
-from sim.errors import SimError
+from sim.command.answering import answering
 from sim.explain.account import Account, explained
 from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
-from sim.results.durable import output
 from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, SECONDS, texts
 from sim.simulation.progress import simulated_date
-from workloads.errors import WorkloadError
 
 MOST_TOLD = 12
 """Parts of a wait that are told; all are in ``--json``."""
@@ -288,6 +285,7 @@ def _folded(line: str, width: int) -> str:
     return textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Explain why a job waited.
 
@@ -306,11 +304,7 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(given)
     messages = PlainConsole(stderr=True)
     logging.basicConfig(level=logging.ERROR)  # what the run was warned of it has said itself
-    try:
-        told = explained(asked.run, asked.job, messages)
-    except (SimError, WorkloadError, PredictorError, OSError) as error:
-        messages.print(f"error: {' '.join(str(error).split())}", markup=False, soft_wrap=True)
-        return 2
+    told = explained(asked.run, asked.job, messages)
     if asked.json:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
     else:
@@ -321,7 +315,4 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    status = 0
-    with output():
-        status = main()
-    sys.exit(status)
+    sys.exit(main())

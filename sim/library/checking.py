@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from pydoc import ErrorDuringImport, locate
 from typing import Any
 
-from predictors.errors import PredictorError
 from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import configuration
-from sim.errors import ConfigError, PluginError, SimError, one_line
+from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.pages import options
 from sim.library.call import instance
 from sim.results.metrics import summarise
 from sim.simulation.parts import NEEDED, check_object, fits_as, given_object
 from sim.simulation.scene import REPETITION, play, set_scene
-from workloads.errors import WorkloadError
 from workloads.truth.options import TRUTH_KEYS
 
 BAD_STATUS = 2
@@ -129,7 +127,7 @@ def check_plugin(plugin: Any) -> str:
     for policy in under or [""]:
         try:
             _play(key, [*chosen, policy] if policy else chosen, node)
-        except (SimError, WorkloadError, PredictorError) as error:
+        except BAD_INPUT as error:
             problems.append(one_line(error))
     if problems:
         raise PluginError("\n".join(dict.fromkeys(problems)))

@@ -11,10 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from predictors.errors import PredictorError
 from sim.composition import Composed, combinations, compose
 from sim.config import BASELINE_PREDICTOR
-from sim.errors import ConfigError, SimError, SweepWarning, one_line
+from sim.errors import BAD_INPUT, ConfigError, SimError, SweepWarning, one_line
 from sim.help.interrupts import noting_interrupts
 from sim.library.call import Call, axis, several
 from sim.library.result import Names, Result
@@ -29,12 +28,9 @@ from sim.sweeps.configurations import parse_override
 from sim.sweeps.locks import own_folder
 from sim.sweeps.marks import mark_finished
 from sim.sweeps.resume import override_dirname, samples_to_validate
-from workloads.errors import WorkloadError
 
 _CALLER = 3
 """Calls between a warning and who called `sweep`."""
-REFUSED = (SimError, WorkloadError, PredictorError, OSError, MemoryError)
-"""What a run of a sweep fails of while the others go on."""
 EXCLUDED = ("sim.progress", "reuse", "picture")
 """Keys that names of folders leave out, as ``conf/config.yaml`` has them."""
 
@@ -310,7 +306,7 @@ def _row(
     row |= {key: values.get(key) for key in ("policy", "predictor", *differing)}
     try:
         names, against, (own, base, _) = one.carry_out(folder, shown)
-    except REFUSED as error:
+    except BAD_INPUT as error:
         if folder is not None and foreign(folder) is None:
             write_failure(folder, one_line(error))
         return row | {"status": "failed", "message": one_line(error)}

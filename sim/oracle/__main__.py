@@ -14,9 +14,10 @@ import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
 from predictors.plain import shown_plainly
+from sim.command.answering import answering
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
-from sim.errors import SimError, one_line
+from sim.errors import SimError
 from sim.machine.base import Dedicated
 from sim.oracle.rules import RULES, RigidJob, Violation, check_schedule
 from sim.policies.allocation.rigid import Request
@@ -28,7 +29,6 @@ from sim.policies.order import FirstComeFirstServed
 from sim.results.formats import batsim_table
 from sim.results.outcome import Outcome, outcome
 from workloads.base import Trace
-from workloads.errors import WorkloadError
 from workloads.logs.batsim import write_batsim
 from workloads.logs.formats import FORMATS, guess_format
 from workloads.logs.swf import log_of_trace, read_swf, write_swf
@@ -313,14 +313,11 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     asked = arguments().parse_args(given)
-    try:
-        return int(asked.act(asked))
-    except (SimError, WorkloadError, OSError) as error:
-        sys.stderr.write(f"error: {one_line(error)}\n")
-        return 2
+    return int(asked.act(asked))
 
 
 if __name__ == "__main__":
