@@ -197,6 +197,14 @@ def checked_inputs(files: Mapping[str, Path]) -> dict[str, str]:
 def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | None:
     """Return why a run must be done, None if it is there as it would be.
 
+    Parameters
+    ----------
+    folder : pathlib.Path
+    identity : mapping
+        Of a configuration that is known to be the run's, without `DIGEST`.
+    keep_code : bool
+        Whether a run of other code is kept.
+
     Returns
     -------
     str or None
@@ -209,7 +217,7 @@ def why_again(folder: Path, identity: Identity, *, keep_code: bool) -> str | Non
         manifest = read_object(folder / MANIFEST)
     except ValueError as error:
         return str(error)
-    if manifest.get(DIGEST) != identity[DIGEST]:
+    if DIGEST in identity and manifest.get(DIGEST) != identity[DIGEST]:
         return "its configuration has changed"
     return (
         damage(folder)

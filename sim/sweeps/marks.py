@@ -9,19 +9,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from sim.help.pages import roots
-from sim.results.durable import MANIFEST, checksums, damage, read_object, write_whole
-from sim.results.provenance import (
-    CODE,
-    INPUTS,
-    KEEP,
-    changed_code,
-    changed_inputs,
-    checked_inputs,
-    listed_files,
-)
+from sim.results.durable import read_object, write_whole
+from sim.results.provenance import INPUTS, KEEP, checked_inputs, listed_files, why_again
 from sim.results.run_folder import MARK
 
 Combination = Sequence[str]
@@ -29,7 +20,7 @@ Combination = Sequence[str]
 UNLIKE = ("picture", "reuse", "sim.progress")
 """Keys that may differ between a finished run and one that is asked for."""
 LISTED = "listed"
-"""Under this key the mark has what names files by a folder, a pattern or a class, and which."""
+"""Under this key the mark has what names files by a folder, a pattern or a class."""
 
 
 @functools.cache
@@ -75,44 +66,23 @@ def mark_finished(
     listed : mapping of str to str
         Keys that name such files by a folder or a pattern, and their values.
     """
-    manifest = read_object(folder / MANIFEST)
-    known = manifest.get(INPUTS, {})
     path = folder / MARK
     path.parent.mkdir(exist_ok=True)
-    made: dict[str, Any] = {INPUTS: {str(path): known.get(name) for name, path in files.items()}}
-    mark = {"fingerprint": fingerprint(overrides), "configured": _configured(path.parent)}
-    made[LISTED] = {
-        key: [value, sorted(str(files[name]) for name in files if name.startswith(f"{key}/"))]
-        for key, value in listed.items()
-    }
-    write_whole(path, json.dumps({**mark, CODE: manifest.get(CODE), **made}))
-
-
-def _configured(folder: Path) -> dict[str, str]:
-    return {name: sha for name, sha in checksums(folder).items() if name.endswith(".yaml")}
-
-
-def _is_relisted(key: str, value: str, before: Sequence[str]) -> bool:
-    """Return whether a folder, a pattern or a class names other files than before."""
-    now = sorted(map(str, listed_files(key, value).values()))
-    return bool(now) and now != before
+    plain = {name: str(file) for name, file in files.items() if "/" not in name}
+    mark = {"overrides_sha256": fingerprint(overrides), INPUTS: plain, LISTED: {**listed}}
+    write_whole(path, json.dumps(mark))
 
 
 def is_marked(folder: Path, overrides: Combination) -> bool:
     """Return whether this very run is finished and whole in a folder, without composing it."""
     try:
         mark = read_object(folder / MARK)
-        same = mark.get("configured") == _configured((folder / MARK).parent)
-    except (ValueError, OSError):
+    except ValueError:
         return False
-    if not same or mark.get("fingerprint") != fingerprint(overrides):
+    if mark.get("overrides_sha256") != fingerprint(overrides):
         return False
-    inputs = mark.get(INPUTS)
-    there = {name: Path(name) for name in inputs} if isinstance(inputs, dict) else {}
-    listed = mark.get(LISTED)
-    if isinstance(listed, dict) and any(_is_relisted(key, *one) for key, one in listed.items()):
-        return False
-    now = checked_inputs({name: path for name, path in there.items() if path.is_file()})
+    files = {name: Path(file) for name, file in mark[INPUTS].items() if Path(file).is_file()}
+    for key, value in mark[LISTED].items():
+        files |= listed_files(key, value)
     keep_code = any(one.lstrip("+") == f"reuse={KEEP}" for one in overrides)
-    code = changed_code(mark.get(CODE), keep_code=keep_code)
-    return not (code or changed_inputs(inputs, now) or damage(folder))
+    return why_again(folder, {INPUTS: checked_inputs(files)}, keep_code=keep_code) is None
