@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from predictors.base import BoolArray, FloatArray
+from predictors.bounds import check_choice
 from predictors.errors import PredictorError
 
 Method = Literal["nnls", "ols"]
@@ -307,10 +308,8 @@ class LinearFit:
 
 def check_method(method: str, weights: str) -> None:
     """Raise a `PredictorError` unless both are known."""
-    if method not in ("nnls", "ols"):
-        raise PredictorError(f"method must be 'nnls' or 'ols', got {method!r}")
-    if weights not in ("absolute", "relative"):
-        raise PredictorError(f"weights must be 'absolute' or 'relative', got {weights!r}")
+    check_choice(("nnls", "ols"), method=method)
+    check_choice(("absolute", "relative"), weights=weights)
 
 
 def unit_columns(design: FloatArray) -> tuple[FloatArray, FloatArray]:

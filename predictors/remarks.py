@@ -6,7 +6,8 @@ from functools import reduce
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, Remark
-from predictors.errors import PredictorError, UndeterminedError
+from predictors.bounds import BETWEEN_0_AND_1
+from predictors.errors import UndeterminedError
 from predictors.observations import ObservedCurve
 
 FAR_FACTOR = 4.0
@@ -56,8 +57,7 @@ def check_level(level: float) -> None:
     PredictorError
         If it is.
     """
-    if not 0.0 < level < 1.0:
-        raise PredictorError(f"level must be between 0 and 1, got {level!r}")
+    BETWEEN_0_AND_1.check(level=level)
 
 
 def refuse_unusable(remarks: Iterable[Remark]) -> None:

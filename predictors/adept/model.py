@@ -36,6 +36,7 @@ from predictors.adept.reliability import (
 from predictors.adept.search import Scale
 from predictors.adept.selection import EXACT
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
+from predictors.bounds import check_choice
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
 from predictors.errors import PredictorError
@@ -124,11 +125,11 @@ class Adept(AnchoredEstimator):
         """Refuse constructor arguments out of range; see `Estimator`."""
         if not self.q > 1.0:
             raise PredictorError(f"q must be above 1, got {self.q!r}")
-        _check_choice("search", self.search, ("exact", "grid"))
-        _check_choice("scale", self.scale, ("free", "unit", "serial"))
-        _check_choice("metric", self.metric, ("doubling", "paper"))
+        check_choice(("exact", "grid"), search=self.search)
+        check_choice(("free", "unit", "serial"), scale=self.scale)
+        check_choice(("doubling", "paper"), metric=self.metric)
         if isinstance(self.floor, str):
-            _check_choice("floor", self.floor, ("auto",))
+            check_choice(("auto",), floor=self.floor)
         elif not 0.0 <= self.floor < 1.0:
             raise PredictorError(f"floor must be 'auto' or in [0, 1), got {self.floor!r}")
         Feasible(self.allowed)
@@ -370,8 +371,3 @@ class Adept(AnchoredEstimator):
         answers = merged_answers(parts, len(targets))
         self._last = {target: place for place, target in enumerate(asked)}, answers
         return answers
-
-
-def _check_choice(name: str, value: str, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
-        raise PredictorError(f"{name} must be one of {', '.join(accepted)}; got {value!r}")

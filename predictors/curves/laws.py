@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray
+from predictors.bounds import check_choice
 from predictors.curves.estimator import AnchoredEstimator, CurveEstimator
 from predictors.curves.measured import Evidence
 from predictors.downey import check_parameters, normalised_time
-from predictors.errors import PredictorError
 from predictors.least_squares import (
     RelativeFit,
     fit_nonnegative,
@@ -169,8 +169,7 @@ class LevenbergMarquardt(CurveEstimator):
     def check_parameters(self) -> None:
         """Refuse a start or scale that is none; see `Estimator`."""
         check_parameters(*self.start)
-        if self.scale not in ("free", "unit"):
-            raise PredictorError(f"scale must be 'free' or 'unit', got {self.scale!r}")
+        check_choice(("free", "unit"), scale=self.scale)
 
     def _learn(self, curve: ObservedCurve) -> None:
         from scipy.optimize import least_squares

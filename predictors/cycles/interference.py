@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from predictors.bounds import AT_LEAST_1, POSITIVE_AND_FINITE
 from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
@@ -171,12 +172,10 @@ class SequentialDetector:
             )
         if not 1.0 < slowdown < np.inf:
             raise PredictorError(f"slowdown must be above 1 and finite, got {slowdown}")
-        if not 0.0 < spread < np.inf:
-            raise PredictorError(f"spread must be positive and finite, got {spread}")
+        POSITIVE_AND_FINITE.check(spread=spread)
         if not np.isfinite(bias):
             raise PredictorError(f"bias must be finite, got {bias}")
-        if confirm < 1:
-            raise PredictorError(f"confirm must be at least 1, got {confirm}")
+        AT_LEAST_1.check(confirm=confirm)
         self.false_alarm = false_alarm
         self.slowdown = slowdown
         self.spread = spread

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predictors.bounds import AT_LEAST_1_AND_FINITE, FINITE
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import Classes, exchange_seconds, message_seconds
 from predictors.errors import PredictorError
@@ -140,13 +141,9 @@ class Exchange:
 
     def __post_init__(self) -> None:
         for name in ("messages", "bytes_per_face_cell", "reductions", "nic"):
-            value = getattr(self, name)
-            if not 0 <= value < inf:
-                raise PredictorError(f"{name} must be at least 0 and finite, got {value}")
+            FINITE.check(**{name: getattr(self, name)})
         for name in ("bidirectional", "processors_per_node"):
-            value = getattr(self, name)
-            if not 1 <= value < inf:
-                raise PredictorError(f"{name} must be at least 1 and finite, got {value}")
+            AT_LEAST_1_AND_FINITE.check(**{name: getattr(self, name)})
 
     def seconds(self, nprocs: ArrayLike, cells: ArrayLike) -> FloatArray:
         """Return the communication time of a cycle, 0 on one processor, seconds.

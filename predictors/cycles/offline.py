@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark, numbers, run_table
+from predictors.bounds import check_choice
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, curves_of, lie_within, seconds_per_cell
 from predictors.cycles.messages import Exchange, alike
@@ -221,8 +222,7 @@ class OfflineCyclePredictor(Estimator):
     def check_parameters(self) -> None:
         """Refuse arguments out of range; see `Estimator`."""
         knots = self.knots
-        if self.form not in ("logarithmic", "linear"):
-            raise PredictorError(f"form must be logarithmic or linear, got {self.form!r}")
+        check_choice(("logarithmic", "linear"), form=self.form)
         if isinstance(knots, str) and knots not in ("auto", "points"):
             raise PredictorError(f"knots must be auto, points or numbers of cells, got {knots!r}")
         if not isinstance(knots, str):

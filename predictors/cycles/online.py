@@ -8,6 +8,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark
+from predictors.bounds import AT_LEAST_1
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, lie_within, rates
 from predictors.cycles.messages import alike
@@ -99,8 +100,7 @@ class OnlineCyclePredictor(Estimator):
             raise PredictorError(
                 f"window must be at least 1 cycle, whole, or None for all, got {window}"
             )
-        if self.nprocs < 1:
-            raise PredictorError(f"nprocs must be at least 1, got {self.nprocs}")
+        AT_LEAST_1.check(nprocs=self.nprocs)
 
     def reset(self) -> None:
         """Forget all cycles."""

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predictors.bounds import POSITIVE
 from predictors.errors import PredictorError
 
 FloatArray = NDArray[np.float64]
@@ -312,9 +313,7 @@ def plan_cycles(
     (0, 2, 3.0)
     """
     done = _cycle_ends(ends)
-    for name, value in (("limit", limit), ("margin", margin)):
-        if not value > 0.0:
-            raise PredictorError(f"{name} must be positive, got {value}")
+    POSITIVE.check(limit=limit, margin=margin)
     each = np.broadcast_to(np.asarray(cost, dtype=float), done.shape)
     if not (each >= 0.0).all():
         raise PredictorError(f"cost must be at least 0, got {float(each.min())}")

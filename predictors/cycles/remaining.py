@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from predictors.bounds import AT_LEAST_1, BETWEEN_0_AND_1
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, lie_within
 from predictors.cycles.offline import OfflineCyclePredictor
@@ -153,8 +154,7 @@ class RemainingTime:
         nprocs: int = 1,
         window: int = 32,
     ) -> None:
-        if not cycles >= 1:
-            raise PredictorError(f"cycles must be at least 1, got {cycles}")
+        AT_LEAST_1.check(cycles=cycles)
         if window is None:
             raise PredictorError("window must be at least 1 cycle, whole, got None")
         self.cycles = cycles
@@ -200,8 +200,7 @@ class RemainingTime:
         PredictorError
             If `level` is not between 0 and 1.
         """
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
+        BETWEEN_0_AND_1.check(level=level)
         if self.online.cycles_ == 0:
             raise NotFittedError("RemainingTime has seen no cycle yet")
         left = self.cycles - self.online.cycles_ if left is None else left

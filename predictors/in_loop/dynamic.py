@@ -5,9 +5,9 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from predictors.base import Observation, RuntimePredictor, VisibleJobs
+from predictors.bounds import AT_LEAST_0, AT_LEAST_1, BETWEEN_0_AND_1, check_choice
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.remaining import Remaining, RemainingTime
-from predictors.errors import PredictorError
 from predictors.in_loop.wrapper import Wrapper
 
 Believe = Literal["median", "high"]
@@ -54,18 +54,10 @@ class Dynamic(Wrapper):
         renew_every: float = 600.0,
         tolerance: float = 0.05,
     ) -> None:
-        if believe not in ("median", "high"):
-            raise PredictorError(f"believe must be median or high, got {believe!r}")
-        if not 0.0 < level < 1.0:
-            raise PredictorError(f"level must lie between 0 and 1, got {level}")
-        if window < 1 or min_cycles < 1:
-            raise PredictorError(
-                f"window and min_cycles must be at least 1, got {window} and {min_cycles}"
-            )
-        if not renew_every >= 0.0 or not tolerance >= 0.0:
-            raise PredictorError(
-                f"renew_every and tolerance must be at least 0, got {renew_every} and {tolerance}"
-            )
+        check_choice(("median", "high"), believe=believe)
+        BETWEEN_0_AND_1.check(level=level)
+        AT_LEAST_1.check(window=window, min_cycles=min_cycles)
+        AT_LEAST_0.check(renew_every=renew_every, tolerance=tolerance)
         super().__init__(before)
         self.renew_every = renew_every
         self.tolerance = tolerance

@@ -16,7 +16,7 @@ from predictors.base import (
     Observation,
     Remark,
 )
-from predictors.errors import PredictorError
+from predictors.bounds import AT_LEAST_0, AT_LEAST_1, POSITIVE
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
 from predictors.remarks import gravest
@@ -275,12 +275,9 @@ class CurvePerApplication(PerApplication[History]):
         most_error: float | None = 0.7,
     ) -> None:
         super().__init__(method, calibration, charge, most_error)
-        if min_counts < 1:
-            raise PredictorError(f"min_counts must be at least 1, got {min_counts}")
-        if not tolerance >= 0:
-            raise PredictorError(f"tolerance must be at least 0, got {tolerance}")
-        if not scatter > 0:
-            raise PredictorError(f"scatter must be above 0, got {scatter}")
+        AT_LEAST_1.check(min_counts=min_counts)
+        AT_LEAST_0.check(tolerance=tolerance)
+        POSITIVE.check(scatter=scatter)
         if isinstance(model, Estimator):
             model.check_parameters()
         self.model = model

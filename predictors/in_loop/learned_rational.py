@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.bounds import AT_LEAST_0, AT_LEAST_1
 from predictors.compiling import compiled
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
@@ -275,11 +276,8 @@ class RationalPerApplication(PerApplication[LoadedHistory]):
         most_error: float | None = 0.7,
     ) -> None:
         super().__init__("rational", calibration, charge, most_error)
-        for name, value in (("min_counts", min_counts), ("keep", keep)):
-            if value < 1:
-                raise PredictorError(f"{name} must be at least 1, got {value}")
-        if not refit >= 0:
-            raise PredictorError(f"refit must be at least 0, got {refit}")
+        AT_LEAST_1.check(min_counts=min_counts, keep=keep)
+        AT_LEAST_0.check(refit=refit)
         options: dict[str, Any] = {
             "method": fit,
             "weights": weights,

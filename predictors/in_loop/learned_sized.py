@@ -6,6 +6,7 @@ from math import log2, nan
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
+from predictors.bounds import AT_LEAST_0
 from predictors.compiling import direct
 from predictors.errors import PredictorError
 from predictors.in_loop.per_application import PerApplication
@@ -354,8 +355,7 @@ class RegressionPerApplication(PerApplication[SizedHistory]):
         most_error: float | None = 0.7,
     ) -> None:
         super().__init__(method, calibration, charge, most_error)
-        if not growth >= 0:
-            raise PredictorError(f"growth must be at least 0, got {growth}")
+        AT_LEAST_0.check(growth=growth)
         model.check_parameters()
         self.model = model
         self.growth = growth

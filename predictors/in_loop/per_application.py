@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
+from predictors.bounds import POSITIVE
 from predictors.errors import PredictorError
 from predictors.remarks import UNLIKE, UNUSABLE
 
@@ -104,8 +105,7 @@ class PerApplication(ABC, Generic[History]):
         if calibration is not None and not 0 <= calibration <= MOST_CALIBRATION:
             allowed = f"at least 0 and at most {MOST_CALIBRATION:,}"
             raise PredictorError(f"calibration must be {allowed}, got {calibration}")
-        if most_error is not None and not most_error > 0:
-            raise PredictorError(f"most_error must be above 0, or null, got {most_error}")
+        POSITIVE.check_or_null(most_error=most_error)
         self.most_error = inf if most_error is None else most_error
         self.method = method
         self.calibration = calibration

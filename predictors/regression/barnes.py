@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import Remark, run_table
-from predictors.regression.inputs import checked_choice
+from predictors.bounds import check_choice
 from predictors.regression.model_choice import (
     Choice,
     Form,
@@ -79,8 +79,8 @@ class LogLogRegression(LogLogPredictor):
     def check_parameters(self) -> None:
         """Refuse arguments that are no choice; see `Estimator`."""
         super().check_parameters()
-        checked_choice("form", self.form, ("auto", "linear", "quadratic"))
-        checked_choice("split", self.split, ("auto", "total", "separate"))
+        check_choice(("auto", "linear", "quadratic"), form=self.form)
+        check_choice(("auto", "total", "separate"), split=self.split)
 
     def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark, run_table
+from predictors.bounds import POSITIVE_AND_FINITE, check_choice
 from predictors.errors import NotFittedError, PredictorError
 from predictors.least_squares import (
     LeastSquares,
@@ -21,7 +22,6 @@ from predictors.regression.focal_kernels import (
     within_bands,
     within_time,
 )
-from predictors.regression.inputs import checked_choice
 from predictors.regression.loglog import LogLogModel, PartName, design_matrix
 from predictors.regression.model_choice import (
     Choice,
@@ -179,12 +179,8 @@ class FocusedRegression(LogLogPredictor):
     def check_parameters(self) -> None:
         """Refuse arguments out of range; see `Estimator`."""
         super().check_parameters()
-        if self.focal_time is not None and not 0.0 < self.focal_time < np.inf:
-            raise PredictorError(
-                f"focal_time must be positive seconds or None, got {self.focal_time}"
-            )
-        if not 0.0 < self.tolerance < np.inf:
-            raise PredictorError(f"tolerance must be positive (log2 units), got {self.tolerance}")
+        POSITIVE_AND_FINITE.check_or_null(focal_time=self.focal_time)
+        POSITIVE_AND_FINITE.check(tolerance=self.tolerance)
         bands = self.band.values() if isinstance(self.band, Mapping) else [self.band]
         if not all(band >= 0.0 for band in bands):
             raise PredictorError(f"band must not be negative (log2 units), got {self.band}")
@@ -198,8 +194,8 @@ class FocusedRegression(LogLogPredictor):
         for name, value in (self.condition or {}).items():
             if not 0.0 < value < np.inf:
                 raise PredictorError(f"condition {name}={value}: the value must be positive")
-        checked_choice("influence", self.influence, ("flag", "drop"))
-        checked_choice("focus", self.focus, ("region", "weights"))
+        check_choice(("flag", "drop"), influence=self.influence)
+        check_choice(("region", "weights"), focus=self.focus)
 
     def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
         """Fit to a table with columns ``nprocs``, ``runtime``, inputs and conditions.

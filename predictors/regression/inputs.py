@@ -33,13 +33,6 @@ def checked_names(inputs: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def checked_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """Return `value` if it is one of `allowed`; else say what is."""
-    if value not in allowed:
-        raise PredictorError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-    return value
-
-
 def target_rows(
     wanted: tuple[str, ...],
     constants: Mapping[str, float],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
+from predictors.bounds import AT_LEAST_0
 from predictors.errors import PredictorError
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import (
@@ -46,8 +47,7 @@ def expected_mape(rmse: float) -> float:
     >>> round(expected_mape(0.306), 4)
     0.1539
     """
-    if not rmse >= 0.0:
-        raise PredictorError(f"rmse must not be negative, got {rmse}")
+    AT_LEAST_0.check(rmse=rmse)
     return float(2.0 ** (MEDIAN_OF_NORMAL * rmse) - 1.0)
 
 

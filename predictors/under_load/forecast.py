@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
+from predictors.bounds import AT_LEAST_0, check_choice
 from predictors.errors import PredictorError
 from predictors.under_load.forecasters import (
     GAINS,
@@ -105,10 +106,8 @@ class NwsMixture:
         limits: tuple[float, float] | None = (0.01, 1.0),
         empty: float = 1.0,
     ) -> None:
-        if series < 0:
-            raise PredictorError(f"series must be at least 0, got {series}")
-        if selection not in ("mae_50", "mse", "mae"):
-            raise PredictorError(f"selection must be 'mae_50', 'mse' or 'mae', got {selection!r}")
+        AT_LEAST_0.check(series=series)
+        check_choice(("mae_50", "mse", "mae"), selection=selection)
         if limits is not None and not limits[0] < limits[1]:
             raise PredictorError(f"limits must be a pair (low, high), got {limits}")
         if not np.isfinite(empty):

@@ -31,6 +31,7 @@ from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
+from sim.bounds import AT_LEAST_1, POSITIVE
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
@@ -103,14 +104,8 @@ class BackgroundLoad:
         origin: float = 0.0,
         chunk: float = 86400.0,
     ) -> None:
-        for name, value in (
-            ("processors", processors),
-            ("processors_per_node", processors_per_node),
-        ):
-            if value < 1:
-                raise ConfigError(f"{name} must be at least 1, got {value}")
-        if not chunk > 0:
-            raise ConfigError(f"chunk must be a positive number of seconds, got {chunk}")
+        AT_LEAST_1.check(processors=processors, processors_per_node=processors_per_node)
+        POSITIVE.check(chunk=chunk)
         self.processors = processors
         self.processors_per_node = processors_per_node
         self.nodes = -(-processors // processors_per_node)

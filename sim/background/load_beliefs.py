@@ -10,7 +10,7 @@ from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.sample_kernels import least_own, squares_of, tally_links
-from sim.errors import ConfigError
+from sim.bounds import POSITIVE, check_choice
 
 LEAST_MEMORY = 1e-3
 
@@ -152,12 +152,8 @@ class LoadBeliefs:
         selection: Selection = "mae_50",
         forget: float = 6000.0,
     ) -> None:
-        if belief not in ("forecast", "last", "oracle", "mean"):
-            raise ConfigError(
-                f"belief must be 'forecast', 'last', 'oracle' or 'mean', got {belief!r}"
-            )
-        if not forget > 0:
-            raise ConfigError(f"forget must be a positive number of seconds, got {forget}")
+        check_choice(("forecast", "last", "oracle", "mean"), belief=belief)
+        POSITIVE.check(forget=forget)
         self.sensors = sensors
         self.belief = belief
         self.forget = forget

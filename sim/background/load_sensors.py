@@ -17,6 +17,7 @@ from sim.background.sample_kernels import (
     lowest_own_link,
     sample_links,
 )
+from sim.bounds import FINITE, POSITIVE_AND_FINITE
 from sim.errors import ConfigError
 from workloads.streams import Streams
 
@@ -67,12 +68,10 @@ def check_monitor(every: float, per: str, noise: float, name: str = "") -> None:
     ConfigError
         Unless seconds are positive, places known, and noise is at least 0 and finite.
     """
-    if not 0 < every < np.inf:
-        raise ConfigError(f"{name}every must be a positive number of seconds, got {every}")
+    POSITIVE_AND_FINITE.check(**{f"{name}every": every})
+    FINITE.check(**{f"{name}noise": noise})
     if per not in ("processor", "node"):
         raise ConfigError(f"{name}per must be 'processor' or 'node', got {per!r}")
-    if not 0 <= noise < np.inf:
-        raise ConfigError(f"{name}noise must be at least 0 and finite, got {noise}")
 
 
 class LoadSensors:

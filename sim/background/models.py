@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.background.kernels import FloatArray
 from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
+from sim.bounds import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE
 from sim.errors import ConfigError
 
 BATCH = 64
@@ -153,10 +154,8 @@ class BurstyLoad:
         check_interval("available", self.available, 0.0, 1.0)
         check_interval("loaded", self.loaded, SHORTEST, np.inf)
         check_interval("free", self.free, SHORTEST, np.inf)
-        if self.tail is not None and not 0 < self.tail < np.inf:
-            raise ConfigError(f"tail must be positive and finite, or null, got {self.tail}")
-        if self.loaders < 1:
-            raise ConfigError(f"loaders must be at least 1, got {self.loaders}")
+        POSITIVE_AND_FINITE.check_or_null(tail=self.tail)
+        AT_LEAST_1.check(loaders=self.loaders)
 
     def _bursts(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Return lengths of bursts by inversion of their law."""
@@ -243,10 +242,8 @@ class PeriodicLoad:
             raise ConfigError(f"period must be at least {SHORTEST} seconds, got {self.period}")
         if not SHORTEST <= self.step <= self.period:
             raise ConfigError(f"step must lie in [{SHORTEST}, {self.period:g}], got {self.step}")
-        if not 0 <= self.spread <= 1:
-            raise ConfigError(f"spread must lie in [0, 1], got {self.spread}")
-        if self.pairs < 1:
-            raise ConfigError(f"pairs must be at least 1, got {self.pairs}")
+        SHARE.check(spread=self.spread)
+        AT_LEAST_1.check(pairs=self.pairs)
 
     def _available(
         self, time: NDArray[np.floating], depth: FloatArray, shift: FloatArray
@@ -300,8 +297,7 @@ class ConstantLoad:
     available: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.available <= 1:
-            raise ConfigError(f"available must be in (0, 1], got {self.available}")
+        POSITIVE_SHARE.check(available=self.available)
 
     def cpu(
         self, processors: int, per_node: int, rng: np.random.Generator, origin: float

@@ -11,7 +11,8 @@ import numpy as np
 
 from sim.background.kernels import CpuChunk, IntArray
 from sim.background.sources import LinkRow, LinkRows, Segments, cpu_chunk
-from sim.errors import ConfigError, SimError
+from sim.bounds import check_choice
+from sim.errors import SimError
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
 NETWORK_COLUMNS = ("start_time", "end_time", "source", "destination", "available_bandwidth")
@@ -178,8 +179,7 @@ class RecordedLoad:
     beyond: Literal["repeat", "free"] = "repeat"
 
     def __post_init__(self) -> None:
-        if self.beyond not in ("repeat", "free"):
-            raise ConfigError(f"beyond must be 'repeat' or 'free', got {self.beyond!r}")
+        check_choice(("repeat", "free"), beyond=self.beyond)
 
     def cpu(
         self, processors: int, per_node: int, rng: np.random.Generator, origin: float

@@ -26,6 +26,7 @@ from predictors.cycles.plan import (
     plan_cycles,
     stopped_in_time,
 )
+from sim.bounds import AT_LEAST_1, AT_LEAST_1_AND_FINITE, FINITE, POSITIVE, POSITIVE_AND_FINITE
 from sim.errors import ConfigError
 from workloads.evolving.phases import EvolvingRun
 
@@ -232,18 +233,11 @@ class Checkpointing:
     paging: float = 3.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.restart < inf:
-            raise ConfigError(f"restart must be at least 0 and finite, got {self.restart}")
-        if not self.node_mtbf > 0.0:
-            raise ConfigError(f"node_mtbf must be positive, got {self.node_mtbf}")
-        if not self.margin > 0.0:
-            raise ConfigError(f"margin must be positive, got {self.margin}")
-        if self.window is not None and self.window < 1:
-            raise ConfigError(f"window must be at least 1, or null for all, got {self.window}")
-        if self.memory is not None and not 0.0 < self.memory < inf:
-            raise ConfigError(f"memory must be positive and finite, or null, got {self.memory}")
-        if not 1.0 <= self.paging < inf:
-            raise ConfigError(f"paging must be at least 1 and finite, got {self.paging}")
+        FINITE.check(restart=self.restart)
+        POSITIVE.check(node_mtbf=self.node_mtbf, margin=self.margin)
+        AT_LEAST_1.check_or_null(window=self.window)
+        POSITIVE_AND_FINITE.check_or_null(memory=self.memory)
+        AT_LEAST_1_AND_FINITE.check(paging=self.paging)
 
     def attempt(
         self,

@@ -10,6 +10,7 @@ from predictors.base import IntArray
 from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
+from sim.bounds import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE
 from sim.errors import ConfigError
 from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
@@ -54,10 +55,8 @@ class Asks:
     every: float = 600.0
 
     def __post_init__(self) -> None:
-        if self.efficiency is not None and not 0.0 < self.efficiency <= 1.0:
-            raise ConfigError(f"efficiency must be above 0 and at most 1, got {self.efficiency}")
-        if not 0.0 < self.every < inf:
-            raise ConfigError(f"every must be positive and finite, got {self.every}")
+        POSITIVE_SHARE.check_or_null(efficiency=self.efficiency)
+        POSITIVE_AND_FINITE.check(every=self.every)
 
     @property
     def for_processors(self) -> bool:
@@ -220,9 +219,7 @@ class Evolving:
     asks: Asks = field(default_factory=Asks)
 
     def __post_init__(self) -> None:
-        for name, value in (("cost", self.cost), ("cost_per_cell", self.cost_per_cell)):
-            if not 0.0 <= value < inf:
-                raise ConfigError(f"evolving.{name} must be at least 0 and finite, got {value}")
+        FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell)
         if not 1 <= self.max_resubmits <= MOST_RESUBMITS:
             raise ConfigError(
                 f"evolving.max_resubmits must be at least 1 and at most {MOST_RESUBMITS:,}, "

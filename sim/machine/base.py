@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sim.bounds import AT_LEAST_1
 from sim.errors import ConfigError
 from sim.state.records import Ranges
 
@@ -91,10 +92,7 @@ class Dedicated:
                 f"cluster.processors must be at least 1 and at most {MOST_PROCESSORS:,}, "
                 f"got {self.processors}"
             )
-        if self.processors_per_node < 1:
-            raise ConfigError(
-                f"cluster.processors_per_node must be at least 1, got {self.processors_per_node}"
-            )
+        AT_LEAST_1.check(processors_per_node=self.processors_per_node)
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil, exp, inf
 from typing import Literal, NoReturn
 
+from sim.bounds import check_choice
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
@@ -159,12 +160,8 @@ class Failing(Dedicated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, allowed in (
-            ("lifetimes", ("exponential", "weibull")),
-            ("requeue", ("head", "tail")),
-        ):
-            if getattr(self, name) not in allowed:
-                self._refuse(name, " or ".join(allowed))
+        check_choice(("exponential", "weibull"), lifetimes=self.lifetimes)
+        check_choice(("head", "tail"), requeue=self.requeue)
         for name, (least, most) in BETWEEN.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:

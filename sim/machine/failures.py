@@ -14,17 +14,13 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.bounds import AT_LEAST_0, AT_LEAST_1, FINITE, POSITIVE_AND_FINITE
 from sim.errors import ConfigError
 
 FloatArray = NDArray[np.float64]
 
 DRAWN_AT_ONCE = 8
 """Lives and repairs that are drawn together for a node."""
-
-
-def _positive(name: str, value: float) -> None:
-    if not (value > 0.0 and value < inf):
-        raise ConfigError(f"{name} must be positive and finite, got {value}")
 
 
 class Lifetimes(Protocol):
@@ -57,7 +53,7 @@ class ExponentialLifetimes:
     mtbf: float
 
     def __post_init__(self) -> None:
-        _positive("mtbf", self.mtbf)
+        POSITIVE_AND_FINITE.check(mtbf=self.mtbf)
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return exponential lives, seconds."""
@@ -95,8 +91,8 @@ class WeibullLifetimes:
     shape: float = 0.7
 
     def __post_init__(self) -> None:
-        _positive("mtbf", self.mtbf)
-        _positive("shape", self.shape)
+        POSITIVE_AND_FINITE.check(mtbf=self.mtbf)
+        POSITIVE_AND_FINITE.check(shape=self.shape)
 
     @property
     def scale(self) -> float:
@@ -135,8 +131,7 @@ class ConstantRepairs:
     seconds: float = 3600.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.seconds < inf:
-            raise ConfigError(f"seconds must be at least 0 and finite, got {self.seconds}")
+        FINITE.check(seconds=self.seconds)
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Return the constant, seconds."""
@@ -158,7 +153,7 @@ class LognormalRepairs:
     median: float = 3600.0
 
     def __post_init__(self) -> None:
-        _positive("median", self.median)
+        POSITIVE_AND_FINITE.check(median=self.median)
         if not self.median < self.mean < inf:
             raise ConfigError(f"mean must be above the median {self.median}, got {self.mean}")
 
@@ -250,10 +245,8 @@ class NodeFailures:
     def __init__(
         self, nodes: int, lifetimes: Lifetimes, repairs: Repairs, key: int, start: float = 0.0
     ) -> None:
-        if nodes < 1:
-            raise ConfigError(f"nodes must be at least 1, got {nodes}")
-        if key < 0:
-            raise ConfigError(f"key must be at least 0, got {key}")
+        AT_LEAST_1.check(nodes=nodes)
+        AT_LEAST_0.check(key=key)
         self.nodes = nodes
         self.lifetimes = lifetimes
         self.repairs = repairs

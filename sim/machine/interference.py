@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.bounds import AT_LEAST_1, POSITIVE_AND_FINITE, SHARE
 from sim.errors import ConfigError
 
 FloatArray = NDArray[np.float64]
@@ -92,15 +93,11 @@ class NodeInterference:
         key: int = 0,
         start: float = 0.0,
     ) -> None:
-        for name, value in (("quiet", quiet), ("disturbed", disturbed)):
-            if not 0.0 < value < inf:
-                raise ConfigError(f"{name} must be positive and finite, got {value}")
-        if nodes < 1:
-            raise ConfigError(f"nodes must be at least 1, got {nodes}")
+        POSITIVE_AND_FINITE.check(quiet=quiet, disturbed=disturbed)
+        AT_LEAST_1.check(nodes=nodes)
         if not 1.0 < factor < inf:
             raise ConfigError(f"factor must be above 1, got {factor}")
-        if not 0.0 <= share <= 1.0:
-            raise ConfigError(f"share must lie between 0 and 1, got {share}")
+        SHARE.check(share=share)
         self.nodes = nodes
         self.quiet = quiet
         self.disturbed = disturbed

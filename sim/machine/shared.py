@@ -23,6 +23,7 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors, check_monitor
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
+from sim.bounds import AT_LEAST_1_AND_FINITE
 from sim.errors import ConfigError
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
@@ -114,8 +115,7 @@ class Shared:
                 f"cluster.processors must be at most {MOST_SHARED:,} where load is simulated, "
                 f"got {processors}"
             )
-        if renew is not None and not (renew >= 1 and np.isfinite(renew)):
-            raise ConfigError(f"renew must be at least 1 second, or null, got {renew}")
+        AT_LEAST_1_AND_FINITE.check_or_null(renew=renew)
         self.renew = renew
         self._settings = (belief, selection, forget)
         self._streams = Streams(0) if streams is None else streams

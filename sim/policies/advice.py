@@ -12,6 +12,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
+from sim.bounds import AT_LEAST_0, AT_LEAST_1, check_choice
 from sim.policies.ties import TIE, first_least
 from sim.state.feasible_counts import Support
 from sim.state.view import View
@@ -177,12 +178,9 @@ class Advice:
     distrust: bool = True
 
     def __post_init__(self) -> None:
-        if self.repair not in ("fitted", "always", "never"):
-            raise ValueError(f"repair must be 'fitted', 'always' or 'never', got {self.repair!r}")
-        if not self.reach >= 1:
-            raise ValueError(f"reach must be at least 1, got {self.reach}")
-        if self.observations < 0:
-            raise ValueError(f"observations must be at least 0, got {self.observations}")
+        check_choice(("fitted", "always", "never"), repair=self.repair)
+        AT_LEAST_1.check(reach=self.reach)
+        AT_LEAST_0.check(observations=self.observations)
 
     def read(self, job: int, view: View, counts: IntArray) -> Reading | None:
         """Return the curve of a moldable job, or None where the request stands.

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from predictors.base import IntArray
 from predictors.compiling import compiled
+from sim.bounds import POSITIVE, check_choice
 from sim.state.view import View
 
 
@@ -52,12 +53,8 @@ class Load:
     window: float = 86_400.0
 
     def __post_init__(self) -> None:
-        if self.kind not in ("queued", "smoothed", "forecast"):
-            raise ValueError(f"kind must be 'queued', 'smoothed' or 'forecast', got {self.kind!r}")
-        if not self.time > 0:
-            raise ValueError(f"time must be positive, got {self.time}")
-        if not self.window > 0:
-            raise ValueError(f"window must be positive, got {self.window}")
+        check_choice(("queued", "smoothed", "forecast"), kind=self.kind)
+        POSITIVE.check(time=self.time, window=self.window)
 
     def begin(self, view: View) -> Meter:
         """Begin a run."""

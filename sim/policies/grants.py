@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 
+from sim.bounds import POSITIVE_AND_FINITE
 from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
 from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler
@@ -60,8 +61,7 @@ class Grants:
         longest: float | None = None,
         cost: CostModel = FREE,
     ) -> None:
-        if longest is not None and not 0.0 < longest < inf:
-            raise ValueError(f"longest must be positive and finite, or null, got {longest}")
+        POSITIVE_AND_FINITE.check_or_null(longest=longest)
         self.wait = wait
         self.harmless = harmless
         self.longest = inf if longest is None else longest

@@ -12,6 +12,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import SequentialDetector, learned_spread
+from sim.bounds import check_choice
 from sim.policies.base import Allocation, AroundScheduler, Backfill, Policy, Scheduler
 from sim.policies.order import Order
 from sim.state.decisions import Decision, Preferences, Requeue, Start, WakeAt
@@ -69,8 +70,7 @@ class NodeHealthAware:
     slowdown: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.react not in ("restart", "avoid"):
-            raise ValueError(f"react must be restart or avoid, got {self.react!r}")
+        check_choice(("restart", "avoid"), react=self.react)
         for name, least in (("check_every", 1), ("distrust", 1), ("worth", 0)):
             if not getattr(self, name) >= least:
                 raise ValueError(f"{name} must be at least {least} s, got {getattr(self, name)}")

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.bounds import check_choice
 
 
 class Order(Protocol):
@@ -186,8 +187,7 @@ class Unicep:
     recomputed = True
 
     def __init__(self, serial: str = "first") -> None:
-        if serial not in ("first", "as_two"):
-            raise ValueError(f"serial must be 'first' or 'as_two', got {serial!r}")
+        check_choice(("first", "as_two"), serial=serial)
         self.serial = serial
 
     def keys(
@@ -215,10 +215,7 @@ class Learned(_FixedOrder):
     FUNCTIONS = ("F1", "F2", "F3", "F4")
 
     def __init__(self, function: str = "F1") -> None:
-        if function not in self.FUNCTIONS:
-            raise ValueError(
-                f"function must be one of {', '.join(self.FUNCTIONS)}; got {function!r}"
-            )
+        check_choice(self.FUNCTIONS, function=function)
         self.function = function
 
     def keys(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from predictors.base import IntArray
+from sim.bounds import POSITIVE_AND_FINITE
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, AroundScheduler, OpenAllocation, Scheduler
 from sim.policies.order import Order
@@ -188,8 +189,7 @@ class Patient:
     """
 
     def __init__(self, longest: float = 1800.0, margin: float = 0.1) -> None:
-        if not (longest > 0 and np.isfinite(longest)):
-            raise ValueError(f"longest must be a positive number of seconds, got {longest}")
+        POSITIVE_AND_FINITE.check(longest=longest)
         if not 0 <= margin < 1:
             raise ValueError(f"margin must be in [0, 1), got {margin}")
         self.longest = longest

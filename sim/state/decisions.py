@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sim.bounds import POSITIVE_SHARE
 from sim.errors import ConfigError
 from sim.state.records import Ranges
 
@@ -167,10 +168,7 @@ class PastErrors:
     """
 
     def __init__(self, quantile: float, least: int = 3, memory: int = 64) -> None:
-        if not 0.0 < quantile <= 1.0:
-            raise ConfigError(
-                f"policy.error_quantile must be above 0 and at most 1, or null, got {quantile}"
-            )
+        POSITIVE_SHARE.check_or_null(**{"policy.error_quantile": quantile})
         if not 1 <= least <= memory:
             raise ConfigError(f"least must be 1 to {memory}, got {least}")
         self.quantile = quantile

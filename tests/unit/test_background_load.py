@@ -273,7 +273,7 @@ def test_figures_out_of_range_are_refused(build):
         (lambda: RoundLoad(at_once=(0, np.nan)), "at_once must be a pair"),
         (lambda: PeriodicLoad(period=np.nan), "period must be at least 0.01 seconds"),
         (lambda: PeriodicLoad(period=0.0), "period must be .* got 0"),
-        (lambda: ConstantLoad(np.nan), r"available must be in \(0, 1\], got nan"),
+        (lambda: ConstantLoad(np.nan), "available must be above 0 and at most 1, got nan"),
         (lambda: Shared(2, sample_every=0.0), "sample_every must be .* got 0"),
         (lambda: Shared(2, sample_noise=np.inf), "sample_noise must be .* got inf"),
     ],

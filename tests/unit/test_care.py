@@ -119,7 +119,7 @@ def test_healthy_jobs_are_left_alone():
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"react": "wait"}, "react must be restart or avoid"),
+        ({"react": "wait"}, "react must be one of restart, avoid"),
         ({"distrust": 0.0}, "distrust must be at least 1 s"),
         ({"worth": -1.0}, "worth must be at least 0"),
         ({"slowdown": 1.0}, "slowdown must be above 1"),

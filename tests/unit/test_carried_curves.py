@@ -98,7 +98,7 @@ def test_a_curve_is_used_while_its_runs_were_within_a_factor_of_two(kind, factor
 
 @pytest.mark.parametrize("most", [0.0, -1.0, nan])
 def test_the_bound_is_above_0(most):
-    with pytest.raises(PredictorError, match="most_error must be above 0, or null"):
+    with pytest.raises(PredictorError, match="most_error must be positive, or null"):
         CurvePerApplication(Amdahl(), "amdahl", most_error=most)
 
 

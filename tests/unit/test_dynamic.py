@@ -54,8 +54,8 @@ def test_forgotten_jobs_begin_afresh_and_others_stay():
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"believe": "low"}, "believe must be median or high"),
-        ({"level": 1.0}, "level must lie"),
+        ({"believe": "low"}, "believe must be one of median, high"),
+        ({"level": 1.0}, "level must be between"),
         ({"window": 0}, "window and min_cycles"),
         ({"min_cycles": 0}, "window and min_cycles"),
     ],

@@ -49,7 +49,7 @@ def test_runs_that_are_nothing_alike_say_nothing_of_the_next_one():
     assert predictor.curve(0, np.array([4])) is not None
     assert predictor.curve(1, np.array([4])) is None
     assert predictor.explain(1, 4).method == "requested_time"
-    with pytest.raises(PredictorError, match="scatter must be above 0, got 0"):
+    with pytest.raises(PredictorError, match="scatter must be positive, got 0"):
         CurvePerApplication(Amdahl(), "amdahl", scatter=0.0)
 
 

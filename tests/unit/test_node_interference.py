@@ -64,7 +64,7 @@ def test_share_of_time_and_of_nodes():
         ({"quiet": 0.0}, "quiet must be positive"),
         ({"disturbed": np.inf}, "disturbed must be positive"),
         ({"factor": 1.0}, "factor must be above 1"),
-        ({"share": 1.1}, "share must lie"),
+        ({"share": 1.1}, "share must be at least 0 and at most 1"),
         ({"nodes": 0}, "nodes must be at least 1"),
     ],
 )

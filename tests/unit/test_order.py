@@ -77,5 +77,5 @@ def test_a_submit_at_zero_counts_as_a_tenth() -> None:
 def test_refuses_what_it_does_not_know() -> None:
     with pytest.raises(ValueError, match="function must be one of F1, F2, F3, F4; got 'F5'"):
         Learned("F5")
-    with pytest.raises(ValueError, match="serial must be 'first' or 'as_two', got 'last'"):
+    with pytest.raises(ValueError, match="serial must be one of first, as_two; got 'last'"):
         Unicep("last")

@@ -59,5 +59,5 @@ def test_levenberg_marquardt_needs_a_good_start_and_adept_does_not():
 def test_levenberg_marquardt_checks_its_arguments():
     with pytest.raises(ValueError, match="A must be finite and at least 1, got 0"):
         LevenbergMarquardt(start=(0, 1)).check_parameters()
-    with pytest.raises(ValueError, match="scale must be 'free' or 'unit'"):
+    with pytest.raises(ValueError, match="scale must be one of free, unit"):
         LevenbergMarquardt(scale="x").check_parameters()

@@ -276,7 +276,7 @@ def test_too_few_runs_for_the_coefficients() -> None:
         ({"inputs": "size"}, "sequence of names"),
         ({"inputs": ("size", "size")}, "distinct names"),
         ({"inputs": ("nprocs",)}, "other than nprocs"),
-        ({"form": "cubic"}, "form must be one of auto, linear, quadratic, got 'cubic'"),
+        ({"form": "cubic"}, "form must be one of auto, linear, quadratic; got 'cubic'"),
         ({"split": "both"}, "split must be one of"),
     ],
 )

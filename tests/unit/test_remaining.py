@@ -114,7 +114,7 @@ def test_trend_variance_of_a_sum_against_simulation():
         (
             lambda: RemainingTime(5).update(1.0, 1.0).predict(level=0.0),
             PredictorError,
-            "level must lie",
+            "level must be between",
         ),
     ],
 )

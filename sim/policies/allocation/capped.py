@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.bounds import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts
@@ -40,8 +41,7 @@ class CappedCounts(OpenCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cap not in ("maximum", "average", "knee"):
-            raise ValueError(f"cap must be 'maximum', 'average' or 'knee', got {self.cap!r}")
+        check_choice(("maximum", "average", "knee"), cap=self.cap)
 
 
 class CappedCandidates(Candidates):

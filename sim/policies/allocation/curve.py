@@ -9,6 +9,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import POSITIVE_SHARE
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less
@@ -173,8 +174,7 @@ class EfficiencyAtLeast(CurveRule):
         self, efficiency: float = 0.5, advice: Advice | None = None, counts: Counts = "all"
     ) -> None:
         super().__init__(advice, counts)
-        if not 0 < efficiency <= 1:
-            raise ValueError(f"efficiency must be in (0, 1], got {efficiency}")
+        POSITIVE_SHARE.check(efficiency=efficiency)
         self.efficiency = efficiency
 
     def pick(self, reading: Reading) -> int:

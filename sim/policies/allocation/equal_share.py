@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import SHARE
 from sim.policies.advice import last_up_to, round_down
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
@@ -123,8 +124,7 @@ class Available(CappedCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share must be in [0, 1], got {self.share}")
+        SHARE.check(share=self.share)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

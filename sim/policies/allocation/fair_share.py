@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SHARES, SIZE, Narrowing, OpenQueue
@@ -51,16 +52,10 @@ class FairShare(OpenCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.factor > 0:
-            raise ValueError(f"factor must be positive, got {self.factor}")
-        if not self.efficiency >= 0:
-            raise ValueError(f"efficiency must be at least 0, got {self.efficiency}")
-        if not self.slack >= 0:
-            raise ValueError(f"slack must be at least 0, got {self.slack}")
-        if self.sum not in ("queued", "queued_and_running"):
-            raise ValueError(f"sum must be 'queued' or 'queued_and_running', got {self.sum!r}")
-        if self.when not in ("schedule", "submit"):
-            raise ValueError(f"when must be 'schedule' or 'submit', got {self.when!r}")
+        POSITIVE.check(factor=self.factor)
+        AT_LEAST_0.check(efficiency=self.efficiency, slack=self.slack)
+        check_choice(("queued", "queued_and_running"), sum=self.sum)
+        check_choice(("schedule", "submit"), when=self.when)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
 from sim.policies.molding.replan import fill_idle
@@ -266,8 +267,7 @@ class WholeQueue(OpenCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.depth < 1:
-            raise ValueError(f"depth must be at least 1, got {self.depth}")
+        AT_LEAST_1.check(depth=self.depth)
 
 
 class QueuePlanner(Candidates, ABC):
@@ -323,8 +323,7 @@ class Iterative(WholeQueue):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.step not in ("efficiency", "time"):
-            raise ValueError(f"step must be 'efficiency' or 'time', got {self.step!r}")
+        check_choice(("efficiency", "time"), step=self.step)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.busyness import ForecastMeter, Load
@@ -127,12 +128,10 @@ class EfficiencyRange(OpenCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.light <= 1:
-            raise ValueError(f"light must be in (0, 1], got {self.light}")
+        POSITIVE_SHARE.check(light=self.light)
         if not self.light <= self.heavy <= 1:
             raise ValueError(f"heavy must be in [light, 1] = [{self.light}, 1], got {self.heavy}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
+        AT_LEAST_0.check(tolerance=self.tolerance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,10 +202,8 @@ class LoadPredictive(EfficiencyRange):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.reference <= 1:
-            raise ValueError(f"reference must be in [0, 1], got {self.reference}")
-        if not self.window > 0:
-            raise ValueError(f"window must be positive, got {self.window}")
+        SHARE.check(reference=self.reference)
+        POSITIVE.check(window=self.window)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import check_choice
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
@@ -90,10 +91,8 @@ class LocalAllocation(CurveRule):
         counts: Counts = "all",
     ) -> None:
         super().__init__(advice, counts)
-        if model not in TOPC24:
-            raise ValueError(f"model must be one of {', '.join(TOPC24)}; got {model!r}")
-        if version not in ("topc24", "icpp22"):
-            raise ValueError(f"version must be 'topc24' or 'icpp22', got {version!r}")
+        check_choice(TOPC24, model=model)
+        check_choice(("topc24", "icpp22"), version=version)
         self.model = model
         self.version = version
 

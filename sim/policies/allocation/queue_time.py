@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import check_choice
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue
@@ -222,10 +223,7 @@ class QueueTimeAware(CappedCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.queue_time not in QUEUE_TIMES:
-            raise ValueError(
-                f"queue_time must be 'believed', 'median' or 'mean', got {self.queue_time!r}"
-            )
+        check_choice(QUEUE_TIMES, queue_time=self.queue_time)
         if not self.longest > 1:
             raise ValueError(f"longest must be above 1 s, got {self.longest}")
 

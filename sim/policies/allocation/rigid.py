@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.bounds import AT_LEAST_1
 from sim.policies.base import Outlook
 from sim.state.view import View
 
@@ -48,8 +49,7 @@ class Fixed:
     """
 
     def __init__(self, processors: int = 16) -> None:
-        if processors < 1:
-            raise ValueError(f"processors must be at least 1, got {processors}")
+        AT_LEAST_1.check(processors=processors)
         self.processors = processors
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.bounds import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
 from sim.policies.allocation.curve import (
     AverageParallelism,
@@ -154,16 +155,11 @@ class SmallestTurnaround:
         extra_area: Literal["idle", "never", "always"] = "always",
         most_extra_area: float = 1.5,
     ) -> None:
-        if not 0 <= adopters <= 1:
-            raise ValueError(f"adopters must be in [0, 1], got {adopters}")
-        if without_curve not in ("request", "fewer"):
-            raise ValueError(f"without_curve must be 'request' or 'fewer', got {without_curve!r}")
-        if not margin >= 0:
-            raise ValueError(f"margin must be at least 0, got {margin}")
-        if extra_area not in ("idle", "never", "always"):
-            raise ValueError(f"extra_area must be 'idle', 'never' or 'always', got {extra_area!r}")
-        if not most_extra_area >= 1:
-            raise ValueError(f"most_extra_area must be at least 1, got {most_extra_area}")
+        SHARE.check(adopters=adopters)
+        check_choice(("request", "fewer"), without_curve=without_curve)
+        AT_LEAST_0.check(margin=margin)
+        check_choice(("idle", "never", "always"), extra_area=extra_area)
+        AT_LEAST_1.check(most_extra_area=most_extra_area)
         idle = float(most_extra_area) if extra_area == "idle" else 1.0
         self.most_area = (np.inf, np.inf) if extra_area == "always" else (idle, 1.0)
         self.without_curve = without_curve
@@ -247,10 +243,8 @@ class Explore(SmallestTurnaround):
         adopters: float = 1.0,
     ) -> None:
         super().__init__(counts, adopters)
-        if not 0 <= idle <= 1:
-            raise ValueError(f"idle must be in [0, 1], got {idle}")
-        if not patience >= 1:
-            raise ValueError(f"patience must be at least 1, got {patience}")
+        SHARE.check(idle=idle)
+        AT_LEAST_1.check(patience=patience)
         self.idle = idle
         self.patience = patience
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sim.bounds import AT_LEAST_0
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import EVERYTHING, Narrowing, OpenQueue
 from sim.state.view import View
@@ -32,8 +33,7 @@ class BestTurnaround(OpenCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.slack >= 0:
-            raise ValueError(f"slack must be at least 0, got {self.slack}")
+        AT_LEAST_0.check(slack=self.slack)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

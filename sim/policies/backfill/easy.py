@@ -6,6 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
+from sim.bounds import AT_LEAST_1, check_choice
 from sim.errors import PolicyError
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
@@ -61,16 +62,13 @@ class Easy:
         anew: float | None = None,
         candidates: Literal["queue", "shortest"] = "queue",
     ) -> None:
-        if reservations < 1:
-            raise ValueError(f"reservations must be at least 1, got {reservations}")
+        AT_LEAST_1.check(reservations=reservations)
         self.reservations = reservations
-        if anew is not None and not anew >= 1:
-            raise ValueError(f"anew must be at least 1, or null, got {anew}")
+        AT_LEAST_1.check_or_null(anew=anew)
         if anew is not None and reservations != 1:
             raise ValueError(f"anew goes with reservations=1 alone, got {reservations}")
         self.anew = anew
-        if candidates not in ("queue", "shortest"):
-            raise ValueError(f"candidates must be 'queue' or 'shortest', got {candidates!r}")
+        check_choice(("queue", "shortest"), candidates=candidates)
         if candidates == "shortest" and reservations != 1:
             raise ValueError(f"candidates=shortest goes with reservations=1, got {reservations}")
         self.candidates = candidates

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from sim.bounds import AT_LEAST_1, POSITIVE, check_choice
 from sim.errors import PolicyError
 from sim.policies.advice import Reading, raised
 from sim.policies.base import Allocation, OpenAllocation, Scheduler
@@ -47,14 +48,9 @@ class Batches:
     def __init__(
         self, method: Method = "ludwig_tiwari", depth: int = 256, epsilon: float = 0.01
     ) -> None:
-        if method not in ("ludwig_tiwari", "mounie_rapine_trystram"):
-            raise ValueError(
-                f"method must be 'ludwig_tiwari' or 'mounie_rapine_trystram', got {method!r}"
-            )
-        if depth < 1:
-            raise ValueError(f"depth must be at least 1, got {depth}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        check_choice(("ludwig_tiwari", "mounie_rapine_trystram"), method=method)
+        AT_LEAST_1.check(depth=depth)
+        POSITIVE.check(epsilon=epsilon)
         self.method = method
         self.depth = depth
         self.epsilon = epsilon

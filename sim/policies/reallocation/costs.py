@@ -6,6 +6,8 @@ in the same unit per second.
 
 from typing import Protocol
 
+from sim.bounds import FINITE, POSITIVE_AND_FINITE
+
 
 class CostModel(Protocol):
     """Seconds of lost progress."""
@@ -20,18 +22,6 @@ class CostModel(Protocol):
     def start(self, processors: int) -> float:
         """Return what the start of a malleable job costs."""
         ...
-
-
-def _check(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 <= value < float("inf"):
-            raise ValueError(f"{name} must be at least 0 and finite, got {value}")
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < float("inf"):
-            raise ValueError(f"{name} must be above 0 and finite, got {value}")
 
 
 class NoCost:
@@ -60,7 +50,7 @@ class Constant(NoCost):
     """
 
     def __init__(self, seconds: float = 10.0) -> None:
-        _check(seconds=seconds)
+        FINITE.check(seconds=seconds)
         self.seconds = seconds
         self.free = seconds == 0
 
@@ -81,7 +71,7 @@ class ProcessManagement(NoCost):
     """
 
     def __init__(self, seconds: float = 1.0, expand: float = 0.1, shrink: float = 0.02) -> None:
-        _check(seconds=seconds, expand=expand, shrink=shrink)
+        FINITE.check(seconds=seconds, expand=expand, shrink=shrink)
         self.seconds, self.expand, self.shrink = seconds, expand, shrink
         self.free = seconds == expand == shrink == 0
 
@@ -105,8 +95,8 @@ class Redistribution(NoCost):
     """
 
     def __init__(self, seconds: float = 1.0, volume: float = 64.0, bandwidth: float = 1.0) -> None:
-        _check(seconds=seconds, volume=volume)
-        _check_positive(bandwidth=bandwidth)
+        FINITE.check(seconds=seconds, volume=volume)
+        POSITIVE_AND_FINITE.check(bandwidth=bandwidth)
         self.seconds, self.volume, self.bandwidth = seconds, volume, bandwidth
         self.free = seconds == volume == 0
 
@@ -130,8 +120,8 @@ class CheckpointRestart(NoCost):
     """
 
     def __init__(self, volume: float = 64.0, bandwidth: float = 8.0, restart: float = 10.0) -> None:
-        _check(volume=volume, restart=restart)
-        _check_positive(bandwidth=bandwidth)
+        FINITE.check(volume=volume, restart=restart)
+        POSITIVE_AND_FINITE.check(bandwidth=bandwidth)
         self.volume, self.bandwidth, self.restart = volume, bandwidth, restart
         self.free = volume == restart == 0
 
@@ -158,7 +148,7 @@ class Phases(NoCost):
     def __init__(
         self, initial: float = 5.0, reconfigure: float = 5.0, prepare: float = 5.0
     ) -> None:
-        _check(initial=initial, reconfigure=reconfigure, prepare=prepare)
+        FINITE.check(initial=initial, reconfigure=reconfigure, prepare=prepare)
         self.initial, self.reconfigure, self.prepare = initial, reconfigure, prepare
         self.free = reconfigure == prepare == 0
 

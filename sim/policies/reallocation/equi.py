@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from sim.bounds import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import SHARING
@@ -70,8 +71,7 @@ class DynamicEquipartition(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.parallelism not in ("average", "useful"):
-            raise ValueError(f"parallelism must be 'average' or 'useful', got {self.parallelism!r}")
+        check_choice(("average", "useful"), parallelism=self.parallelism)
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return equal shares, clipped to what each may hold and can use."""
@@ -105,8 +105,7 @@ class GreedyExpansion(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.victims not in ("oldest", "youngest"):
-            raise ValueError(f"victims must be 'oldest' or 'youngest', got {self.victims!r}")
+        check_choice(("oldest", "youngest"), victims=self.victims)
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return what each holds, less or more as there is need or room."""

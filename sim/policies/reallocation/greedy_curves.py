@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.bounds import POSITIVE
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out
@@ -103,8 +104,7 @@ class KneeFirst(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.threshold > 0:
-            raise ValueError(f"threshold must be above 0, got {self.threshold}")
+        POSITIVE.check(threshold=self.threshold)
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return the knees in order of remaining work; leftovers go to the last."""

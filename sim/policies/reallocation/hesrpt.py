@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.bounds import BETWEEN_0_AND_1, check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
@@ -71,11 +72,8 @@ class HeSrpt(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        p = self.exponent
-        if p is not None and not 0 < p < 1:
-            raise ValueError(f"exponent must be above 0 and below 1, or null, got {p}")
-        if self.objective not in ("response", "slowdown"):
-            raise ValueError(f"objective must be 'response' or 'slowdown', got {self.objective!r}")
+        BETWEEN_0_AND_1.check_or_null(exponent=self.exponent)
+        check_choice(("response", "slowdown"), objective=self.objective)
 
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
         """Return the whole shares nearest to heSRPT's."""

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
+from sim.bounds import SHARE, check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, ranks
@@ -70,10 +71,8 @@ class MarginalEfficiency(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.weight not in ("none", "work"):
-            raise ValueError(f"weight must be 'none' or 'work', got {self.weight!r}")
-        if not 0 <= self.minimum <= 1:
-            raise ValueError(f"minimum must be in [0, 1], got {self.minimum}")
+        check_choice(("none", "work"), weight=self.weight)
+        SHARE.check(minimum=self.minimum)
 
     def _gains(self, beliefs: Beliefs, job: int) -> FloatArray:
         """Return the predicted gain in speedup by each processor worth having, falling."""

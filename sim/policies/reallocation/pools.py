@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
+from sim.bounds import check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room
@@ -47,8 +48,7 @@ class Pools(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.strategy not in ("min", "pref", "average"):
-            raise ValueError(f"strategy must be 'min', 'pref' or 'average', got {self.strategy!r}")
+        check_choice(("min", "pref", "average"), strategy=self.strategy)
         least, preferred, largest = self._efficiencies
         if not 1 >= least >= preferred >= largest >= 0:
             raise ValueError(

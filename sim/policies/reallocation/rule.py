@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import IntArray
+from sim.bounds import AT_LEAST_0, FINITE
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
 from sim.policies.order import Order
 from sim.policies.reallocation.beliefs import Beliefs, Members
@@ -75,10 +76,8 @@ class Reallocation:
     reclaim: bool = True
 
     def __post_init__(self) -> None:
-        if not self.gain_factor >= 0:
-            raise ValueError(f"gain_factor must be at least 0, got {self.gain_factor}")
-        if not 0 <= self.distance < np.inf:
-            raise ValueError(f"distance must be at least 0 and finite, got {self.distance}")
+        AT_LEAST_0.check(gain_factor=self.gain_factor)
+        FINITE.check(distance=self.distance)
 
     @abstractmethod
     def share(self, beliefs: Beliefs, members: Members, total: int) -> IntArray:
