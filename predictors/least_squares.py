@@ -16,8 +16,7 @@ import numpy as np
 import scipy
 
 from predictors.base import BoolArray, FloatArray
-from predictors.bounds import check_choice
-from predictors.errors import PredictorError
+from predictors.errors import PredictorError, check_choice
 
 Method = Literal["nnls", "ols"]
 Weights = Literal["absolute", "relative"]

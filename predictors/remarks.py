@@ -6,8 +6,7 @@ from functools import reduce
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, Remark
-from predictors.bounds import BETWEEN_0_AND_1
-from predictors.errors import UndeterminedError
+from predictors.errors import BETWEEN_0_AND_1, UndeterminedError
 from predictors.observations import ObservedCurve
 
 FAR_FACTOR = 4.0

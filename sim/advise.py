@@ -16,10 +16,9 @@ from rich.console import Console
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
-from sim.command.answering import answering
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
-from sim.results.durable import write_csv, write_whole
+from sim.results.durable import answering, write_csv, write_whole
 from sim.results.sentences import backtest_folder
 from sim.site.candidate_schedules import expected_wait
 from sim.site.evidence import WHY, Advice, advice_of, asked_on, clock_time, walltimes, with_starts

@@ -15,11 +15,10 @@ from rich.console import Console
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole, warnings_last
-from sim.command.answering import answering
 from sim.composition import options_below
 from sim.config import CONFIG_FOLDER
 from sim.errors import ConfigError
-from sim.results.durable import replaced, write_whole
+from sim.results.durable import answering, replaced, write_whole
 from sim.results.sentences import BACKTEST, backtest_folder, distance
 from sim.site.candidate_schedules import MOST_WORK, Candidate, starts, work_of_conservative
 from sim.site.causes import reasons

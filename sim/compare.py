@@ -14,12 +14,10 @@ from rich.markup import escape
 from predictors.cli.display import Display
 from predictors.cli.fitting import fitting_tables
 from predictors.cli.terminal import PlainConsole
-from sim.command.answering import answering
 from sim.errors import SimError
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
-from sim.results.durable import SUMMARY, write_csv
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,

@@ -15,11 +15,10 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from sim.command.answering import answering
 from sim.errors import SimError
 from sim.report.gathering import Summaries, gather
 from sim.report.samples import Group, Sample, groups_of
-from sim.results.durable import new_partial, write_csv
+from sim.results.durable import answering, new_partial, write_csv
 from sim.results.frames import TABLES
 
 FILE_ROWS = 5_000_000

@@ -1,5 +1,8 @@
-"""Errors of the sim package."""
+"""Errors of the sim package, and the ranges and choices that keys must keep to."""
 
+from functools import partial
+
+from predictors import errors
 from predictors.errors import PredictorError
 from predictors.plain import shown_plainly
 from workloads.errors import WorkloadError
@@ -43,3 +46,15 @@ def one_line(error: BaseException) -> str:
         return shown_plainly(f"{error.filename}: {error.strerror}")
     text = " ".join(str(error).split()) or type(error).__name__
     return shown_plainly(f"not enough memory: {text}" if isinstance(error, MemoryError) else text)
+
+
+AT_LEAST_0 = errors.AT_LEAST_0._replace(error=ConfigError)
+AT_LEAST_1 = errors.AT_LEAST_1._replace(error=ConfigError)
+POSITIVE = errors.POSITIVE._replace(error=ConfigError)
+FINITE = errors.FINITE._replace(error=ConfigError)
+POSITIVE_AND_FINITE = errors.POSITIVE_AND_FINITE._replace(error=ConfigError)
+AT_LEAST_1_AND_FINITE = errors.AT_LEAST_1_AND_FINITE._replace(error=ConfigError)
+SHARE = errors.SHARE._replace(error=ConfigError)
+POSITIVE_SHARE = errors.POSITIVE_SHARE._replace(error=ConfigError)
+BETWEEN_0_AND_1 = errors.BETWEEN_0_AND_1._replace(error=ConfigError)
+check_choice = partial(errors.check_choice, error=ConfigError)

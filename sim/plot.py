@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from predictors.cli.terminal import PlainConsole
-from sim.command.answering import answering
 from sim.config import BASELINE_PREDICTOR
 from sim.console import NOBODY
 from sim.errors import SimError
 from sim.results.artefacts import BASELINE, STEP, is_finished, read_summary, read_tables
+from sim.results.durable import answering
 from sim.results.job_metrics import Figures
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.plots.pictures import EXPLORER, KINDS, SCHEDULE, Again, RunFolder, figure_of

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from predictors.plain import shown_plainly
-from sim.command.answering import answering
 from sim.errors import SimError
 from sim.report.gathering import find_runs
 from sim.results.artefacts import FAILURE, is_finished, read_failure
-from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, damage, read_object
+from sim.results.durable import CHECKSUMS, MANIFEST, SUMMARY, answering, damage, read_object
 from sim.sweeps.configurations import read_configuration
 
 STATES = ("finished", "missing", "damaged", "failed", "foreign")

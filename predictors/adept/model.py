@@ -36,10 +36,9 @@ from predictors.adept.reliability import (
 from predictors.adept.search import Scale
 from predictors.adept.selection import EXACT
 from predictors.base import BoolArray, FloatArray, IntArray, Remark
-from predictors.bounds import check_choice
 from predictors.curves.estimator import AnchoredEstimator
 from predictors.curves.measured import Evidence
-from predictors.errors import PredictorError
+from predictors.errors import PredictorError, check_choice
 from predictors.observations import ObservedCurve, merged_curve
 
 

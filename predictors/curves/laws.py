@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray
-from predictors.bounds import check_choice
 from predictors.curves.estimator import AnchoredEstimator, CurveEstimator
 from predictors.curves.measured import Evidence
 from predictors.downey import check_parameters, normalised_time
+from predictors.errors import check_choice
 from predictors.least_squares import (
     RelativeFit,
     fit_nonnegative,

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from predictors.bounds import AT_LEAST_1, POSITIVE_AND_FINITE
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_1, POSITIVE_AND_FINITE, PredictorError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

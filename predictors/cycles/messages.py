@@ -7,10 +7,9 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.bounds import AT_LEAST_1_AND_FINITE, FINITE
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import Classes, exchange_seconds, message_seconds
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_1_AND_FINITE, FINITE, PredictorError
 
 FloatArray = NDArray[np.float64]
 _message_seconds, _exchange_seconds = direct(message_seconds), direct(exchange_seconds)

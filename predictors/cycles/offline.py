@@ -10,11 +10,10 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark, numbers, run_table
-from predictors.bounds import check_choice
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, curves_of, lie_within, seconds_per_cell
 from predictors.cycles.messages import Exchange, alike
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import NotFittedError, PredictorError, check_choice
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]

@@ -8,12 +8,11 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from predictors.base import Estimator, Remark
-from predictors.bounds import AT_LEAST_1
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, lie_within, rates
 from predictors.cycles.messages import alike
 from predictors.cycles.offline import OfflineCyclePredictor
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import AT_LEAST_1, NotFittedError, PredictorError
 from predictors.remarks import check_level
 
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.bounds import POSITIVE
-from predictors.errors import PredictorError
+from predictors.errors import POSITIVE, PredictorError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

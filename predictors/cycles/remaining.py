@@ -6,12 +6,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from predictors.bounds import AT_LEAST_1, BETWEEN_0_AND_1
 from predictors.compiling import direct
 from predictors.cycles.cycle_kernels import POSITIVE, lie_within
 from predictors.cycles.offline import OfflineCyclePredictor
 from predictors.cycles.online import OnlineCyclePredictor
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import AT_LEAST_1, BETWEEN_0_AND_1, NotFittedError, PredictorError
 
 FloatArray = NDArray[np.float64]
 _lie_within = direct(lie_within)

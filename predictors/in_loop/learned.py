@@ -16,7 +16,7 @@ from predictors.base import (
     Observation,
     Remark,
 )
-from predictors.bounds import AT_LEAST_0, AT_LEAST_1, POSITIVE
+from predictors.errors import AT_LEAST_0, AT_LEAST_1, POSITIVE
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import NEW_COUNT, MeasuredCounts
 from predictors.remarks import gravest

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
-from predictors.bounds import AT_LEAST_0, AT_LEAST_1
 from predictors.compiling import compiled
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_0, AT_LEAST_1, PredictorError
 from predictors.in_loop.per_application import PerApplication, or_unit
 from predictors.in_loop.residuals import (
     COUNTS,

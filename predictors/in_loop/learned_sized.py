@@ -6,9 +6,8 @@ from math import log2, nan
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation
-from predictors.bounds import AT_LEAST_0
 from predictors.compiling import direct
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.in_loop.per_application import PerApplication
 from predictors.in_loop.sized_kernels import (
     BEGIN,

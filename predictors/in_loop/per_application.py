@@ -8,8 +8,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from predictors.base import Explanation, FloatArray, IntArray, Observation, VisibleJobs
-from predictors.bounds import POSITIVE
-from predictors.errors import PredictorError
+from predictors.errors import POSITIVE, PredictorError
 from predictors.remarks import UNLIKE, UNUSABLE
 
 ASKS_FOR_MORE = 30.0

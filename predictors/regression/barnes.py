@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import Remark, run_table
-from predictors.bounds import check_choice
+from predictors.errors import check_choice
 from predictors.regression.model_choice import (
     Choice,
     Form,

@@ -8,8 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Remark, run_table
-from predictors.bounds import POSITIVE_AND_FINITE, check_choice
-from predictors.errors import NotFittedError, PredictorError
+from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
 from predictors.least_squares import (
     LeastSquares,
     cooks_distance,

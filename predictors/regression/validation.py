@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, Grade, Remark
-from predictors.bounds import AT_LEAST_0
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_0, PredictorError
 from predictors.regression.loglog import LogLogModel
 from predictors.regression.loglog_kernels import (
     FALLING_WORK,

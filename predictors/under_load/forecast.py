@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from predictors.base import FloatArray, IntArray
-from predictors.bounds import AT_LEAST_0, check_choice
-from predictors.errors import PredictorError
+from predictors.errors import AT_LEAST_0, PredictorError, check_choice
 from predictors.under_load.forecasters import (
     GAINS,
     WIDTH,

@@ -31,8 +31,7 @@ from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
-from sim.bounds import AT_LEAST_1, POSITIVE
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
 from workloads.streams import Streams
 
 _advance_packed = direct(advance_packed)

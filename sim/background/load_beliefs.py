@@ -10,7 +10,7 @@ from sim.background.kernels import BoolArray, FloatArray, IntArray
 from sim.background.links import LinkMixture, LoadedLinks
 from sim.background.load_sensors import LoadPast, LoadSensors
 from sim.background.sample_kernels import least_own, squares_of, tally_links
-from sim.bounds import POSITIVE, check_choice
+from sim.errors import POSITIVE, check_choice
 
 LEAST_MEMORY = 1e-3
 

@@ -17,8 +17,7 @@ from sim.background.sample_kernels import (
     lowest_own_link,
     sample_links,
 )
-from sim.bounds import FINITE, POSITIVE_AND_FINITE
-from sim.errors import ConfigError
+from sim.errors import FINITE, POSITIVE_AND_FINITE, ConfigError
 from workloads.streams import Streams
 
 FLOOR = 1e-3

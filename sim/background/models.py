@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sim.background.kernels import FloatArray
 from sim.background.sources import BatchedCpu, LinkRow, LinkRows, Pair, check_interval, link_of
-from sim.bounds import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, POSITIVE_SHARE, SHARE, ConfigError
 
 BATCH = 64
 

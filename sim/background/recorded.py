@@ -11,8 +11,7 @@ import numpy as np
 
 from sim.background.kernels import CpuChunk, IntArray
 from sim.background.sources import LinkRow, LinkRows, Segments, cpu_chunk
-from sim.bounds import check_choice
-from sim.errors import SimError
+from sim.errors import SimError, check_choice
 
 CPU_COLUMNS = ("start_time", "end_time", "node", "available_cpu")
 NETWORK_COLUMNS = ("start_time", "end_time", "source", "destination", "available_bandwidth")

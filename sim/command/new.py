@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sim.command.answering import answering
 from sim.command.main import BAD_STATUS
 from sim.errors import SimError
 from sim.help.misspellings import meant
 from sim.help.pages import PLUGINS, options
+from sim.results.durable import answering
 
 POLICY = '''"""A policy of {package}."""
 

@@ -26,8 +26,14 @@ from predictors.cycles.plan import (
     plan_cycles,
     stopped_in_time,
 )
-from sim.bounds import AT_LEAST_1, AT_LEAST_1_AND_FINITE, FINITE, POSITIVE, POSITIVE_AND_FINITE
-from sim.errors import ConfigError
+from sim.errors import (
+    AT_LEAST_1,
+    AT_LEAST_1_AND_FINITE,
+    FINITE,
+    POSITIVE,
+    POSITIVE_AND_FINITE,
+    ConfigError,
+)
 from workloads.evolving.phases import EvolvingRun
 
 FloatArray = NDArray[np.float64]

@@ -10,8 +10,7 @@ from predictors.base import IntArray
 from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.bounds import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE
-from sim.errors import ConfigError
+from sim.errors import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError
 from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine

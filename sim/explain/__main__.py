@@ -14,9 +14,9 @@ import pandas as pd
 
 from predictors.cli.terminal import PlainConsole
 from predictors.plain import shown_plainly
-from sim.command.answering import answering
 from sim.explain.account import Account, explained
 from sim.explain.recorder import KEPT_BACK, ORDER, PROCESSORS, RESERVATION, RULE
+from sim.results.durable import answering
 from sim.results.rows import BEYOND, MOST_ERROR, PERCENT, SECONDS, texts
 from sim.simulation.progress import simulated_date
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sim.bounds import AT_LEAST_1
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1, ConfigError
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:

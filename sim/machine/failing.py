@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil, exp, inf
 from typing import Literal, NoReturn
 
-from sim.bounds import check_choice
-from sim.errors import ConfigError
+from sim.errors import ConfigError, check_choice
 from sim.machine.base import Dedicated
 from sim.machine.disturbed import Disturbed
 from sim.machine.failures import (

@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bounds import AT_LEAST_0, AT_LEAST_1, FINITE, POSITIVE_AND_FINITE
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_0, AT_LEAST_1, FINITE, POSITIVE_AND_FINITE, ConfigError
 
 FloatArray = NDArray[np.float64]
 

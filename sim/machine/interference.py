@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.bounds import AT_LEAST_1, POSITIVE_AND_FINITE, SHARE
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1, POSITIVE_AND_FINITE, SHARE, ConfigError
 
 FloatArray = NDArray[np.float64]
 

@@ -23,8 +23,7 @@ from sim.background.load_outlook import LoadOutlook
 from sim.background.load_sensors import LoadSensors, check_monitor
 from sim.background.models import ConstantLoad
 from sim.background.sources import LoadModel
-from sim.bounds import AT_LEAST_1_AND_FINITE
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1_AND_FINITE, ConfigError
 from sim.state.records import Ranges
 from workloads.base import GroundTruth
 from workloads.streams import Streams

@@ -14,7 +14,6 @@ import pandas as pd
 
 from predictors.in_loop.user_estimate import UserEstimate
 from predictors.plain import shown_plainly
-from sim.command.answering import answering
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.errors import SimError
@@ -26,6 +25,7 @@ from sim.policies.backfill.easy import Easy
 from sim.policies.backfill.none import NoBackfill
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
+from sim.results.durable import answering
 from sim.results.formats import batsim_table
 from sim.results.outcome import Outcome, outcome
 from workloads.base import Trace

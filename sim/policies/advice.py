@@ -12,7 +12,7 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from predictors.remarks import ELSEWHERE, UNUSABLE
-from sim.bounds import AT_LEAST_0, AT_LEAST_1, check_choice
+from sim.errors import AT_LEAST_0, AT_LEAST_1, check_choice
 from sim.policies.ties import TIE, first_least
 from sim.state.feasible_counts import Support
 from sim.state.view import View

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from predictors.base import IntArray
 from predictors.compiling import compiled
-from sim.bounds import POSITIVE, check_choice
+from sim.errors import POSITIVE, check_choice
 from sim.state.view import View
 
 

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from sim.bounds import POSITIVE_AND_FINITE
+from sim.errors import POSITIVE_AND_FINITE
 from sim.policies.backfill.conservative import ConservativeScheduler, ReplanningScheduler
 from sim.policies.base import AroundScheduler, QueueKeeper, Scheduler
 from sim.policies.molding.scheduler import OpenScheduler

@@ -12,7 +12,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.cycles.interference import SequentialDetector, learned_spread
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.base import Allocation, AroundScheduler, Backfill, Policy, Scheduler
 from sim.policies.order import Order
 from sim.state.decisions import Decision, Preferences, Requeue, Start, WakeAt

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.bounds import check_choice
+from sim.errors import check_choice
 
 
 class Order(Protocol):

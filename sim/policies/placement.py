@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from predictors.base import IntArray
-from sim.bounds import POSITIVE_AND_FINITE
+from sim.errors import POSITIVE_AND_FINITE
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Allocation, AroundScheduler, OpenAllocation, Scheduler
 from sim.policies.order import Order

@@ -6,12 +6,16 @@ import io
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sim.errors import BAD_INPUT, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,14 +61,11 @@ def replaced(path: Path) -> Iterator[Path]:
 
     A link in its place is replaced, not followed; nobody can guess the name.
     """
-    handle, name = tempfile.mkstemp(prefix=PARTIAL, suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    made = Path(name)
+    made = path.with_name(f"{PARTIAL}-{secrets.token_hex(8)}{path.suffix}")
     try:
         yield made
         with made.open("rb") as stream:
             os.fsync(stream.fileno())
-        made.chmod(0o666 & ~_umask())
         made.replace(path)
     except BaseException:
         made.unlink(missing_ok=True)
@@ -107,12 +108,6 @@ def write_csv(table: "pd.DataFrame", path: Path) -> None:
         plain.isetitem(place, plain.iloc[:, place].map(plain_cell).to_numpy())
     with replaced(path) as made:
         plain.to_csv(made, index=False, lineterminator="\n")
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def new_partial(folder: Path) -> Path:
@@ -254,6 +249,28 @@ def output(kept: str = "") -> Iterator[None]:
         _forget_output()
         sys.stderr.write(f"error: the output cannot be written: {error.strerror}{kept}\n")
         raise SystemExit(1) from None
+
+
+def answering(main: Callable[[Any], int]) -> Callable[..., int]:
+    """Let a command, a function of its arguments, say in one line what it refuses.
+
+    It returns 2 then. Output that cannot be written is told as `output` says.
+    """
+
+    @wraps(main)
+    def answered(given: Any = None) -> int:
+        status = 0
+        with output():
+            try:
+                status = main(given)
+            except BAD_INPUT as error:
+                if isinstance(error, OSError) and error.filename is None:  # of the output
+                    raise
+                sys.stderr.write(f"error: {one_line(error)}\n")
+                status = 2
+        return status
+
+    return answered
 
 
 def _forget_output() -> None:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.bounds import POSITIVE_SHARE
-from sim.errors import ConfigError
+from sim.errors import POSITIVE_SHARE, ConfigError
 from sim.state.records import Ranges
 
 

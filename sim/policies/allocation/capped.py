@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts

@@ -9,7 +9,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import POSITIVE_SHARE
+from sim.errors import POSITIVE_SHARE
 from sim.policies.advice import Advice, Counts, Reading, check_counts, last_up_to, tried
 from sim.policies.base import Outlook
 from sim.policies.ties import TIE, first_least, is_less

@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import AT_LEAST_0, POSITIVE, check_choice
+from sim.errors import AT_LEAST_0, POSITIVE, check_choice
 from sim.policies.advice import Reading, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SHARES, SIZE, Narrowing, OpenQueue

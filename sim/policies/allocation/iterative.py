@@ -8,7 +8,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import AT_LEAST_1, check_choice
+from sim.errors import AT_LEAST_1, check_choice
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import HELD, HIGH, ITERATION, LOW, Narrowing, OpenQueue
 from sim.policies.molding.replan import fill_idle

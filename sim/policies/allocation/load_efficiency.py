@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
+from sim.errors import AT_LEAST_0, POSITIVE, POSITIVE_SHARE, SHARE
 from sim.policies.advice import Reading
 from sim.policies.allocation.curve import efficient, last_efficient
 from sim.policies.busyness import ForecastMeter, Load

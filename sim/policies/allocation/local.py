@@ -15,7 +15,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.advice import Advice, Counts, Reading, raised, round_down
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook

@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.allocation.capped import Cap, CappedCandidates, CappedCounts
 from sim.policies.molding.base import Candidates
 from sim.policies.molding.candidates import BEGIN, HIGH, LOW, SIZE, OpenQueue

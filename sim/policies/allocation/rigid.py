@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.bounds import AT_LEAST_1
+from sim.errors import AT_LEAST_1
 from sim.policies.base import Outlook
 from sim.state.view import View
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.bounds import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
+from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, Reading, check_counts, round_down, tried
 from sim.policies.allocation.curve import (
     AverageParallelism,

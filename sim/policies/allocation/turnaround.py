@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sim.bounds import AT_LEAST_0
+from sim.errors import AT_LEAST_0
 from sim.policies.molding.base import Candidates, OpenCounts
 from sim.policies.molding.candidates import EVERYTHING, Narrowing, OpenQueue
 from sim.state.view import View

@@ -6,8 +6,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
-from sim.bounds import AT_LEAST_1, check_choice
-from sim.errors import PolicyError
+from sim.errors import AT_LEAST_1, PolicyError, check_choice
 from sim.policies.allocation.sa import has_table
 from sim.policies.backfill.queue_search import BLOCK, Blocks, Opening, backfill, fill, find_heads
 from sim.policies.backfill.reservations import replan

@@ -5,8 +5,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.bounds import AT_LEAST_1, POSITIVE, check_choice
-from sim.errors import PolicyError
+from sim.errors import AT_LEAST_1, POSITIVE, PolicyError, check_choice
 from sim.policies.advice import Reading, raised
 from sim.policies.base import Allocation, OpenAllocation, Scheduler
 from sim.policies.molding.candidates import HIGH, LOW

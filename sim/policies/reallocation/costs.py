@@ -6,7 +6,7 @@ in the same unit per second.
 
 from typing import Protocol
 
-from sim.bounds import FINITE, POSITIVE_AND_FINITE
+from sim.errors import FINITE, POSITIVE_AND_FINITE
 
 
 class CostModel(Protocol):

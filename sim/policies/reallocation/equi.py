@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import SHARING

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.bounds import POSITIVE
+from sim.errors import POSITIVE
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.bounds import BETWEEN_0_AND_1, check_choice
+from sim.errors import BETWEEN_0_AND_1, check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion

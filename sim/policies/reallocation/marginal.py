@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from sim.bounds import SHARE, check_choice
+from sim.errors import SHARE, check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.ties import TIE, ranks

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import IntArray
-from sim.bounds import check_choice
+from sim.errors import check_choice
 from sim.policies.reallocation.beliefs import Beliefs, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, level, make_room

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from predictors.base import IntArray
-from sim.bounds import AT_LEAST_0, FINITE
+from sim.errors import AT_LEAST_0, FINITE
 from sim.policies.base import Allocation, Backfill, Outlook, QueueKeeper, Scheduler
 from sim.policies.order import Order
 from sim.policies.reallocation.beliefs import Beliefs, Members
