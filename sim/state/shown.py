@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from sim.state.records import Ranges
 
 if TYPE_CHECKING:
     from sim.background.load_outlook import LoadOutlook
+
+Value = TypeVar("Value")
 
 
 class ShownJobs:
@@ -77,6 +79,26 @@ class ShownJobs:
         self.counts.leave(job)
 
 
+class OfState(Generic[Value]):
+    """What a view shows of the state under the same name.
+
+    Parameters
+    ----------
+    sealed : callable, optional
+        Makes of it what cannot be written.
+    """
+
+    def __init__(self, sealed: Callable[[Any], Value] | None = None) -> None:
+        self._sealed = sealed
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: "SeenState", owner: type) -> Value:
+        found = getattr(view._state, self._name)
+        return found if self._sealed is None else self._sealed(found)
+
+
 class SeenState:
     """The state of the machine, live.
 
@@ -86,6 +108,36 @@ class SeenState:
     """
 
     _state: MachineState
+    now = OfState[float]()
+    """Seconds."""
+    processors = OfState[int]()
+    """Size of the machine."""
+    running = OfState[Mapping[int, Run]](MappingProxyType)
+    """Who runs, by job index."""
+    arrived = OfState[Sequence[int]](tuple)
+    """Jobs that arrived since the last pass, in queue order."""
+    ended = OfState[Sequence[Run]](tuple)
+    """Runs that ended since the last pass."""
+    moved_ends = OfState[Mapping[Run, float]](MappingProxyType)
+    """Runs whose believed end changed since the last pass, with the former one."""
+    disturbed = OfState[bool]()
+    """Whether anything else happened since the last pass (a wake-up, a failure)."""
+    resized = OfState[Set[Run]](frozenset)
+    """Runs whose processors a policy has changed behind a scheduler's back."""
+    outages = OfState[Mapping[int, tuple[float, int]]](MappingProxyType)
+    """Failed nodes: when each is believed to be repaired, and its processors."""
+    outages_changed = OfState[bool]()
+    """Whether nodes failed or came back since the last pass, or are believed back otherwise."""
+    ahead = OfState[Set[int]](frozenset)
+    """Jobs that go to the head of the queue when they arrive again."""
+    left = OfState[Mapping[int, float]](MappingProxyType)
+    """Share of its work that a job that was interrupted still has to do."""
+    processors_per_node = OfState[int]()
+    """Processors of a node."""
+    revised = OfState[Set[int]](frozenset)
+    """Applications about which the predictor changed its mind since the last pass."""
+    requests = OfState[Mapping[tuple[int, str], Request]](MappingProxyType)
+    """What running jobs ask for, by job and kind, in the order of asking."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -93,24 +145,15 @@ class SeenState:
         object.__setattr__(self, name, value)
 
     @property
-    def now(self) -> float:
-        """Seconds."""
-        return self._state.now
-
-    @property
-    def processors(self) -> int:
-        """Size of the machine."""
-        return self._state.processors
-
-    @property
     def free(self) -> int:
         """How many processors are idle."""
         return self._state.free
 
     @property
-    def running(self) -> Mapping[int, Run]:
-        """Who runs, by job index."""
-        return MappingProxyType(self._state.running)
+    def load(self) -> "LoadOutlook | None":
+        """What is believed of the load, on a shared machine."""
+        load: LoadOutlook | None = self._state.load
+        return load
 
     @property
     def believed_ends(self) -> BelievedEnds:
@@ -121,56 +164,6 @@ class SeenState:
     def _ends(self) -> BelievedEnds:
         """The same for rules of this program, whose compiled code takes arrays of one type."""
         return self._state.believed_ends
-
-    @property
-    def arrived(self) -> Sequence[int]:
-        """Jobs that arrived since the last pass, in queue order."""
-        return tuple(self._state.arrived)
-
-    @property
-    def ended(self) -> Sequence[Run]:
-        """Runs that ended since the last pass."""
-        return tuple(self._state.ended)
-
-    @property
-    def moved_ends(self) -> Mapping[Run, float]:
-        """Runs whose believed end changed since the last pass, with the former one."""
-        return MappingProxyType(self._state.moved_ends)
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether anything else happened since the last pass (a wake-up, a failure)."""
-        return self._state.disturbed
-
-    @property
-    def resized(self) -> Set[Run]:
-        """Runs whose processors a policy has changed behind a scheduler's back."""
-        return frozenset(self._state.resized)
-
-    @property
-    def outages(self) -> Mapping[int, tuple[float, int]]:
-        """Failed nodes: when each is believed to be repaired, and its processors."""
-        return MappingProxyType(self._state.outages)
-
-    @property
-    def outages_changed(self) -> bool:
-        """Whether nodes failed or came back since the last pass, or are believed back otherwise."""
-        return self._state.outages_changed
-
-    @property
-    def ahead(self) -> Set[int]:
-        """Jobs that go to the head of the queue when they arrive again."""
-        return frozenset(self._state.ahead)
-
-    @property
-    def left(self) -> Mapping[int, float]:
-        """Share of its work that a job that was interrupted still has to do."""
-        return MappingProxyType(self._state.left)
-
-    @property
-    def processors_per_node(self) -> int:
-        """Processors of a node."""
-        return self._state.processors_per_node
 
     def idle(self) -> Ranges:
         """Return the free processors."""
@@ -199,19 +192,3 @@ class SeenState:
             )
         self._state.measured.add(job)
         return self._state.efficiency[job]
-
-    @property
-    def revised(self) -> Set[int]:
-        """Applications about which the predictor changed its mind since the last pass."""
-        return frozenset(self._state.revised)
-
-    @property
-    def requests(self) -> Mapping[tuple[int, str], Request]:
-        """What running jobs ask for, by job and kind, in the order of asking."""
-        return MappingProxyType(self._state.requests)
-
-    @property
-    def load(self) -> "LoadOutlook | None":
-        """What is believed of the load, on a shared machine."""
-        load: LoadOutlook | None = self._state.load
-        return load
