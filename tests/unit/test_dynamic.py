@@ -56,8 +56,8 @@ def test_forgotten_jobs_begin_afresh_and_others_stay():
     [
         ({"believe": "low"}, "believe must be one of median, high"),
         ({"level": 1.0}, "level must be between"),
-        ({"window": 0}, "window and min_cycles"),
-        ({"min_cycles": 0}, "window and min_cycles"),
+        ({"window": 0}, "window must be at least 1"),
+        ({"min_cycles": 0}, "min_cycles must be at least 1"),
     ],
 )
 def test_bad_values_are_named(options, named):
