@@ -4,7 +4,10 @@ A name is imported from its module when it is first asked for, so that a command
 that needs one model does not pay for all.
 """
 
+import re
 from importlib import import_module
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,30 +32,9 @@ if TYPE_CHECKING:
     from predictors.regression.focal_training import train_focal as train_focal
     from predictors.regression.garren import FocusedRegression as FocusedRegression
     from predictors.under_load.rational import RationalPolynomial as RationalPolynomial
-_MODULES = {
-    "Adept": "predictors.adept.model",
-    "Amdahl": "predictors.curves.laws",
-    "Consensus": "predictors.consensus.combination",
-    "Explanation": "predictors.base",
-    "FocalRun": "predictors.regression.focal_training",
-    "FocusedRegression": "predictors.regression.garren",
-    "LevenbergMarquardt": "predictors.curves.laws",
-    "LogLogRegression": "predictors.regression.barnes",
-    "NotFittedError": "predictors.errors",
-    "Observation": "predictors.base",
-    "OfflineCyclePredictor": "predictors.cycles.offline",
-    "OnlineCyclePredictor": "predictors.cycles.online",
-    "PredictorError": "predictors.errors",
-    "RationalPolynomial": "predictors.under_load.rational",
-    "RuntimePredictor": "predictors.base",
-    "UndeterminedError": "predictors.errors",
-    "UniversalScalability": "predictors.curves.laws",
-    "VisibleJobs": "predictors.base",
-    "measure_next": "predictors.advice",
-    "read": "predictors.cli.measurements",
-    "train_focal": "predictors.regression.focal_training",
-}
-"""Public name and the module that defines it; the block above tells type checkers the same."""
+_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
+_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
+"""Public name and the module that defines it, as the block above tells type checkers too."""
 __all__ = list(_MODULES)
 
 

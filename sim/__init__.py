@@ -3,8 +3,10 @@
 A name is imported from its module when it is first asked for, so that ``import sim`` is light.
 """
 
+import re
 import sys
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,40 +42,9 @@ if TYPE_CHECKING:
     from sim.results.metrics import summarise as summarise
     from sim.results.outcome import outcome as outcome
     from sim.state.view import View as View
-_MODULES = {
-    "AverageParallelism": "sim.policies.allocation.curve",
-    "ConfigError": "sim.errors",
-    "Conservative": "sim.policies.backfill.conservative",
-    "Dedicated": "sim.machine.base",
-    "Easy": "sim.policies.backfill.easy",
-    "FirstComeFirstServed": "sim.policies.order",
-    "Fixed": "sim.policies.allocation.rigid",
-    "Knee": "sim.policies.allocation.curve",
-    "LargestFirst": "sim.policies.order",
-    "LongestFirst": "sim.policies.order",
-    "NoBackfill": "sim.policies.backfill.none",
-    "PluginError": "sim.errors",
-    "Policy": "sim.policies.base",
-    "PolicyError": "sim.errors",
-    "Request": "sim.policies.allocation.rigid",
-    "Result": "sim.library.result",
-    "Setup": "sim.engine.setup",
-    "ShortestFirst": "sim.policies.order",
-    "SimError": "sim.errors",
-    "SmallestFirst": "sim.policies.order",
-    "SmallestTurnaround": "sim.policies.allocation.sa",
-    "StatisticsError": "sim.errors",
-    "SweepWarning": "sim.errors",
-    "View": "sim.state.view",
-    "changes": "sim.library.result",
-    "check_plugin": "sim.library.checking",
-    "outcome": "sim.results.outcome",
-    "run": "sim.library.simulations",
-    "simulate": "sim.engine.run",
-    "summarise": "sim.results.metrics",
-    "sweep": "sim.library.simulations",
-}
-"""Public name and the module that defines it; the block above tells type checkers the same."""
+_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
+_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
+"""Public name and the module that defines it, as the block above tells type checkers too."""
 __all__ = list(_MODULES)
 
 

@@ -18,6 +18,7 @@ from sim.errors import SimError
 from sim.report.gathering import FIXED, Summaries, distinct, gather
 from sim.report.samples import Group
 from sim.report.tables import key_table
+from sim.results.durable import SUMMARY, answering, write_csv
 from sim.sweeps.configurations import (
     read_configuration,
     shared_names,

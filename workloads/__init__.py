@@ -3,7 +3,10 @@
 A name is imported from its module when it is first asked for.
 """
 
+import re
 from importlib import import_module
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,22 +23,9 @@ if TYPE_CHECKING:
     from workloads.models.lublin import Lublin as Lublin
     from workloads.streams import Streams as Streams
     from workloads.truth.build import build_truth as build_truth
-_MODULES = {
-    "ArchiveWorkload": "workloads.logs.log",
-    "BatsimWorkload": "workloads.logs.batsim",
-    "Downey": "workloads.models.downey",
-    "FrameWorkload": "workloads.frame",
-    "Lublin": "workloads.models.lublin",
-    "SacctWorkload": "workloads.logs.sacct",
-    "Streams": "workloads.streams",
-    "SwfWorkload": "workloads.logs.log",
-    "Trace": "workloads.base",
-    "WorkloadError": "workloads.errors",
-    "build_truth": "workloads.truth.build",
-    "read_swf": "workloads.logs.swf",
-    "write_swf": "workloads.logs.swf",
-}
-"""Public name and the module that defines it; the block above tells type checkers the same."""
+_BLOCK = re.findall(r"^    from (\S+) import (\w+) as", Path(__file__).read_text("utf-8"), re.M)
+_MODULES = {name: module for module, name in sorted(_BLOCK, key=itemgetter(1))}
+"""Public name and the module that defines it, as the block above tells type checkers too."""
 __all__ = list(_MODULES)
 
 
