@@ -27,7 +27,7 @@ from sim.composition import prepare, settings
 from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
 from sim.help.interrupts import end, noting_interrupts, was_interrupted
 from sim.help.misspellings import refusal
-from sim.results.durable import HYDRA, write_whole
+from sim.results.durable import HYDRA, write_failure, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -213,8 +213,6 @@ def _refuse(folder: Path, message: str, multirun: bool) -> None:
     if not multirun:
         sys.stderr.write(f"error: {message}\n")
         raise SystemExit(BAD_STATUS)
-    from sim.results.artefacts import write_failure
-
     write_failure(folder, message)
 
 

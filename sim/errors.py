@@ -58,3 +58,8 @@ SHARE = errors.SHARE._replace(error=ConfigError)
 POSITIVE_SHARE = errors.POSITIVE_SHARE._replace(error=ConfigError)
 BETWEEN_0_AND_1 = errors.BETWEEN_0_AND_1._replace(error=ConfigError)
 check_choice = partial(errors.check_choice, error=ConfigError)
+
+
+def up_to(most: int) -> errors.Bounds:
+    """Return the range from 1 to a number."""
+    return errors.Bounds(f"at least 1 and at most {most:,}", 1, most, ConfigError)

@@ -31,7 +31,7 @@ from sim.background.links import LoadedLinks
 from sim.background.models import ConstantLoad, RoundLoad
 from sim.background.sample_kernels import loaded_at
 from sim.background.sources import LoadModel
-from sim.errors import AT_LEAST_1, POSITIVE, ConfigError
+from sim.errors import AT_LEAST_1, FINITE, POSITIVE, ConfigError
 from workloads.streams import Streams
 
 _advance_packed = direct(advance_packed)
@@ -226,11 +226,7 @@ class BackgroundLoad:
         communication: float,
     ) -> tuple[float, float]:
         """Run the job until it is done or `until`; return when, and the work left."""
-        if min(computation, communication) < 0 or not np.isfinite(computation + communication):
-            raise ConfigError(
-                "computation and communication must be seconds >= 0, "
-                f"got {computation} and {communication}"
-            )
+        FINITE.check(computation=computation, communication=communication)
         own, _ = self._own(processors)
         return self.advance(own, start, until, work, computation, communication)
 

@@ -10,7 +10,7 @@ from predictors.base import IntArray
 from predictors.cycles.checkpointing import CheckpointCost, DalyRule, IntervalRule
 from predictors.cycles.messages import ALPHASERVER, ITANIUM2, Exchange
 from predictors.cycles.offline import OfflineCyclePredictor
-from sim.errors import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError
+from sim.errors import FINITE, POSITIVE_AND_FINITE, POSITIVE_SHARE, ConfigError, up_to
 from sim.evolving.attempts import Checkpointing
 from sim.machine.base import Dedicated
 from sim.machine.failing import FailingMachine
@@ -219,11 +219,7 @@ class Evolving:
 
     def __post_init__(self) -> None:
         FINITE.check(cost=self.cost, cost_per_cell=self.cost_per_cell)
-        if not 1 <= self.max_resubmits <= MOST_RESUBMITS:
-            raise ConfigError(
-                f"evolving.max_resubmits must be at least 1 and at most {MOST_RESUBMITS:,}, "
-                f"got {self.max_resubmits}"
-            )
+        up_to(MOST_RESUBMITS).check(max_resubmits=self.max_resubmits)
         try:
             self.saving(inf)
         except ConfigError as error:

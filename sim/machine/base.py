@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sim.errors import AT_LEAST_1, ConfigError
+from sim.errors import AT_LEAST_1, up_to
 from sim.state.records import Ranges
 
 if TYPE_CHECKING:
@@ -86,11 +86,7 @@ class Dedicated:
     splits_work = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.processors <= MOST_PROCESSORS:
-            raise ConfigError(
-                f"cluster.processors must be at least 1 and at most {MOST_PROCESSORS:,}, "
-                f"got {self.processors}"
-            )
+        up_to(MOST_PROCESSORS).check(processors=self.processors)
         AT_LEAST_1.check(processors_per_node=self.processors_per_node)
 
     def completion(

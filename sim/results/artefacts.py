@@ -1,7 +1,6 @@
 """Artefacts of a run: what is written, and how it is read again."""
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -17,10 +16,13 @@ from sim.results.durable import (
     HYDRA,
     MANIFEST,
     SUMMARY,
+    as_json,
     checksums,
     read_object,
-    write_whole,
 )
+from sim.results.durable import FAILURE as FAILURE
+from sim.results.durable import read_failure as read_failure
+from sim.results.durable import write_failure as write_failure
 from sim.results.frames import RECOVERY_PARTS, TABLES, Columns, Tables
 from sim.results.job_metrics import Figures
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-FAILURE = "failure.json"
 SIZES = "sizes.parquet"
 REQUESTS = "requests.parquet"
 EXPORTS = ("jobs.csv", "schedule.swf", SIZES, REQUESTS)
@@ -93,10 +94,6 @@ def is_finished(folder: Path) -> bool:
     return True
 
 
-def _json(content: Mapping[str, object]) -> str:
-    return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
-
-
 def write_table(table: pd.DataFrame | Columns, path: Path) -> None:
     """Write a table as Parquet: NaN as null, units of columns in the schema.
 
@@ -141,11 +138,11 @@ def _write_ends(
     folder: Path, summary: Figures, manifest: Mapping[str, object], below: Sequence[Path]
 ) -> None:
     """Write the summary, and the manifest with the checksums of all else."""
-    (folder / SUMMARY).write_text(_json(summary), encoding="utf-8")
+    (folder / SUMMARY).write_text(as_json(summary), encoding="utf-8")
     whole = {**manifest, CHECKSUMS: checksums(folder, below)}
     if (folder / HYDRA).is_dir():
         whole[CONFIGURED] = checksums(folder / HYDRA)
-    (folder / MANIFEST).write_text(_json(whole), encoding="utf-8")
+    (folder / MANIFEST).write_text(as_json(whole), encoding="utf-8")
 
 
 BASELINE, STEP = "baseline", "baseline_predictor"
@@ -241,14 +238,6 @@ def figures_of(content: Mapping[str, Any]) -> Figures:
     }
 
 
-def read_failure(folder: Path) -> str:
-    """Return the message of a failed run."""
-    try:
-        return str(read_object(folder / FAILURE).get("message", ""))
-    except ValueError as error:
-        return str(error)
-
-
 def mean_of_replications(parts: Sequence[Figures], more: Figures) -> Figures:
     """Return the summary of a run of several replications: means, and `more` figures of it."""
     same = {"replications_identical": True} if same_schedule(parts) else {}
@@ -271,12 +260,6 @@ def write_means(
     """
     places = [replication_folder(folder, k) for k in range(replications)]
     _write_ends(folder, summary, manifest, places)
-
-
-def write_failure(folder: Path, message: str) -> None:
-    """Mark a run as failed with its message; results of an earlier one stay."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / FAILURE, _json({"status": "failed", "message": message}))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
+FAILURE = "failure.json"
 LOCK = ".moldsim.lock"
 """Keeps other processes out of a run's folder, and says that a run may write there."""
 PARTIAL = ".moldsim-partial"
@@ -166,6 +167,25 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path.name} is damaged: it holds no figures")  # noqa: TRY004
     return content
+
+
+def read_failure(folder: Path) -> str:
+    """Return the message of a failed run."""
+    try:
+        return str(read_object(folder / FAILURE).get("message", ""))
+    except ValueError as error:
+        return str(error)
+
+
+def as_json(content: Mapping[str, object]) -> str:
+    """Return the text of a summary, a manifest or a failure."""
+    return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def write_failure(folder: Path, message: str) -> None:
+    """Mark a run as failed with its message; results of an earlier one stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / FAILURE, as_json({"status": "failed", "message": message}))
 
 
 def damage(folder: Path, *, complete: bool = True) -> str | None:

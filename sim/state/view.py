@@ -39,6 +39,11 @@ ONE_BY_ONE = "requested_processors", "application", "requested_time", "malleable
 """What is shown of each job as Python's own numbers."""
 
 
+def _column(name: str) -> Any:
+    """Return what looks up a column of a view once."""
+    return cached_property(lambda view: view._columns[name])
+
+
 class View(SeenState):
     """The system at a scheduling pass.
 
@@ -104,30 +109,16 @@ class View(SeenState):
         """One uniform draw a job, for shares such as that of adopters."""
         return self._more["adopter_draws"]
 
-    @cached_property
-    def requested_processors(self) -> Sequence[int]:
-        """Of each job."""
-        return self._columns["requested_processors"]
-
-    @cached_property
-    def application(self) -> Sequence[int]:
-        """Of each job."""
-        return self._columns["application"]
-
-    @cached_property
-    def malleable(self) -> Sequence[bool]:
-        """Whether the processors of each job may change while it runs."""
-        return self._columns["malleable"]
-
-    @cached_property
-    def requested_time(self) -> Sequence[float]:
-        """Of each job, seconds."""
-        return self._columns["requested_time"]
-
-    @cached_property
-    def submit_time(self) -> Sequence[float]:
-        """Of each job, seconds."""
-        return self._columns["submit_time"]
+    requested_processors: Sequence[int] = _column("requested_processors")
+    """Of each job."""
+    application: Sequence[int] = _column("application")
+    """Of each job."""
+    malleable: Sequence[bool] = _column("malleable")
+    """Whether the processors of each job may change while it runs."""
+    requested_time: Sequence[float] = _column("requested_time")
+    """Of each job, seconds."""
+    submit_time: Sequence[float] = _column("submit_time")
+    """Of each job, seconds."""
 
     def counts(self, job: int) -> IntArray:
         """Return every count the job could run on, ascending, within the machine."""

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from predictors.plain import shown_plainly, told_plainly
 from sim.errors import ConfigError, SimError, one_line
+from sim.results.durable import FAILURE, read_failure
 from sim.results.durable import HYDRA as HYDRA
 from sim.sweeps.configurations import Setting, flatten, load_yaml
 
@@ -30,13 +31,10 @@ Remembered = tuple[list[str], Setting]
 
 def remembered(run: Path) -> Remembered | None:
     """Return what a run's folder remembers of its command; None if nothing readable."""
-    found = []
-    for name in ("overrides.yaml", "config.yaml"):
-        try:
-            found.append(load_yaml(run / HYDRA / name))
-        except SimError:
-            return None
-    overrides, config = found
+    try:
+        overrides, config = (load_yaml(run / HYDRA / f"{n}.yaml") for n in ("overrides", "config"))
+    except SimError:
+        return None
     if not isinstance(overrides, list) or not isinstance(config, dict):
         return None
     return [str(one) for one in overrides], flatten(config)
@@ -136,19 +134,11 @@ def folder_name(overrides: str) -> str:
 
 
 def _failures(folder: Path) -> dict[Path, Stamp]:
-    from sim.results.artefacts import FAILURE
-
     stamps = {}
     for marker in sorted(folder.rglob(FAILURE)):
         status = marker.stat()
         stamps[marker.parent] = (status.st_mtime_ns, status.st_ino)
     return stamps
-
-
-def _message(run: Path) -> str:
-    from sim.results.artefacts import read_failure
-
-    return read_failure(run)
 
 
 class KeepToFolders(Callback):
@@ -313,6 +303,8 @@ class ReportFailures(Callback):
             sys.stderr.write(f"WARNING: {len(found) - MOST_WARNINGS} more in the runs' logs\n")
         failed = [run for run, stamp in _failures(folder).items() if self._before.get(run) != stamp]
         for run in failed:
-            sys.stderr.write(shown_plainly(f"failed: {run.relative_to(folder)}: {_message(run)}\n"))
+            sys.stderr.write(
+                shown_plainly(f"failed: {run.relative_to(folder)}: {read_failure(run)}\n")
+            )
         if failed:
             raise SystemExit(1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from predictors.cli.display import duration
 from sim.help.interrupts import goes_on
-from sim.results.durable import LOCK
+from sim.results.durable import FAILURE, LOCK, SUMMARY, write_failure
 from sim.results.run_folder import foreign
 from sim.sweeps.callback import folder_name
 from sim.sweeps.locks import PAUSE, holder, refuse_foreign
@@ -79,9 +79,9 @@ class SweepProgress:
         """Return how far the sweep is; folders of runs that ended are not looked at again."""
         waiting, running = [], 0
         for run in self._waiting:
-            if _is_new(run / "summary.json", self._begun):
+            if _is_new(run / SUMMARY, self._begun):
                 self._done += 1
-            elif _is_new(run / "failure.json", self._begun):
+            elif _is_new(run / FAILURE, self._begun):
                 self._failed += 1
             else:
                 waiting.append(run)
@@ -290,8 +290,6 @@ class Sweep:
 
     def ended(self, combination: Combination) -> bool:
         """Return whether a run is finished or has failed."""
-        from sim.results.artefacts import FAILURE
-
         return (self.place(combination) / FAILURE).exists() or self.finished(combination)
 
     def finished(self, combination: Combination) -> bool:
@@ -310,8 +308,6 @@ class Sweep:
             self.next += len(batch)
 
     def _go_on(self, batch: Sequence[Combination], error: Exception) -> None:
-        from sim.results.artefacts import write_failure
-
         logger.info("a part of the sweep broke", exc_info=True)
         left = [c for c in batch if not self.ended(c) and holder(self.place(c)) is None]
         if len(left) == 1 and len(batch) == 1:
