@@ -49,15 +49,12 @@ def meant(name: str, among: Iterable[str], otherwise: str) -> str:
 
 def _likeness(name: str, other: str) -> float:
     """Return how alike two names are, from 0 to 1; those below the same key are nearer."""
-    (above, own), (other_above, last) = (_split(name), _split(other))
+    (above, _, own), (other_above, _, last) = (
+        one.replace("/", ".").rpartition(".") for one in (name, other)
+    )
     if above and above == other_above:
         return (1.0 + difflib.SequenceMatcher(None, own, last).ratio()) / 2
     return difflib.SequenceMatcher(None, name, other).ratio()
-
-
-def _split(name: str) -> tuple[str, str]:
-    above, _, last = name.replace("/", ".").rpartition(".")
-    return above, last
 
 
 def no_such_key(override: str, key: str) -> str:

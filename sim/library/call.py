@@ -22,6 +22,7 @@ from sim.library.result import Names
 from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
+from sim.simulation.scene import REPETITION
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -36,8 +37,6 @@ WORDS = ("null", "true", "false", "nan", "inf")
 FRAME = f"{FrameWorkload.__module__}.{FrameWorkload.__qualname__}"
 FILES, MODELS = "swf", "lublin"
 """Presets with the defaults of files and of models."""
-REPEATS = ("applications", "popularity", "sizes", "size", "size_noise")
-"""Keys of a workload that an object leaves to the configuration."""
 
 
 def literal(value: object) -> str:
@@ -298,7 +297,7 @@ class Call:
         for one in overrides:
             group, _, inner = key_of(one).replace("/", ".").partition(".")
             held = self.parts.get(group)
-            if held is None or inner in REPEATS or (held.target == FRAME and inner != "path"):
+            if held is None or inner in REPETITION or (held.target == FRAME and inner != "path"):
                 continue
             raise ConfigError(f"{one}: has no effect, as {group} is {held.name} here")
 
@@ -309,7 +308,7 @@ class Call:
             if "frame" in held.node:
                 config[key] = self._framed(config[key], held.node["frame"])
             elif key == "workload":
-                config[key] = {k: v for k, v in config[key].items() if k in REPEATS} | held.node
+                config[key] = {k: v for k, v in config[key].items() if k in REPETITION} | held.node
             elif key == "predictor":
                 config[key] = self._told(held.node, config[key])
             else:

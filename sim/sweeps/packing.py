@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from sim.errors import ConfigError
+from sim.errors import AT_LEAST_1, ConfigError
 
 _APART = "\x1f"
 """Stands between the overrides of a run while a launcher takes them for one."""
@@ -74,8 +74,7 @@ def packed(launcher: Any, runs: int) -> Any:
     ConfigError
         If the launcher has no jobs of its own to share, or `runs` is less than 1.
     """
-    if runs < 1:
-        raise ConfigError(f"hydra.sweeper.runs_per_job must be at least 1, got {runs}")
+    AT_LEAST_1.check(**{"hydra.sweeper.runs_per_job": runs})
     kind = type(launcher)
     if not hasattr(kind, "_EXECUTOR"):
         raise ConfigError(
