@@ -1,4 +1,4 @@
-"""``python -m predictors``: from a file of measurements to predictions."""
+"""``moldsim predict``: from a file of measurements to predictions."""
 
 import argparse
 import json
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
         PlainConsole(stderr=True).print(
-            f"python -m predictors: error: {error}", markup=False, highlight=False, soft_wrap=True
+            f"moldsim predict: error: {error}", markup=False, highlight=False, soft_wrap=True
         )
         return 2
     return 0
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m predictors",
+        prog="moldsim predict",
         description="Predict runtime and speedup at other processor counts from a few measured "
         "runs, and say how far to trust it.",
     )

@@ -49,7 +49,7 @@ echo "== a schedule in evalys"
 
 echo "== extras, each in an environment of its own, from the checkout"
 for extra in joblib:hydra_plugins.hydra_joblib_launcher slurm:hydra_plugins.hydra_submitit_launcher \
-  ray:hydra_plugins.hydra_ray_launcher docs:mkdocstrings explorer:plotly optuna:hydra_plugins.hydra_optuna_sweeper; do
+  ray:hydra_plugins.hydra_ray_launcher docs:mkdocs explorer:plotly optuna:hydra_plugins.hydra_optuna_sweeper; do
   python3 -m venv "$scratch/${extra%%:*}"
   if "$scratch/${extra%%:*}/bin/pip" install -q ".[${extra%%:*}]"; then
     (cd "$scratch" && "${extra%%:*}/bin/python" -c "import ${extra##*:}" &&

@@ -1,4 +1,4 @@
-"""What a site's own accounting says to its users: ``python -m sim.advise JOBS``."""
+"""What a site's own accounting says to its users: ``moldsim advise JOBS``."""
 
 import argparse
 import json
@@ -107,7 +107,7 @@ def read_jobs(words: Sequence[str]) -> Jobs:
             return _of_run(path)
     given = of_log(words)
     if not given:
-        raise ConfigError("no jobs are given: python -m sim.advise JOBS")
+        raise ConfigError("no jobs are given: moldsim advise JOBS")
     config = composed([*given, "policy=easy"])
     trace, asked = read_source(config)
     jobs = trace.jobs
@@ -324,9 +324,9 @@ def write(done: Advised, folder: Path) -> list[Path]:
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.advise",
+        prog="moldsim advise",
         description="What past jobs advise: processors, walltimes, what to measure next.",
-        epilog="Overrides are those of python -m sim (workload.*, cluster.processors, seed), and "
+        epilog="Overrides are those of moldsim run (workload.*, cluster.processors, seed), and "
         "advise.until=0.7 (advice from the first 70 % of the jobs, judged by the others), "
         "advise.starts=false (without expected starts), advise.folder=DIR.",
     )

@@ -1,4 +1,4 @@
-"""The command ``python -m sim``: compose a configuration, run it, answer for its errors.
+"""``moldsim run`` and ``sweep``: compose a configuration, run it, answer for its errors.
 
 Heavy imports wait until a run really begins, so that ``--help`` answers at once.
 """

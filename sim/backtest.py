@@ -1,4 +1,4 @@
-"""How far simulated schedules are from what a log recorded: ``python -m sim.backtest LOG``."""
+"""How far simulated schedules are from what a log recorded: ``moldsim backtest LOG``."""
 
 import argparse
 import json
@@ -252,9 +252,9 @@ def write(done: Backtest, folder: Path) -> list[Path]:
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.backtest",
+        prog="moldsim backtest",
         description="How far simulated schedules are from the recorded one of a log.",
-        epilog="Overrides are those of python -m sim (workload.*, cluster.processors, seed), and "
+        epilog="Overrides are those of moldsim run (workload.*, cluster.processors, seed), and "
         "backtest.candidates=[easy,sjf] (policy presets, or orders in which EASY takes jobs), "
         "backtest.capacity=recorded (without what the log shows to have been missing), "
         "backtest.begin=steady or seconds after the first submit, backtest.changes=true (what the "
@@ -278,7 +278,7 @@ def _answer(asked: argparse.Namespace) -> int:
     own = options([one for one in words if one.startswith("backtest.")])
     rest = of_log([one for one in words if not one.startswith("backtest.")])
     if not rest:
-        raise ConfigError("no log is given: python -m sim.backtest LOG")
+        raise ConfigError("no log is given: moldsim backtest LOG")
     with Display(PlainConsole(stderr=True), "backtest") as progress:
         done = backtest(rest, own, progress)
     trace = done.found.trace

@@ -1,4 +1,4 @@
-"""One table of all runs below a folder: ``python -m sim.compare DIR``."""
+"""One table of all runs below a folder: ``moldsim compare DIR``."""
 
 import argparse
 import difflib
@@ -99,7 +99,7 @@ def print_answers(console: Console, found: "Answers") -> None:
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.compare",
+        prog="moldsim compare",
         description="Tables, plots and one page of all runs below a folder.",
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")

@@ -1,4 +1,4 @@
-"""One partitioned Parquet data set of all runs below a folder: ``python -m sim.dataset``.
+"""One partitioned Parquet data set of all runs below a folder: ``moldsim dataset``.
 
 pandas, Polars and DuckDB read it in place, and only the parts that they need.
 """
@@ -197,7 +197,7 @@ def _write_one(groups: Sequence[Group], name: str, keys: Sequence[str], folder: 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.dataset", description="One Parquet data set of all runs below a folder."
+        prog="moldsim dataset", description="One Parquet data set of all runs below a folder."
     )
     parser.add_argument("source", type=Path, help="folder of a run or a multirun")
     parser.add_argument("target", type=Path, help="folder to write")

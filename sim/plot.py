@@ -1,4 +1,4 @@
-"""Pictures of one run, for papers and slides: ``python -m sim.plot RUN KIND``."""
+"""Pictures of one run, for papers and slides: ``moldsim plot RUN KIND``."""
 
 import argparse
 import sys
@@ -54,7 +54,7 @@ def figure(
     title: bool = True,
     of: Sequence[int] = (),
 ) -> "Figure":
-    """Return a picture of a run, the same that ``python -m sim.plot`` writes.
+    """Return a picture of a run, the same that ``moldsim plot`` writes.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def main(given: Sequence[str] | None = None) -> int:
     kinds += [f"{EXPLORER}: a page to zoom into, hover over jobs and lay two runs side by side"]
     kinds += [f"{name}: {kind.text}" for name, kind in KINDS.items()]
     parser = argparse.ArgumentParser(
-        prog="python -m sim.plot",
+        prog="moldsim plot",
         description="A picture of a finished run as SVG, light and dark, and as PNG.",
         epilog="kinds: " + "; ".join(kinds),
     )

@@ -1,4 +1,4 @@
-"""One command for a whole study: ``python -m sim.study NAME[,NAME] [key=value ...]``.
+"""One command for a whole study: ``moldsim study NAME[,NAME] [key=value ...]``.
 
 It runs the experiment preset of that name, or several together, as a multirun and compares
 what it ran.
@@ -17,7 +17,7 @@ from sim.help.interrupts import GO_ON
 
 FOLDER = "hydra.sweep.dir="
 INTERRUPTED = 130
-USAGE = """usage: python -m sim.study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
+USAGE = """usage: moldsim study NAME[,NAME] [key=value ...] [--OPTION[=VALUE] ...]
 
 Runs the experiment preset NAME as a multirun, then compares its runs: which policy,
 which predictor, how much it matters, and how sure that is. hydra.sweep.dir=DIR says

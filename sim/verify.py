@@ -1,4 +1,4 @@
-"""Which runs below a folder are finished, missing, damaged or foreign: ``python -m sim.verify``."""
+"""Which runs below a folder are finished, missing, damaged or foreign: ``moldsim verify``."""
 
 import argparse
 import sys
@@ -65,7 +65,7 @@ def main(given: Sequence[str] | None = None) -> int:
         0 if all are finished and whole, 1 if not, 2 if there is nothing to verify.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m sim.verify",
+        prog="moldsim verify",
         description="Check the files of all runs below a folder against their checksums.",
     )
     parser.add_argument("folder", type=Path, help="folder of a run or a multirun")

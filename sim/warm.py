@@ -1,4 +1,4 @@
-"""Compile everything once, so that later runs start at once: python -m sim.warm.
+"""Compile everything once, so that later runs start at once: moldsim warm.
 
 Compiled code is kept beside the installation, where that can be written, else in the user's
 cache folder (XDG_CACHE_HOME), else in a private temporary folder; NUMBA_CACHE_DIR names
@@ -64,7 +64,7 @@ def warm(overrides: Sequence[str]) -> None:
 def main(given: Sequence[str] | None = None) -> int:
     """Compile; return the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m sim.warm",
+        prog="moldsim warm",
         description="Compile everything once, so that later runs start at once.",
         epilog="NUMBA_CACHE_DIR names another folder for compiled code, which computers may share.",
     )

@@ -1,4 +1,4 @@
-"""The command ``python -m workloads``: describe, convert, generate and fetch logs."""
+"""``moldsim describe``, ``convert``, ``generate`` and ``fetch``."""
 
 import argparse
 import json
@@ -181,7 +181,7 @@ def _check_numbers(asked: argparse.Namespace) -> None:
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m workloads", description="Describe, convert, generate and fetch logs."
+        prog="moldsim", description="Describe, convert, generate and fetch logs."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     describe = commands.add_parser("describe", help="what a log holds")

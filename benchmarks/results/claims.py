@@ -22,7 +22,7 @@ def verdict(own: Row, other: Row, figure: str, says: str) -> list[str]:
     """Return what was found, and whether the sign is the claim's at 95 %."""
     found = relative_change(figures(own, figure), figures(other, figure))
     if found.low <= 0 <= found.high:
-        return [change(own, other, figure), "not told"]
+        return [change(own, other, figure), "not shown"]
     fell = found.high < 0
     return [change(own, other, figure), "yes" if fell == (says == "less") else "no"]
 

@@ -1,4 +1,4 @@
-"""Tables of guide and methods: the tutorial's two logs, and the accuracy of each method."""
+"""Tables of single pages: the two logs, the papers, comparisons, eight kinds of curves."""
 
 import math
 
@@ -54,27 +54,6 @@ for _name, _maker in (
     table(f"tutorial/{_name}")(lambda name=_name, maker=_maker: maker(name))
 
 
-def accuracy(*methods: str) -> list[str]:
-    """Return errors on measured curves of some methods, from three and four counts."""
-    cells: dict[str, list[str]] = {method: [] for method in methods}
-    for row in data("accuracy")["rows"]:
-        if row["method"] in cells and row["counts"] == "3 and 4":
-            median, tail = f"{row['median']:.1f} %", f"{row['tail']:.0f} %"
-            cells[row["method"]].append(f"{median}, {tail}, {row['held']:.0f} %")
-    heads = ("method", "between the counts", "1.5 to 2.1 times beyond", "3 to 4.2 times beyond")
-    return lines(heads, [(method, *found) for method, found in cells.items()])
-
-
-CURVES = {
-    "adept": ("ADEPT", "Amdahl", "consensus"),
-    "regression": ("log-log linear", "log-log quadratic", "consensus"),
-    "consensus": ("consensus", "Amdahl", "universal scalability", "log-log linear",
-                  "log-log quadratic", "ADEPT"),
-}  # fmt: skip
-for _page, _methods in CURVES.items():
-    table(f"methods/{_page}")(lambda methods=_methods: accuracy(*methods))
-
-
 def rational_figure(length: str, **where: str) -> str:
     """Return a mean error over seeds with its 95 % interval, of the first case that matches."""
     case = where.pop("case")
@@ -96,7 +75,7 @@ COLUMNS = {
 }
 
 
-@table("methods/rational")
+@table("papers/rational_all")
 def rational() -> list[str]:
     """Return errors of the rational polynomial on simulated runs of its paper's experiments."""
     asked = dict.fromkeys(
@@ -174,22 +153,20 @@ def papers_figure_4() -> list[str]:
     return lines(("method", *heads[1:], "seconds"), rows, 4)
 
 
-def cycles(machine: str, printed: bool) -> list[str]:
-    """Return mean errors of the next cycle's time by processors, in percent; beside the paper's."""
+def cycles(machine: str) -> list[str]:
+    """Return mean errors of the next cycle's time by processors, in percent, printed and ours."""
     decks = ("timing_a", "timing_b", "timing_c")
     heads = [f"{deck} {mode}" for deck in decks for mode in ("online", "offline")]
     rows = []
     mine = [row for row in data("cycles")["rows"] if row["machine"] == machine]
     for row, others in zip(mine, PRINTED[machine].tolist(), strict=True):
-        cells = [f"{other:g} / {own:.1f}" if printed else f"{own:.1f}"
-                 for other, own in zip(others, row["errors"], strict=True)]  # fmt: skip
+        cells = [f"{other:g} / {own:.1f}" for other, own in zip(others, row["errors"], strict=True)]
         rows.append((row["processors"], *cells))
     return lines(("processors", *heads), rows)
 
 
 for _machine in PRINTED:
-    table(f"methods/{_machine}")(lambda machine=_machine: cycles(machine, False))
-    table(f"papers/{_machine}")(lambda machine=_machine: cycles(machine, True))
+    table(f"papers/{_machine}")(lambda machine=_machine: cycles(machine))
 
 
 @table("eight_curves/all")

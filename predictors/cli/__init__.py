@@ -1,1 +1,1 @@
-"""The command line ``python -m predictors``: reading measurements, answering, printing."""
+"""The command line ``moldsim predict``: reading measurements, answering, printing."""

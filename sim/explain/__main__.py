@@ -1,4 +1,4 @@
-"""Why a job waited: ``python -m sim.explain RUN JOB``."""
+"""Why a job waited: ``moldsim explain RUN JOB``."""
 
 import argparse
 import contextlib
@@ -295,7 +295,7 @@ def main(given: Sequence[str] | None = None) -> int:
         0, 1 if the replay does not start the job when the run did, 2 if nothing can be said.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m sim.explain",
+        prog="moldsim explain",
         description="Why a job waited: replays its run and tells each scheduling pass.",
     )
     parser.add_argument("run", type=Path, help="folder of a run, a replication or a baseline")

@@ -243,12 +243,13 @@ FIGURES = (
 
 
 def column_names() -> list[str]:
-    """Return the names of all columns, each once."""
-    return list(dict.fromkeys(name for columns in COLUMNS.values() for name in columns))
+    """Return "columns", the files, and the names of all columns, each once."""
+    names = (name for columns in COLUMNS.values() for name in columns)
+    return list(dict.fromkeys(["columns", *COLUMNS, "summary.json", *names]))
 
 
 def meanings(name: str) -> Iterator[tuple[str, str]]:
-    """Yield where a column or figure stands, and what it means.
+    """Yield where a column or figure stands, and what it means; all for "columns" or a file.
 
     Examples
     --------
@@ -258,8 +259,11 @@ def meanings(name: str) -> Iterator[tuple[str, str]]:
     'summary.json: makespan'
     """
     for file, columns in COLUMNS.items():
-        if name in columns:
-            yield f"{file}: {name}", columns[name]
+        for column, meaning in columns.items():
+            if name in (column, file, "columns"):
+                yield f"{file}: {column}", meaning
     for kind in FIGURES:
-        if any(fnmatchcase(name, one) for one in kind.patterns):
+        if name in ("summary.json", "columns"):
+            yield f"summary.json: {', '.join(kind.patterns)}", kind.meaning
+        elif any(fnmatchcase(name, one) for one in kind.patterns):
             yield f"summary.json: {name}", kind.meaning

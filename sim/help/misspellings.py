@@ -14,7 +14,7 @@ from sim.help.pages import (
     read_option,
 )
 
-SEE = "python -m sim --help lists all"
+SEE = "moldsim help keys lists all"
 
 
 def known_keys() -> list[str]:
@@ -98,7 +98,7 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
     if kind == "OverrideParseException":
         return f"{getattr(error, 'override', '')}: cannot be read as KEY=VALUE ({first})"
     if several := re.match(r"Ambiguous value for argument '(.*)'", first):
-        return f"{several[1]}: several values make a multirun: moldsim sweep, or python -m sim -m"
+        return f"{several[1]}: several values make a multirun: moldsim sweep"
     if unknown := re.search(r"Could not (?:override|delete|append).*?'([^']*)'", first):
         key = unknown[1].lstrip("+~").partition("=")[0]
         mine = (one for one in given if re.split("[=@]", one.lstrip("+~"))[0] == key)

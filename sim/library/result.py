@@ -107,7 +107,7 @@ class Result:
         title: bool = True,
         of: Sequence[int] = (),
     ) -> "Figure":
-        """Return a picture, the same as ``python -m sim.plot RUN KIND`` draws.
+        """Return a picture, the same as ``moldsim plot RUN KIND`` draws.
 
         Parameters
         ----------

@@ -45,7 +45,7 @@ def run(
     folder: str | PathLike[str] | None = None,
     **keys: object,
 ) -> Result:
-    """Simulate, as ``python -m sim`` does with the same settings and seed.
+    """Simulate, as ``moldsim run`` does with the same settings and seed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""For people who write schedulers: ``python -m sim.oracle write`` and ``check``.
+"""For people who write schedulers: ``moldsim oracle write`` and ``check``.
 
 ``write`` makes workloads with the schedules that the rules give them; ``check``
 says of any schedule which job breaks which rule.
@@ -55,7 +55,7 @@ scheduling pass.
 
 Check a schedule of your own (Batsim's jobs.csv, or SWF with wait times):
 
-    python -m sim.oracle check --rule easy --workload crowded-1.swf --schedule mine.csv
+    moldsim oracle check --rule easy --workload crowded-1.swf --schedule mine.csv
 """
 
 
@@ -292,7 +292,7 @@ def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     rules = "\n".join(f"  {name}: {text}" for name, text in RULES.items())
     parser = argparse.ArgumentParser(
-        prog="python -m sim.oracle",
+        prog="moldsim oracle",
         description=f"Schedules by the rules, and whether another's keeps them.\n\n{rules}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -240,7 +240,7 @@ BACKTESTS = Path("backtests")
 BACKTEST = "backtest.json"
 _NONE = (
     "No backtest of {log} in {folder}/: how far simulated schedules are from the recorded one is "
-    "unknown (python -m sim.backtest)."
+    "unknown (moldsim backtest)."
 )
 
 

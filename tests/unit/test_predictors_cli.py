@@ -275,4 +275,4 @@ def test_the_module_runs_from_the_command_line(runs):
     assert json.loads(done.stdout)["rows"][0]["nprocs"] == 32
     bad = subprocess.run([*command[:3], "absent.csv"], capture_output=True, text=True, check=False)
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr == "python -m predictors: error: absent.csv: no such file\n"
+    assert bad.stderr == "moldsim predict: error: absent.csv: no such file\n"

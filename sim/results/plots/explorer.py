@@ -27,7 +27,7 @@ COLUMNS = (
     "allocated_processors", "requested_time", "believed_runtime", "runtime", "user", "application",
 )  # fmt: skip
 """Columns of jobs that are told of one."""
-NEEDS = "python -m sim.plot RUN explorer needs plotly: pip install 'moldsim[explorer]'"
+NEEDS = "moldsim plot RUN explorer needs plotly: pip install 'moldsim[explorer]'"
 
 
 @dataclass(frozen=True)
