@@ -1,9 +1,6 @@
 """Every picture in README and docs is made by a command that stands beside it."""
 
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,19 +8,20 @@ import numpy as np
 import pytest
 
 from sim.results.plots.pictures import KINDS
+from tests.docs.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 IMAGE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)\n\n\(`([^`]+\.png)`")
 """A picture with its text, and below it in brackets which file it is."""
-COMMAND = re.compile(r"python -m sim[^`$]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
+COMMAND = re.compile(r"moldsim (?:run|sweep) [^`$]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
 NEAR = 800
 """Characters between a picture and its command."""
 REDRAWN = ("schedule.png", "events.png", "interference_all.png")
 """Those that take a few seconds; the others are made by tests/docs/test_commands.py."""
 
 
-BEFORE = re.compile(r"python -m sim\.oracle write (\w+)")
+BEFORE = re.compile(r"moldsim oracle write (\w+)")
 
 
 class Picture(NamedTuple):
@@ -51,7 +49,7 @@ def pictures():
             if "/plots/" in shown[3]:
                 folder, _, kind = shown[3].removesuffix(".png").split("/")
                 if kind in KINDS:
-                    steps.append(f"python -m sim.plot {folder} {kind}")
+                    steps.append(f"moldsim plot {folder} {kind}")
                     assert steps[-1] in " ".join(beside.split()), shown[3]
             found.append(Picture((page.parent / shown[2]).resolve(), shown[3], steps))
     return found
@@ -74,12 +72,7 @@ def test_the_command_makes_the_picture(name, tmp_path):
 
     (picture,) = (one for one in PICTURES if one.path.name == name)
     for command in picture.commands:
-        ended = subprocess.run(
-            [sys.executable, *shlex.split(command)[1:]],
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        ended = run(command, tmp_path)
         assert ended.returncode == 0, ended.stderr
     made, kept = imread(tmp_path / picture.made), imread(picture.path)
     assert made.shape == kept.shape

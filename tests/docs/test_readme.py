@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,88 +9,42 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results.regions import data
+from tests.docs.commands import README as PAGE
+from tests.docs.commands import ROOT, blocks, run, steps, written
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-COMMANDS = [
-    line.removeprefix("$ ")
-    for kind, text in BLOCKS
-    if kind == "console"
-    for line in text.splitlines()
-    if line.startswith("$ ")
-]
+README = PAGE.read_text(encoding="utf-8")
+COMMANDS = [step.command for step in steps(PAGE)]
 SETUP = [command for command in COMMANDS if "venv" in command]
 PLAIN = [command for command in COMMANDS if command not in SETUP]
-PROGRAMS = [text for kind, text in BLOCKS if kind == "python"]
-
-PLUGIN = re.findall(r"`(mylab/[\w/]+\.\w+)`:\n\n```\w+\n(.*?)```", README, re.DOTALL)
+PROGRAMS = blocks(PAGE, "python")
+PLUGIN = [path for path in written(PAGE) if path.startswith("mylab/")]
 """The files of a rule of one's own."""
 
 
-def run(arguments, folder):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder in which the README's commands run one after the other."""
-    made = tmp_path_factory.mktemp("readme")
-    (runs,) = (text for kind, text in BLOCKS if kind == "csv")
-    (made / "runs.csv").write_text(runs, encoding="utf-8")
-    for path, text in PLUGIN:
-        (made / path).parent.mkdir(parents=True, exist_ok=True)
-        (made / path).write_text(text, encoding="utf-8")
-    return made
-
-
-@pytest.mark.parametrize("command", PLAIN)
-def test_the_commands_run(command, folder):
-    words = shlex.split(command)
-    assert words[0] == "python"
-    ended = run(words[1:], folder)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.strip()
-
-
-def printed() -> dict[str, list[str]]:
-    """Return what the README shows that commands print."""
-    found: dict[str, list[str]] = {}
-    for text in (text for kind, text in BLOCKS if kind == "console"):
-        for line in text.splitlines():
-            if line.startswith("$ "):
-                shown = found.setdefault(line.removeprefix("$ "), [])
-            else:
-                shown.append(line)
-    return {command: lines for command, lines in found.items() if lines}
-
-
-def test_what_is_shown_is_what_is_printed(folder):
-    assert printed()
-    for command, lines in printed().items():
-        told = run(shlex.split(command)[1:], folder).stdout.splitlines()
-        told = [line.rstrip() for line in told]
-        assert [line for line in lines if line not in told] == []
-
-
-def test_the_programs_run_and_print_what_is_shown(folder):
-    example = ["-m", "sim", "workload.jobs=50", "hydra.run.dir=outputs/example", "baseline=null"]
-    assert run(example, folder).returncode == 0
-    ended = run(["-c", "\n".join(PROGRAMS)], folder)
+def test_the_programs_run_and_print_what_is_shown(tmp_path):
+    example = "moldsim run workload.jobs=50 hydra.run.dir=outputs/example baseline=null"
+    assert run(example, tmp_path).returncode == 0
+    ended = subprocess.run(
+        [sys.executable, "-c", "\n".join(PROGRAMS)], cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "response_time" in ended.stdout
     (shown,) = re.findall(
         r"^```python\nimport sim\n.*?^```\n\n```text\n(.*?)^```", README, re.M | re.S
     )
     assert shown in ended.stdout
+
+
+@pytest.mark.fast
+def test_the_first_screen_says_what_a_name_is_before_it_uses_it():
+    first = README.partition("## Which way")[0]
+    names = r"`?\b(sa|sa_easy|adept|ADEPT|user_estimate|given=\w+)\b`?"
+    assert re.findall(names, first) == []
+    assert README.index("`sa_easy` is") < README.index("sa_easy by adept")
+    assert README.index("`adept` is") < README.index("sa_easy by adept")
+    assert "On a real log, SDSC-SP2, no gain is\ncertain" in first
 
 
 def test_the_headline_is_that_of_the_results():
@@ -113,10 +66,9 @@ def test_there_are_two_commands_for_a_fresh_machine():
     """Both install the package, so that its command and its modules are there in any folder."""
     setup = "python3 -m venv .venv && .venv/bin/pip install -q -r "
     package = ".venv/bin/pip install -q --no-deps -e ."
-    first = next(one for one in PLAIN if one.startswith("python -m sim "))
+    first = next(one for one in PLAIN if one.startswith("moldsim run "))
     assert [
-        f"{setup}requirements.lock && {package} && "
-        f"{first.replace('python -m sim', '.venv/bin/moldsim run')}",
+        f"{setup}requirements.lock && {package} && .venv/bin/{first}",
         f"{setup}requirements-dev.lock && {package} && .venv/bin/python -m pytest",
     ] == SETUP
 
@@ -132,7 +84,7 @@ def test_the_page_is_short_and_its_files_exist():
     assert [path for path in linked if not (ROOT / path).is_file()] == []
     named = re.findall(r"`([\w./]+\.(?:md|cff|py))`", README)
     missing = {name for name in named if not (ROOT / name).is_file()}
-    assert missing <= {path for path, _ in PLUGIN}
+    assert missing <= set(written(PAGE))
 
 
 def test_the_first_page_has_a_command_five_lines_of_python_and_a_plugin():
@@ -140,7 +92,7 @@ def test_the_first_page_has_a_command_five_lines_of_python_and_a_plugin():
     assert SETUP[0] in first
     assert PROGRAMS[0] in first
     assert len(PROGRAMS[0].replace("\n\n", "\n").splitlines()) <= 5
-    assert [Path(path).suffix for path, _ in PLUGIN] == [".py", ".yaml"]
+    assert [Path(path).suffix for path in PLUGIN] == [".py", ".yaml"]
     assert any("policy/allocation=mylab_half" in command for command in PLAIN)
 
 

@@ -1,7 +1,8 @@
-"""What docs/guide/extend.md says to type in is all it takes: three files.
+"""What the pages say to type in is all it takes: three files, in a package or in the tree.
 
-The recipes are typed into a copy of the tree, as they stand; there their own tests and the
-tests over all presets must pass, and no other file may be touched.
+The recipes are typed into a package, as they stand, and into a copy of the tree, where the names
+of modules are its own; there their own tests and the tests over all presets must pass, and no
+other file may be touched.
 """
 
 import os
@@ -13,16 +14,20 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/guide/extend.md",)
+from tests.docs.commands import DOCS, ROOT, write, written
+
+PAGES = ("study_policies", "study_predictors", "extend")
 COPIED = (
     *("sim", "predictors", "workloads", "conf", "hydra_plugins", "benchmarks", "scripts"),
     *("tests", "docs", "examples", "README.md", "pyproject.toml"),
 )
-FILE = re.compile(
-    r"`((?:sim|predictors|workloads|conf|tests)/[\w/]+\.\w+)`[^`]*?:\n\n```\w+\n(.*?)```", re.S
-)
-NEW = ("half", "squeezed", "perfectly_parallel", "poisson")
+PLACES = {
+    "squeezed": "sim/policies/allocation",
+    "last_run": "predictors/in_loop",
+    "poisson": "workloads/models",
+}
+"""Where the class of each recipe lies in the program's own tree."""
+NEW = tuple(PLACES)
 ALL_FILES = ("test_architecture", "test_plan", "summary_names", "menus_are_named")
 """Tests that look at all files or presets at once."""
 ALL_PRESETS = (
@@ -35,13 +40,23 @@ ALL_PRESETS = (
 """Tests that go over all presets, of which those of the new ones are run."""
 
 
+def typed() -> dict[str, str]:
+    """Return the text of each file that the pages say to write, in a package of one's own."""
+    pages = (DOCS / "guide" / f"{page}.md" for page in PAGES)
+    found = {path: text for page in pages for path, text in written(page).items()}
+    return {path: text for path, text in found.items() if Path(path).stem != "first_study"}
+
+
 def recipes() -> dict[str, str]:
-    """Return the text of each file that the pages say to write."""
-    return {
-        path: text
-        for page in PAGES
-        for path, text in FILE.findall((ROOT / page).read_text(encoding="utf-8"))
-    }
+    """Return the same files as they would stand in the program's tree."""
+    found = {}
+    for path, text in typed().items():
+        for name, folder in PLACES.items():
+            path = path.replace(f"mylab/{name}.py", f"{folder}/{name}.py")
+            text = text.replace(f"mylab.{name}", f"{folder.replace('/', '.')}.{name}")
+        path = re.sub("^tests/", "tests/unit/", path.removeprefix("mylab/"))
+        found[path] = text
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +114,17 @@ def test_it_is_written_as_everything_else(tree):
 
 
 def test_a_run_takes_all_of_them_at_once(tree):
-    named = ("workload=poisson", "policy=squeezed", "predictor=perfectly_parallel")
+    named = ("workload=poisson", "policy=squeezed", "predictor=last_run")
     ended = run(tree, "sim", *named, "workload.jobs=50", "hydra.run.dir=out")
     assert ended.returncode == 0, ended.stderr
     assert (tree / "out/summary.json").is_file()
-    parts = ("policy/allocation=half", "policy/order=sjf", "policy/backfill=conservative")
-    assert run(tree, "sim", *parts, "workload.jobs=50", "hydra.run.dir=out").returncode == 0
+
+
+def test_in_a_package_of_ones_own_their_tests_pass_too(tmp_path):
+    write(typed(), tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": f".:{ROOT}"},
+    )  # fmt: skip
+    passed(ended, len(NEW))

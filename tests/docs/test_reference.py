@@ -46,7 +46,9 @@ def test_help_has_every_group_and_key_and_all_columns():
     shown = text_of("columns") or ""
     assert shown.count("\n  jobs.parquet: ") == len(COLUMNS["jobs.parquet"]) - 1
     assert shown.count("  summary.json: ") == len(FIGURES)
-    assert (text_of("sizes.parquet") or "").count("sizes.parquet: ") == len(COLUMNS["sizes.parquet"])
+    assert (text_of("sizes.parquet") or "").count("sizes.parquet: ") == len(
+        COLUMNS["sizes.parquet"]
+    )
 
 
 def test_every_column_has_a_meaning(written):
