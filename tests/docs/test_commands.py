@@ -32,12 +32,17 @@ SOURCES = [
 SPAN = re.compile(r"`+(moldsim [^`]+)`+|^(?:  )?(moldsim \S(?:.*\\\n)*.*)$", re.M)
 """A command within a text, or on a line of its own."""
 STANDS_FOR = {
-    "help policy NAME": "help policy sa", "help KEY": "help workload.load",
-    "help NAME": "help seed", "help TOPIC": "help policy", "LOG.swf.gz": "sample", "LOG": "sample", "JOBS": "sample",
-    "jobs.txt": "sample", "RUN JOB": "first 13", "RUN KIND": "first waits", "RUN": "first",
-    "RUNS.csv": "runs.csv", "outputs": "first", "FOLDER": "first",
+    "help policy NAME": "help policy sa",
+    "help KEY": "help workload.load",
+    "help NAME": "help seed",
+    "help TOPIC": "help policy",
+    **dict.fromkeys(("LOG.swf.gz", "LOG", "JOBS", "jobs.txt"), "sample"),
+    "RUN JOB": "first 13",
+    "RUN KIND": "first waits",
+    **dict.fromkeys(("RUN", "FOLDER", "outputs"), "first"),
+    "RUNS.csv": "runs.csv",
     "SWEEP TARGET": "first target",
-}  # fmt: skip
+}
 """What a reader would write for a capital word."""
 RUNS = "nprocs,size,runtime\n" + "".join(
     f"{n},{m},{0.02 * m / n}\n" for n in (4, 8, 16, 32) for m in (10000, 20000, 40000)
