@@ -132,7 +132,10 @@ def compared(sides: Sequence[Side]) -> list[Difference]:
     if len(sides) == 2:
         return [Difference("difference", *sides)]
     run, step, base = sides
-    return [Difference("by policy", run, step), Difference("by predictor", step, base)]
+    return [
+        Difference("change by policy", run, step),
+        Difference("change by runtime information", step, base),
+    ]
 
 
 def result_table(sides: Sequence[Side], width: int) -> Group:
@@ -206,8 +209,8 @@ def compared_notes(sides: Sequence[Side]) -> list[str]:
     --------
     >>> run, base = Side({}, "sa", "adept"), Side({}, "easy", "user_estimate", True)
     >>> compared_notes([run, Side({}, "easy", "adept"), base])
-    ['By policy: sa by adept against easy by adept. By predictor: easy by adept against easy by \
-user_estimate. Shares and errors differ by percentage points (pp).']
+    ['Change by policy: sa by adept against easy by adept. Change by runtime information: \
+easy by adept against easy by user_estimate. Shares and errors differ by percentage points (pp).']
     """
     apart = compared(sides)
     if not apart or not sides[0].predictor:

@@ -31,7 +31,7 @@ BECAUSE = {
     RESERVATION: "others were promised the processors that were free",
     ORDER: "nobody passes a job that is blocked",
     RULE: "the rule had it wait for a better start",
-    KEPT_BACK: "the rule kept it out of the queue",
+    KEPT_BACK: "the rule held it out of the queue",
 }
 
 
@@ -296,7 +296,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="moldsim explain",
-        description="Why a job waited: replays its run and tells each scheduling pass.",
+        description="Why a job waited: replays its run and shows each scheduling pass.",
     )
     parser.add_argument("run", type=Path, help="folder of a run, a replication or a baseline")
     parser.add_argument("job", type=int, help="its number, job_id in jobs.parquet")

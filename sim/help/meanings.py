@@ -160,7 +160,7 @@ FIGURES = (
     ),
     _kind(
         "steady steady_load window_begin",
-        "whether the queue settles, so that means do not hang on the length of the run (null below "
+        "whether the queue settles, so that means do not depend on the run's length (null below "
         "100 jobs); where not, the largest load of a grid at which these jobs do; first submit of "
         "a window of a log",
         "ours",

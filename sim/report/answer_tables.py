@@ -42,9 +42,9 @@ def difference_rows(found: Sequence[Difference]) -> pd.DataFrame:
                 "runs": one.group.label,
                 "against": names[id(one.reference)],
                 "change": changed(one),
-                "by policy alone": "–" if one.alone is None else changed(one, one.alone),
-                "by predictor alone": "–" if one.step is None else changed(one.step),
-                "oracle's gain kept": _share(one.kept),
+                "change by policy": "–" if one.alone is None else changed(one, one.alone),
+                "change by runtime information": "–" if one.step is None else changed(one.step),
+                "share of oracle's gain": _share(one.kept),
                 "pairs": str(one.pairs),
                 "set": one.set or "–",
             }

@@ -241,7 +241,7 @@ def answer_plots(
         why_not = [(label, share) for label, share in kept if isinstance(share, str)]
         missing = not_drawn([*why_not, *((label, MANY) for label, _ in shares[MOST_BARS:])])
         draw = interval_bars(rows, "share of the oracle's gain (%)", mark=100.0)
-        title = "How much of the oracle's gain is kept"
+        title = "Share of the oracle's gain"
         plots.append(Plot("gain_kept", title, f"{paired} 100 % is the oracle.", draw, missing))
     told = [one for one in curves if one.points]
     if told:

@@ -250,7 +250,7 @@ def _foresight_tile(
                     "shows what they would bring")  # fmt: skip
     text = f"with perfect predictions ({ideal.group.label})"
     if isinstance(best.kept, Interval):
-        text += f"; {best.group.label} keeps {percent(best.kept)} of that gain"
+        text += f"; {best.group.label} has {percent(best.kept)} of that gain"
     if _loss(ideal, figure) > _loss(best, figure):
         text += (". True runtimes do worse here than predictions: the rule decides job by job "
                  "and does not look ahead")  # fmt: skip

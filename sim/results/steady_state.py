@@ -233,7 +233,7 @@ def unsteady_sentence(named: Mapping[str, Sequence[Summary]]) -> str:
     The queue does not settle under easy (its jobs settle up to load 0.6)
     """
     told = [f"{name}{_settling_load(own)}" for name, own in named.items() if is_refused(own)]
-    means = "means depend on the run's length, and no percentage of them is told"
+    means = "means depend on the run's length, and no percentage of them is given"
     return f"The queue does not settle under {_few(told)}: {means}." if told else ""
 
 
@@ -258,7 +258,7 @@ def windows_sentences(
     ...     print(one)
     Windows of one log are not independent draws of a site.
     Replications that draw weeks of the log again do not count as windows: 1.
-    The queue does not settle in 1 of 2 simulations of easy; their ratios are told.
+    The queue does not settle in 1 of 2 simulations of easy; their ratios are given.
     """
     lines = []
     shown = {name: [own[k] for k in in_order(own)] for name, own in named.items()}
@@ -278,5 +278,5 @@ def windows_sentences(
         if unsteady(own) and not is_refused(own)
     ]
     if some:
-        lines.append(f"The queue does not settle in {_few(some)}; their ratios are told.")
+        lines.append(f"The queue does not settle in {_few(some)}; their ratios are given.")
     return lines

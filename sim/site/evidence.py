@@ -234,7 +234,7 @@ def scaling(runs: pd.DataFrame) -> tuple[Consensus | None, float, str]:
             0.0,
             (
                 "no evidence of scaling: hardly any processor count came twice, so that other work "
-                "cannot be told from other speed"
+                "cannot be told apart from other speed"
             ),
         )
     spread = float(np.sqrt((left**2).sum() / free))

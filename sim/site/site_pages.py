@@ -240,7 +240,7 @@ def advice_sentences(figures: Mapping[str, Any]) -> list[str]:
     if why:
         said.append(
             f"No evidence of scaling, as is common: {', '.join(why)}. A few runs of the same input "
-            "on other counts would tell; measure next says on which."
+            "on other counts would show it; measure next says on which."
         )
     judged = figures["judged"]
     if judged and judged["share_held"] is not None:

@@ -90,7 +90,7 @@ class Loader(ConfigLoaderImpl):
             else:
                 choices.append(str(one.input_line))
         if any("${" in one for one in choices):
-            raise ValueError("it hangs on the moment")
+            raise ValueError("it depends on the moment")
         sources = [f"{one.scheme()}://{one.path}" for one in self.repository.get_sources()]
         key = _key(sources, (config_name, choices, given, sorted(more.items())))
         lasts = set(sources) <= OWN and not any("hydra" in one for one in choices)

@@ -45,6 +45,9 @@ def test_the_first_screen_says_what_a_name_is_before_it_uses_it():
     assert README.index("`sa_easy` is") < README.index("sa_easy by adept")
     assert README.index("`adept` is") < README.index("sa_easy by adept")
     assert "On a real log, SDSC-SP2, no gain is\ncertain" in first
+    (cells,) = re.findall(r"^mean response +([\d.]+) min +[\d.]+ min +([\d.]+) min", README, re.M)
+    after, before = (round(float(cell)) for cell in cells)
+    assert f"falls from {before} to {after} minutes" in first
 
 
 def test_the_headline_is_that_of_the_results():

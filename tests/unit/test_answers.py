@@ -127,7 +127,7 @@ def test_a_share_stands_beside_what_the_predictor_alone_is_worth(study):
     assert found["sa, oracle"].step.group.label == "easy, oracle"
     assert found["sa, adept"].step is None  # easy by adept was not played
     table = answers(every, RESPONSE, None, 1).tables()["Differences on the same jobs"]
-    alone = table.set_index("runs")["by predictor alone"]
+    alone = table.set_index("runs")["change by runtime information"]
     assert alone["sa, oracle"] == table.set_index("runs")["change"]["easy, oracle"]
     assert alone["sa, adept"] == "–"
 
@@ -141,7 +141,7 @@ def test_what_differs_in_policy_and_predictor_says_what_the_policy_does_alone(st
     assert found["sa, adept"].alone is None  # easy by adept was not played
     table = answers(groups(study), RESPONSE, None, 1).tables()
     row = table["Differences on the same jobs"].set_index("runs").loc["sa, oracle"]
-    assert row["by policy alone"].startswith(f"{100 * right.mean:.1f} % [")
+    assert row["change by policy"].startswith(f"{100 * right.mean:.1f} % [")
     only = [found["sa, oracle"]]
     assert "by the policy alone)" in verdict(groups(study), only, RESPONSE, None).best
 
@@ -277,7 +277,7 @@ def test_windows_are_told_in_the_order_of_the_log_and_drawn_weeks_do_not_count()
     said = windows_sentences({"sa": [one.summary for one in sa.samples]}, 2, 0.95)
     assert "correlate by 0.95 and are read in blocks of 2" in said[0]
     assert said[1].endswith("do not count as windows: 2.")
-    assert "4 of 30 simulations of sa; their ratios are told" in said[2]
+    assert "4 of 30 simulations of sa; their ratios are given" in said[2]
 
 
 def test_only_simulations_that_both_have_are_paired(study):
@@ -360,7 +360,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     assert (best.name, foresight.name, losing.name) == ("best", "foresight", "losers")
     assert best.text == "mean response of sa, adept against easy, user_estimate"
     assert foresight.value.startswith("-50.")
-    assert "sa, adept keeps 73.4 %" in foresight.text
+    assert "sa, adept has 73.4 %" in foresight.text
     assert losing.value == "0 %"
     assert "50.0 % less long" in losing.text
     assert [group.label for group in said.order] == [

@@ -67,7 +67,7 @@ BASE = Side({"mean_response_time": 160.0}, "easy", "user_estimate", is_baseline=
 
 def test_predictor_and_menu_of_every_column_are_named():
     text = printed(RUN, STEP, BASE)
-    assert re.search(r"sa\s+easy\s+baseline easy\s+by policy\s+by predictor", text)
+    assert re.search(r"baseline\s+by\s+runtime\s+sa\s+easy\s+easy\s+policy\s+information", text)
     assert line(text, "predictor").split()[1:] == ["adept", "adept", "user", "estimate"]
     assert line(text, "menu").split()[1:] == ["powers", "of", "two", "–", "–"]
 
@@ -76,7 +76,7 @@ def test_policy_and_predictor_are_compared_one_after_the_other():
     cells = re.split(r"\s{2,}", line(printed(RUN, STEP, BASE), "mean response").strip())
     assert cells == ["mean response", "60.0 s", "80.0 s", "160.0 s", "-25.0 %", "-50.0 %"]
     text = " ".join(printed(RUN, STEP, BASE).split())
-    assert "By policy: sa by adept against easy by adept. By predictor: easy by adept" in text
+    assert "Change by policy: sa by adept against easy by adept. Change by runtime" in text
 
 
 def test_unlike_columns_say_what_would_make_them_alike():

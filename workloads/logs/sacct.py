@@ -249,7 +249,7 @@ def _reckoned(table: pd.DataFrame, zone: datetime.tzinfo, file: Path) -> SwfLog:
     }
     remark = (
         f"it has no starts, runtimes and allocated CPUs: start is Submit + ResvCPURAW/ReqCPUS, "
-        f"runtime CPUTimeRAW over CPUs, of which {told} jobs tell by their TIMEOUT, {whole} have "
+        f"runtime CPUTimeRAW over CPUs, of which {told} jobs show by their TIMEOUT, {whole} have "
         f"whole nodes as their partition's TIMEOUTs show, and {len(table) - told - whole} have "
         f"those requested; {int(beyond.sum())} would have run more than 5 % past their limit"
     )
