@@ -75,7 +75,7 @@ class Winners:
             worst = self.tables[kind].iloc[0] if means and kind in self.tables else None
             if worst is not None and worst["change"] > SAME:
                 change = texts([worst["change"]], SECONDS)[0]
-                said += f"; of {kind} {worst.name} by {change} in the mean"
+                said += f"; most delayed are those of {kind} {worst.name}, by {change} in the mean"
                 break
         return f"{said} ({self.counted})."
 

@@ -73,7 +73,7 @@ def test_runs_and_who_loses_name_users(table):
     later = run.jobs.assign(response_time=run.jobs["response_time"] + 60 * (run.jobs["user"] == 1))
     who = winners("a", "b", [(later, run.jobs)])
     assert set(who.tables["user"].index) == set(SHOWN)
-    assert f"of user {who.tables['user'].index[0]} by 60.0 s in the mean" in who.sentence()
+    assert f"those of user {who.tables['user'].index[0]}, by 60.0 s in the mean" in who.sentence()
     assert who.tables["user"]["change"].tolist() == [60.0, 0.0, 0.0, 0.0]
     assert first in who.tables["application"].index
 
