@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Iterator
 from importlib import import_module
-from types import TracebackType
 from typing import Any, Self
 
 from rich.cells import cell_len
@@ -128,12 +127,7 @@ class Display:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

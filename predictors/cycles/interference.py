@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from predictors.errors import AT_LEAST_1, POSITIVE_AND_FINITE, PredictorError
+from predictors.errors import AT_LEAST_1, BELOW_1, POSITIVE_AND_FINITE, Bounds, PredictorError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -165,10 +165,8 @@ class SequentialDetector:
         bias: float = 0.0,
         confirm: int = 2,
     ) -> None:
-        if not 1.0 / LONGEST <= false_alarm < 1.0:
-            raise PredictorError(
-                f"false_alarm must lie between {1.0 / LONGEST:g} and 1, got {false_alarm}"
-            )
+        least = 1.0 / LONGEST
+        Bounds(f"between {least:g} and 1", least, BELOW_1).check(false_alarm=false_alarm)
         if not 1.0 < slowdown < np.inf:
             raise PredictorError(f"slowdown must be above 1 and finite, got {slowdown}")
         POSITIVE_AND_FINITE.check(spread=spread)

@@ -134,7 +134,7 @@ def test_threshold_meets_the_stated_rate():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: SequentialDetector(false_alarm=0.0), "false_alarm must lie"),
+        (lambda: SequentialDetector(false_alarm=0.0), "false_alarm must be between"),
         (lambda: SequentialDetector(slowdown=1.0), "slowdown must be above 1"),
         (lambda: SequentialDetector(spread=0.0), "spread must be positive"),
         (lambda: SequentialDetector(slowdown=np.inf), "slowdown must be above 1 and finite"),
