@@ -67,7 +67,7 @@ BASE = Side({"mean_response_time": 160.0}, "easy", "user_estimate", is_baseline=
 
 def test_predictor_and_menu_of_every_column_are_named():
     text = printed(RUN, STEP, BASE)
-    assert re.search(r"baseline\s+by\s+runtime\s+sa\s+easy\s+easy\s+policy\s+information", text)
+    assert re.search(r"sa\s+easy\s+easy\s+policy\s+information", text)
     assert line(text, "predictor").split()[1:] == ["adept", "adept", "user", "estimate"]
     assert line(text, "menu").split()[1:] == ["powers", "of", "two", "–", "–"]
 
