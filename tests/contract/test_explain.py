@@ -216,7 +216,7 @@ def test_an_oracle_of_load_believes_the_load(belief, command):
     assert (found.believed == pytest.approx(found.true)) is (belief == "oracle")
     assert main_plot(["run", "background"]) == 0
     assert sorted(path.name for path in Path("run/plots").iterdir()) == [
-        "background.png", "background.svg"
+        "background.dark.svg", "background.png", "background.svg"
     ]  # fmt: skip
 
 

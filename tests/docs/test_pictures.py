@@ -7,17 +7,24 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sim.results.plots.pictures import KINDS
+from sim.results.plots.pictures import KINDS, SCHEDULE
+from sim.results.plots.style import in_dark
 from tests.docs.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-IMAGE = re.compile(r"!\[([^\]]+)\]\(([^)]+)\)\n\n\(`([^`]+\.png)`")
+IMAGE = re.compile(
+    r'(?:!\[[^\]]+\]\((?P<png>[^)]+)\)|<picture><source media="\(prefers-color-scheme: dark\)" '
+    r'srcset="(?P<dark>[^"]+)"><img src="(?P<light>[^"]+)" alt="[^"]+"></picture>)'
+    r"\n\n\(`(?P<made>[^`]+\.(?:png|svg))`"
+)
 """A picture with its text, and below it in brackets which file it is."""
 COMMAND = re.compile(r"moldsim (?:run|sweep) [^`$]*?hydra\.(?:run|sweep)\.dir=([\w/]+)")
+MOST_BYTES = 350_000
+"""Of a picture in the repository."""
 NEAR = 800
 """Characters between a picture and its command."""
-REDRAWN = ("schedule.png", "events.png", "interference_all.png")
+REDRAWN = ("schedule.svg", "events.svg", "interference_all.png")
 """Those that take a few seconds; the others are made by tests/docs/test_commands.py."""
 
 
@@ -30,6 +37,7 @@ class Picture(NamedTuple):
     path: Path
     made: str
     commands: list[str]
+    dark: Path | None
 
 
 def pictures():
@@ -41,17 +49,19 @@ def pictures():
             commands = [
                 " ".join(one[0].split())
                 for one in COMMAND.finditer(beside)
-                if shown[3].startswith(f"{one[1]}/")
+                if shown["made"].startswith(f"{one[1]}/")
             ]
-            assert commands, f"{page.name}: no command beside {shown[2]} makes {shown[3]}"
+            path = shown["png"] or shown["light"]
+            assert commands, f"{page.name}: no command beside {path} makes {shown['made']}"
             steps = [one[0] for one in BEFORE.finditer(beside) if one[1] in commands[0]]
             steps += commands[:1]
-            if "/plots/" in shown[3]:
-                folder, _, kind = shown[3].removesuffix(".png").split("/")
-                if kind in KINDS:
+            if "/plots/" in shown["made"]:
+                folder, _, kind = shown["made"].removesuffix(".svg").split("/")
+                if kind in (SCHEDULE, *KINDS):
                     steps.append(f"moldsim plot {folder} {kind}")
-                    assert steps[-1] in " ".join(beside.split()), shown[3]
-            found.append(Picture((page.parent / shown[2]).resolve(), shown[3], steps))
+                    assert steps[-1] in " ".join(beside.split()), shown["made"]
+            dark = None if shown["dark"] is None else (page.parent / shown["dark"]).resolve()
+            found.append(Picture((page.parent / path).resolve(), shown["made"], steps, dark))
     return found
 
 
@@ -60,10 +70,15 @@ PICTURES = pictures()
 
 def test_all_pictures_have_a_command_and_all_files_are_shown():
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    every = [one for text in texts for one in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)]
+    shown = r'!\[[^\]]*\]\(([^)]+)\)|<img src="([^"]+)'
+    every = [one or other for text in texts for one, other in re.findall(shown, text)]
     assert len(PICTURES) == sum("images/" in one for one in every) > 0
     files = set((ROOT / "docs" / "images").iterdir())
-    assert {one.path for one in PICTURES} == files
+    assert {one.path for one in PICTURES} | {one.dark for one in PICTURES if one.dark} == files
+    for one in PICTURES:
+        if one.dark is not None:
+            assert one.dark.read_text("utf-8") == in_dark(one.path.read_text("utf-8"))
+            assert one.path.stat().st_size < MOST_BYTES
 
 
 @pytest.mark.parametrize("name", REDRAWN)
@@ -71,11 +86,18 @@ def test_the_command_makes_the_picture(name, tmp_path):
     from matplotlib.image import imread
 
     (picture,) = (one for one in PICTURES if one.path.name == name)
+    told = ""
     for command in picture.commands:
         ended = run(command, tmp_path)
         assert ended.returncode == 0, ended.stderr
-    made, kept = imread(tmp_path / picture.made), imread(picture.path)
-    assert made.shape == kept.shape
-    assert np.abs(made - kept).mean() < 0.01
-    if name == "schedule.png":
-        assert ended.stdout.splitlines()[0].rstrip() in PAGES[0].read_text(encoding="utf-8")
+        told = told or ended.stdout
+    made, kept = tmp_path / picture.made, picture.path
+    if name.endswith(".svg"):
+        made, kept = (re.findall("<!-- .* -->", one.read_text("utf-8")) for one in (made, kept))
+        assert made == kept
+    else:
+        made, kept = imread(made), imread(kept)
+        assert made.shape == kept.shape
+        assert np.abs(made - kept).mean() < 0.01
+    if name == "schedule.svg":
+        assert told.splitlines()[0].rstrip() in PAGES[0].read_text(encoding="utf-8")

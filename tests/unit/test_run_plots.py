@@ -54,7 +54,7 @@ def test_every_kind_is_drawn_and_written_the_same_again(run, kind, tmp_path):
     for name in ("a", "b"):
         assert main([str(run), kind, "--out", str(tmp_path / name)]) == 0
         written.append([p.read_bytes() for p in sorted((tmp_path / name).iterdir())])
-    assert len(written[0]) == 2
+    assert len(written[0]) == 3
     assert written[0] == written[1]
 
 
