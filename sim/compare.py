@@ -125,7 +125,7 @@ def arguments() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--subject", metavar="LABEL",
-        help="group of which it is told first who loses by it (default: the best)",
+        help="group for which it is said first who loses by it (default: the best)",
     )  # fmt: skip
     return parser
 

@@ -68,8 +68,8 @@ BASE = Side({"mean_response_time": 160.0}, "easy", "user_estimate", is_baseline=
 def test_predictor_and_menu_of_every_column_are_named():
     text = printed(RUN, STEP, BASE)
     assert re.search(r"sa\s+easy\s+easy\s+policy\s+information", text)
-    assert line(text, "predictor").split()[1:] == ["adept", "adept", "user", "estimate"]
-    assert line(text, "menu").split()[1:] == ["powers", "of", "two", "–", "–"]
+    assert re.search(r"predictor +adept +adept +user *\n +estimate", text)
+    assert re.search(r"menu +powers +– +– *\n +of two", text)
 
 
 def test_policy_and_predictor_are_compared_one_after_the_other():
