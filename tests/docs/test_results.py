@@ -2,7 +2,9 @@
 
 import io
 import json
+import math
 import re
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import sim
 from benchmarks.results import (
     claims,
     guide_tables,
+    logs,
     method_studies,
     other_tables,
     others,
@@ -29,7 +32,7 @@ from benchmarks.results.running import DATA, NAME, RESULTS, make, rounded
 from benchmarks.results.studies import STUDIES, Study, Sweep
 from tests.former import WORLD
 
-MAKERS = (claims, guide_tables, other_tables, site_tables, speed_tables, tables, world)
+MAKERS = (claims, guide_tables, logs, other_tables, site_tables, speed_tables, tables, world)
 """Modules that register tables."""
 KEPT = {name: RESULTS / name / NAME for name in STUDIES}
 MADE = sorted(name for name, path in KEPT.items() if path.is_file())
@@ -82,7 +85,34 @@ def test_a_row_of_each_study_is_computed_again(name):
     summary = sim.run(*toy["asked"].split()).summary
     assert toy["figures"]
     for figure, value in toy["figures"].items():
-        assert rounded(summary.get(figure)) == pytest.approx(value, rel=1e-5), figure
+        found = rounded(summary.get(figure))
+        assert found == (value if value is None else pytest.approx(value, rel=1e-5)), figure
+
+
+def test_changes_on_five_logs_are_those_of_another_reckoning():
+    """By hand: the mean of ln(own / EASY) of windows, and its interval by Student's t."""
+    rows = kept("logs")["rows"]
+    keys, found = logs.family()
+    for (log, policy), one in zip(keys, found.comparisons, strict=True):
+        own, easy = (
+            next(r for r in rows if r["log"] == log and (r["policy"], r["predictor"]) == pair)
+            for pair in ((policy, logs.RULES[policy][1]), ("easy", "user_estimate"))
+        )
+        ratios = [
+            math.log(a / b)
+            for a, b, begin in zip(
+                own["mean_response_time"], easy["mean_response_time"], easy["window_begin"],
+                strict=True,
+            )
+            if begin is not None
+        ]  # fmt: skip
+        mean = statistics.fmean(ratios)
+        assert one.change.count == len(ratios)
+        assert one.change.mean == pytest.approx(math.exp(mean) - 1, abs=1e-9)
+        if not math.isnan(one.change.low):  # simultaneous: at least as wide as alone
+            alone = 1.5 * statistics.stdev(ratios) / len(ratios) ** 0.5
+            assert math.log1p(one.change.high) - mean > alone
+            assert math.log1p(one.change.high) - mean < 4 * alone
 
 
 def test_queue_times_of_a_replication_are_computed_again():
