@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ def _run(composed: DictConfig, folder: Path, multirun: bool) -> Ended:
         gc.enable()
     asked = config["sim"]["progress"]
     chosen = HydraConfig.get().runtime.choices
-    policy, predictor, workload = (str(chosen[k]) for k in ("policy", "predictor", "workload"))
+    policy, workload, predictor = str(chosen["policy"]), str(chosen["workload"]), _predictor(chosen)
     show = Show(not multirun if asked is None else asked, policy, predictor, workload)
     save = partial(_save, composed, OmegaConf.create({"hydra": HydraConfig.get()}))
     parts: list[Results] = []
@@ -123,7 +123,7 @@ def _sides(
     from sim.results.artefacts import BASELINE, replication_folder
 
     chosen, (run, base, step) = HydraConfig.get().runtime.choices, results
-    policy, predictor = str(chosen["policy"]), str(chosen["predictor"])
+    policy, predictor = str(chosen["policy"]), _predictor(chosen)
     own, bases, steps = ([f for one in parts if (f := one[k]) is not None] for k in range(3))
     several = run.get("replications")
     numbers = range(several) if isinstance(several, int) else ()
@@ -133,10 +133,17 @@ def _sides(
     if base is not None:
         name = config["baseline"]["name"]
         if step is not None:
-            sides.append(Side(step, name, predictor, parts=steps))
+            sides.append(Side(step, name, str(chosen["predictor"]), parts=steps))
         by = "" if name == NOBODY else schema.BASELINE_PREDICTOR
         sides.append(Side(base, name, by, is_baseline=True, parts=bases, jobs=theirs))
     return sides
+
+
+def _predictor(chosen: Mapping[str, Any]) -> str:
+    """Return the name of the predictor that is asked: the policy's own, where it has one."""
+    from sim.sweeps.configurations import OWN_PREDICTOR
+
+    return str(chosen.get(OWN_PREDICTOR, chosen["predictor"]))
 
 
 def _show_sizes(console: "Console", folder: Path) -> None:

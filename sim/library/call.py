@@ -23,6 +23,7 @@ from sim.simulation.build import build
 from sim.simulation.doors import raised
 from sim.simulation.parts import OBJECT, fits_as, given_object
 from sim.simulation.scene import REPETITION
+from sim.sweeps.configurations import OWN_PREDICTOR
 from workloads.frame import SOURCE, FrameWorkload
 from workloads.logs.formats import guess_format
 from workloads.logs.log import LogWorkload
@@ -342,4 +343,6 @@ class Call:
     def names(self, choices: Mapping[str, str]) -> Names:
         """Return what the parts of the run are called."""
         found = {key: str(choices[key]) for key in ("policy", "predictor", "workload")}
-        return Names(**(found | {key: held.name for key, held in self.parts.items()}))
+        held = {key: part.name for key, part in self.parts.items()}
+        own = {k: str(choices[OWN_PREDICTOR]) for k in ("predictor",) if OWN_PREDICTOR in choices}
+        return Names(**(found | held | own))

@@ -323,6 +323,8 @@ def distinguishing(runs: Sequence[Configuration]) -> list[Setting]:
     return settings
 
 
+OWN_PREDICTOR = "predictor@policy.predictor"
+"""The choice of a policy that asks a predictor of its own, whatever the run's is."""
 NAMED = ("policy", "predictor")
 """What every table names of the runs that it compares."""
 
@@ -336,6 +338,8 @@ def with_names(setting: Setting, run: Configuration) -> Setting:
 def shared_names(runs: Sequence[Configuration], keys: Sequence[str]) -> dict[str, str]:
     """Return policy and predictor as far as all runs have the same and no key names them."""
     found = {key: {run.value(key) for run in runs} for key in NAMED if key not in keys}
+    if "predictor" in found:
+        found["predictor"] = {r.choices.get(OWN_PREDICTOR, r.value("predictor")) for r in runs}
     return {
         key: str(next(iter(values)))
         for key, values in found.items()

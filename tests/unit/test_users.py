@@ -6,6 +6,7 @@ import pytest
 
 import sim
 import sim.simulation.scene as scene
+from sim.sweeps.configurations import OWN_PREDICTOR, Configuration, shared_names
 from workloads.__main__ import main
 from workloads.logs.swf import read_swf
 from workloads.models.lublin import Lublin
@@ -87,3 +88,13 @@ def test_generated_logs_have_the_users_and_applications_of_a_run(tmp_path):
     assert log["user"].tolist() == jobs["user"].tolist()
     assert log["executable"].tolist() == (jobs["application"] + 1).tolist()
     assert log.groupby("user")["group"].nunique().max() == 1
+
+
+def test_a_policy_that_asks_a_predictor_of_its_own_is_named_with_it():
+    assert sim.run("workload.jobs=20", policy="easy_plus").names.predictor == "last_two"
+    runs = [
+        Configuration(choices={"policy": "easy", "predictor": "adept"}),
+        Configuration(choices={"policy": "easy_plus", "predictor": "adept", OWN_PREDICTOR: "x"}),
+    ]
+    assert shared_names(runs[:1], ["policy"]) == {"predictor": "adept"}
+    assert shared_names(runs, ["policy"]) == {}
