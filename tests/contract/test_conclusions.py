@@ -194,7 +194,7 @@ def test_sa_does_not_claim_to_try_the_largest_count():
 
 
 def test_the_tutorial_says_what_its_recommendation_rests_on():
-    text = (DOCS / "guide/tutorial.md").read_text("utf-8")
+    text = (DOCS / "results/tutorial.md").read_text("utf-8")
     assert "no policy here is to be recommended" in text
     assert "this log gives no evidence for molding" in text
     assert "no runs before the start, no sizes" in text

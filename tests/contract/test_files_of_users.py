@@ -86,8 +86,8 @@ def test_sim_run_and_sweep_refuse_it_too(mine):
     assert table["status"].tolist() == ["finished"]
     (mine / "runs" / table["run"][0]).rename(mine / "made")
     (mine / "runs/workload.jobs=20").rename(mine / "runs" / table["run"][0])
-    table = sim.sweep("workload.jobs=20", policy="fcfs", folder=mine / "runs")
-    assert table["status"].tolist() == ["failed"]
+    with pytest.raises(SimError, match=r"1 of 1 runs failed.*which no run wrote"):
+        sim.sweep("workload.jobs=20", policy="fcfs", folder=mine / "runs")
     (mine / "runs" / table["run"][0]).rename(mine / "runs/workload.jobs=20")
     assert before.items() <= everything(mine).items()
 

@@ -46,8 +46,8 @@ def test_the_step_between_is_the_baselines_policy_with_the_runs_predictor(comman
     alone = tmp_path / "alone/jobs.parquet"
     assert (tmp_path / "run/baseline_predictor/jobs.parquet").read_bytes() == alone.read_bytes()
     shown = " ".join(ended.out.split())
-    assert "By policy: sa_easy by adept against easy by adept." in shown
-    assert "By predictor: easy by adept against easy by user_estimate." in shown
+    assert "Change by policy: sa_easy by adept against easy by adept." in shown
+    assert "Change by runtime information: easy by adept against easy by user_estimate." in shown
 
 
 def test_like_and_like_need_no_step(command, tmp_path):

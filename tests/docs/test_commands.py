@@ -45,7 +45,7 @@ STANDS_FOR = {
 }
 """What a reader would write for a capital word."""
 RUNS = "nprocs,size,runtime\n" + "".join(
-    f"{n},{m},{0.02 * m / n}\n" for n in (4, 8, 16, 32) for m in (10000, 20000, 40000)
+    f"{n},{m},{0.02 * m / n}\n" for n in (4, 8, 16, 32, 512, 1024) for m in (10000, 20000, 40000)
 )
 ELSEWHERE = re.compile(r"submitit|optuna|warm|--line|[A-Z]{2,}|[|…\[{]|moldability.path|against")
 """What needs another program or something of the reader's, takes long, or is asked by a shell."""

@@ -43,6 +43,8 @@ def jobs(response, longest):
         {
             "job_id": [1, 2],
             "bounded_slowdown": [1.0, 3.0],
+            "submit_time": [0.0, 0.0],
+            "start_time": waits,
             "wait_time": waits,
             "response_time": np.add(waits, runs),
             "requested_processors": [4, 64],

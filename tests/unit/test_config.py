@@ -22,7 +22,13 @@ GOOD = {
     "menu": None,
     "cluster": {"processors": None},
     "metrics": {"warmup": 0.0, "cooldown": 0.0},
-    "sim": {"check": False, "progress": None, "stall_events": 10, "stall_time": None},
+    "sim": {
+        "check": False,
+        "assumptions": False,
+        "progress": None,
+        "stall_events": 10,
+        "stall_time": None,
+    },
 }
 
 
@@ -63,6 +69,8 @@ def test_values_out_of_range_name_key_value_and_limit(changed, message):
 
 def test_the_digest_tells_results_apart_and_nothing_else():
     assert digest(GOOD) == digest(dict(reversed(GOOD.items())))
-    assert digest(GOOD) == digest(GOOD | {"sim": {"check": False, "progress": True}})
+    assert digest(GOOD) == digest(
+        GOOD | {"sim": {"check": False, "assumptions": False, "progress": True}}
+    )
     assert digest(GOOD) != digest(GOOD | {"seed": 2})
     assert digest(GOOD) != digest(GOOD | {"metrics": {"warmup": 0.1, "cooldown": 0.0}})

@@ -171,7 +171,7 @@ def test_starts_and_runtimes_are_reckoned_where_an_export_lacks_them(tmp_path):
     trace = SacctWorkload(path).trace(Streams(1))
     assert trace.dropped == {"beyond_limit": 1, "cancelled_before_start": 1}
     assert (trace.jobs["reference_runtime"] == 0).sum() == 1
-    told = "1 jobs tell by their TIMEOUT, 4 have whole nodes .* 5 have those requested; 1 would"
+    told = "1 jobs show by their TIMEOUT, 4 have whole nodes .* 5 have those requested; 1 would"
     assert re.search(told, read_sacct(path).remarks[0])
 
 
