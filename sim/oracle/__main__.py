@@ -1,4 +1,4 @@
-"""For people who write schedulers: ``moldsim oracle write`` and ``check``.
+"""For people who write schedulers: ``moldsim oracle write FOLDER`` and ``check``.
 
 ``write`` makes workloads with the schedules that the rules give them; ``check``
 says of any schedule which job breaks which rule.
