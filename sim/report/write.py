@@ -1,6 +1,6 @@
 """Everything that a comparison writes beside ``comparison.csv``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from sim.report.figures import axis_of, plots_of, save
 from sim.report.forest import answer_plots
 from sim.report.gathering import Summaries, distinct
 from sim.report.page import Report, page
-from sim.report.samples import groups_of
+from sim.report.samples import Group, groups_of
 from sim.report.tables import given_sentences, schedule_sentences, text_table
 from sim.report.verdict import best_of, machine_sentence, subject_of, verdict
 from sim.results.artefacts import write_table
@@ -27,6 +27,7 @@ from sim.results.frames import TABLES, Tables
 from sim.results.plots.explorer import Explored, explorer_page
 from sim.results.sentences import backtest_sentences
 from sim.results.steady_state import windows_sentences
+from sim.statistics.paired import Family
 from sim.sweeps.configurations import Configuration
 
 if TYPE_CHECKING:
@@ -100,6 +101,20 @@ def _text(value: object) -> str | None:
     return None if value is None or value != value else str(value)
 
 
+def _sentences(groups: Sequence[Group], names: Mapping[str, str], family: Family) -> list[str]:
+    """Return what a reader must know beside the figures of groups, a sentence each."""
+    own = {group.label: group.summaries for group in groups}
+    machine = machine_sentence(groups)
+    return [
+        *(ALL.format(key, name) for key, name in names.items()),
+        *given_sentences(groups),
+        *schedule_sentences(groups),
+        *([machine] if machine else []),
+        *windows_sentences(own, family.block, family.correlation),
+        *backtest_sentences(sample.folder for group in groups for sample in group.samples[:1]),
+    ]
+
+
 def write_report(
     folder: Path,
     gathered: tuple[pd.DataFrame, list[str], Summaries],
@@ -129,12 +144,7 @@ def write_report(
     table, keys, known = gathered
     groups = groups_of(folder, table, keys, known)
     found_answers = answers(groups, wanted.figure, wanted.against, wanted.detail)
-    said = [ALL.format(key, name) for key, name in names.items()]
-    said += [*given_sentences(groups), *schedule_sentences(groups)]
-    family, own = found_answers.family, {group.label: group.summaries for group in groups}
-    said += filter(None, [machine_sentence(groups)])
-    said += windows_sentences(own, family.block, family.correlation)
-    said += backtest_sentences(sample.folder for group in groups for sample in group.samples[:1])
+    said = _sentences(groups, names, found_answers.family)
     written = [write_parquet(table, folder), *_write_differences(found_answers, folder)]
     for form, name, asked in (
         ("latex", "comparison.tex", wanted.latex),
