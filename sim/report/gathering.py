@@ -23,10 +23,11 @@ from sim.results.provenance import CODE, INPUTS
 from sim.results.run_folder import summary_beside
 from sim.results.sentences import is_recorded
 from sim.sweeps.configurations import (
+    OWN_PREDICTOR,
     Configuration,
     Setting,
     SharedNames,
-    asking_nobody,
+    asking,
     distinguishing,
     of_baseline,
     read_configuration,
@@ -168,7 +169,8 @@ def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, 
         keys that differ, then all figures in order of their names.
     keys : list of str
         The configuration keys that differ between runs. A log's own schedule, which
-        asks no predictor, is one row whatever the predictors beside it.
+        asks no predictor, and a policy that brings its own are one row whatever the
+        predictors beside them.
 
     Raises
     ------
@@ -185,21 +187,23 @@ def gather(folder: Path, known: Summaries | None = None) -> tuple[pd.DataFrame, 
     configurations = [_configuration(run, rows) for run, rows in zip(runs, found, strict=True)]
     settings = distinguishing(configurations)
     settings = with_origins(settings, configurations, origins)
-    if any(len(own) > 1 for own in found):  # a baseline has another policy or predictor
+    asked = [configuration.choices.get(OWN_PREDICTOR) for configuration in configurations]
+    if any(len(own) > 1 for own in found) or any(asked):  # policies or predictors differ
         settings = list(map(with_names, settings, configurations))
     keys = sorted({key for setting in settings for key in setting})
     rows: list[_Row] = []
-    recorded: list[Setting] = []
-    for every, configuration, setting in zip(found, configurations, settings, strict=True):
+    alike: list[Setting] = []
+    whole = zip(found, configurations, settings, asked, strict=True)
+    for every, configuration, setting, predictor in whole:
         for row in every:
-            own = setting
-            if row.state["role"] != "run":
+            own, is_run = setting, row.state["role"] == "run"
+            if not is_run:
                 own = of_baseline(setting, configuration, row.state["role"] == STEP)
-            if is_recorded(row.figures):
-                own = asking_nobody(own)
-                if row.state["role"] == "run" and own in recorded:
+            if is_recorded(row.figures) or (is_run and predictor is not None):
+                own = asking(own, predictor)
+                if is_run and own in alike:
                     continue  # the same schedule beside another predictor
-                recorded.append(own)
+                alike.append(own)
             rows.append(_Row(row.state | {f"{key}=": own.get(key) for key in keys}, row.figures))
     if known is not None:
         ended = [row for row in rows if row.state["status"] == "finished"]

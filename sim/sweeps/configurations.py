@@ -358,9 +358,10 @@ def group_of(key: str) -> str:
     return key.replace("/", ".").partition(".")[0]
 
 
-def asking_nobody(setting: Setting) -> Setting:
-    """Return the setting of a run without the predictor, which nobody asked."""
-    return {k: None if group_of(k) == "predictor" else v for k, v in setting.items()}
+def asking(setting: Setting, predictor: str | None = None) -> Setting:
+    """Return the setting of a run that asked the `predictor` of its policy, or nobody."""
+    asked = {"predictor": predictor}
+    return {k: asked.get(k) if group_of(k) == "predictor" else v for k, v in setting.items()}
 
 
 def of_baseline(setting: Setting, run: Configuration, with_predictor: bool = False) -> Setting:

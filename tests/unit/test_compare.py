@@ -144,6 +144,22 @@ def test_the_step_between_is_named_by_the_baselines_policy_and_the_runs_predicto
     assert find_runs(tmp_path) == [run]
 
 
+@pytest.mark.parametrize("predictors", [("user_estimate", "adept"), ("adept",)])
+def test_a_policy_that_brings_its_predictor_is_one_row_with_its_name(tmp_path, predictors):
+    own = {"predictor@policy.predictor": "last_two"}
+    for k, predictor in enumerate(predictors):
+        for policy, more in (("easy", {}), ("easy_plus", own)):
+            chosen = {"policy": policy, "predictor": predictor, **more}
+            asked = [f"policy={policy}", f"predictor={predictor}"]
+            fabricate(tmp_path / ",".join(asked), asked, choices=chosen,
+                      summary=figures(2.0 if more else 3.0 + k))  # fmt: skip
+    table, _ = gather(tmp_path)
+    assert sorted(table[["policy", "predictor", "mean_response_time"]].values.tolist()) == [
+        *sorted(["easy", name, 3.0 + k] for k, name in enumerate(predictors)),
+        ["easy_plus", "last_two", 2.0],
+    ]
+
+
 def test_policy_predictor_and_menu_are_named_where_all_runs_share_them(tmp_path, capsys):
     for seed in (1, 2):
         fabricate(tmp_path / f"seed={seed}", [f"seed={seed}"],
