@@ -365,10 +365,11 @@ def show(console: Console, done: Advised, written: Sequence[Path]) -> None:
     """Print what is known of how many applications, and the first rows."""
     for sentence in advice_sentences(done.figures):
         console.print(sentence, markup=False, highlight=False)
-    head, rows = advice_rows(done.rows[:SHOWN])
-    console.print(fitting_tables(head, rows, console.width))
-    if len(done.rows) > SHOWN:
-        console.print(f"… and {len(done.rows) - SHOWN} more", style="dim")
+    known = [one for one in done.rows if one.says_something]
+    if known:
+        console.print(fitting_tables(*advice_rows(known[:SHOWN]), console.width))
+    if left := len(done.rows) - len(known[:SHOWN]):
+        console.print(f"Repeating applications in the files alone: {left:,}", style="dim")
     console.print(f"Written: {', '.join(map(str, written))}", markup=False, highlight=False)
 
 

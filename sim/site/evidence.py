@@ -106,6 +106,11 @@ class Advice:
     usual_start: float | None = None
 
     @property
+    def says_something(self) -> bool:
+        """Whether its runs say how it scales, or how long to ask for."""
+        return self.fastest is not None or self.walltime is not None
+
+    @property
     def choices(self) -> tuple[Choice, ...]:
         """The counts that are told apart, each once."""
         usual = Choice(

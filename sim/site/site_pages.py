@@ -265,9 +265,9 @@ def _against_requests(judged: Mapping[str, Any]) -> str:
 
 def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells of the table of advice."""
-    head = ["application", "jobs", "counts: runs", "fastest", "efficient", "recommended",
-            "predicted (range)", "starts after", "walltime", "asked now", "measure next",
-            "evidence", "sbatch"]  # fmt: skip
+    head = ["application", "jobs", "recommended", "predicted (range)", "walltime", "sbatch",
+            "asked now", "starts after", "fastest", "efficient", "measure next", "counts: runs",
+            "evidence"]  # fmt: skip
     cells = []
     for one in rows:
         own = next(choice for choice in one.choices if choice.count == one.recommended)
@@ -276,15 +276,16 @@ def advice_rows(rows: Sequence[Advice]) -> tuple[list[str], list[list[str]]]:
         counts = list(one.counts.items())
         shown = ", ".join(f"{n}: {k}" for n, k in counts[:MOST_COUNTS])
         cells.append([
-            one.application, f"{one.jobs:,}", shown + (" …" if len(counts) > MOST_COUNTS else ""),
-            _choice(one.fastest), _choice(one.efficient),
+            one.application, f"{one.jobs:,}",
             str(one.recommended) + ("" if one.fastest else " (as now)"),
             f"{told[0]} ({told[1]} to {told[2]})" if one.fastest else "no evidence",
-            "–" if own.expected_start is None else duration(own.expected_start),
             "no evidence" if walltime is None else clock_time(walltime),
+            one.sbatch,
             "–" if one.asked is None else clock_time(one.asked),
+            "–" if own.expected_start is None else duration(own.expected_start),
+            _choice(one.fastest), _choice(one.efficient),
             "–" if one.measure_next is None else str(one.measure_next),
-            one.evidence, one.sbatch,
+            shown + (" …" if len(counts) > MOST_COUNTS else ""), one.evidence,
         ])  # fmt: skip
     return head, cells
 
@@ -305,10 +306,14 @@ def duration(seconds: float) -> str:
 def write_advice_page(path: Path, figures: Mapping[str, Any], rows: Sequence[Advice]) -> None:
     """Write the page of advice."""
     lead, *more = advice_sentences(figures)
-    head, cells = advice_rows(rows)
     words = "".join(f"<p>{escape(one)}</p>" for one in more)
+    known, rest = ([one for one in rows if one.says_something is says] for says in (True, False))
+    caption = "By application, those with most jobs first"
     sections = {
-        "Advice": words + html_table("By application, those with most jobs first", head, cells),
+        "Advice": words + (html_table(caption, *advice_rows(known)) if known else ""),
+        "Without evidence": f"<details><summary>{len(rest):,} applications</summary>"
+        + html_table(caption, *advice_rows(rest))
+        + "</details>",
         "How to read it": "".join(f"<p>{escape(one)}</p>" for one in HOW_TO_READ),
     }
     write_page(path, f"Advice from {figures['log']}", lead, sections)

@@ -1,6 +1,8 @@
 """Advice from past jobs: what is known of scaling and of walltimes, and what is not."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -177,6 +179,29 @@ def test_advice_where_nothing_repeats(tmp_path, monkeypatch, capsys):
     (tmp_path / "log.csv").write_text("submit,wait,runtime,cpus\n0,1,10,2\n5,1,10,2\n9,0,3,1\n")
     assert main(["log.csv"]) == 0
     assert "0 of 3 applications came three times" in capsys.readouterr().out
+
+
+def test_applications_with_something_to_say_come_first_and_the_others_wait(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    few = [(k, 1, 100 + k, 2) for k in range(4)]
+    many = [(10 + k, 2, 100 + k % 3, 4) for k in range(25)]
+    jobs = pd.DataFrame(few + many, columns=["submit", "user", "runtime", "cpus"])
+    jobs.assign(wait=0, walltime=3600).to_csv("log.csv", index=False)
+    assert main(["log.csv", "cluster.processors=8", "advise.starts=false"]) == 0
+    shown = capsys.readouterr().out
+    assert "user 2" in shown
+    assert "user 1" not in shown
+    assert "Repeating applications in the files alone: 1" in shown
+    page = next(Path("backtests").glob("*/advice.html")).read_text()
+    first, _, rest = page.partition("<details><summary>1 applications</summary>")
+    assert "user 2" in first
+    assert "user 1" in rest
+    heads = re.findall('<th scope="col">([^<]*)', first)
+    assert heads[:6] == [
+        "application", "jobs", "recommended", "predicted (range)", "walltime", "sbatch",
+    ]  # fmt: skip
 
 
 def test_advice_from_a_run(tmp_path):
