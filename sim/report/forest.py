@@ -25,11 +25,11 @@ BETTER, WORSE = "var(--better)", "var(--worse)"
 
 
 def limits(found: Sequence[Difference]) -> tuple[float, float]:
-    """Return the ends of the axis: 0, all means, and the ends of intervals up to their double."""
+    """Return the ends of the axis: 0, all means, and the ends of intervals within four spans."""
     means = [one.change.mean for one in found if math.isfinite(one.change.mean)]
     low, high = min([0.0, *means]), max([0.0, *means])
     ends = [v for one in found for v in (one.change.low, one.change.high) if math.isfinite(v)]
-    room = max(high - low, 1e-9)
+    room = 3.0 * max(high - low, 1e-9)
     low = max(min([low, *ends]), low - room)
     high = min(max([high, *ends]), high + room)
     return (low, high) if high - low > 1e-9 else (-0.01, 0.01)
@@ -46,10 +46,16 @@ def bar(interval: Interval, ends: tuple[float, float]) -> str:
     middle = HEIGHT / 2
     parts = [f'<line class="zero" x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="{HEIGHT:g}"/>']
     if not math.isnan(interval.low):
+        left, right = x(interval.low), x(interval.high)
         parts.append(
-            f'<line class="span" x1="{x(interval.low)}" x2="{x(interval.high)}" '
-            f'y1="{middle:g}" y2="{middle:g}"/>'
+            f'<line class="span" x1="{left}" x2="{right}" y1="{middle:g}" y2="{middle:g}"/>'
         )
+        beyond = [(left, 5.0)] * (interval.low < low) + [(right, -5.0)] * (interval.high > high)
+        for at, back in beyond:  # an arrow where the interval goes on
+            parts.append(
+                f'<path fill="none" d="M{at + back:g} {middle - 4:g} '
+                f'L{at:g} {middle:g} L{at + back:g} {middle + 4:g}"/>'
+            )
     if math.isfinite(interval.mean):
         at = x(interval.mean)
         parts.append(f'<line class="mean" x1="{at}" x2="{at}" y1="1" y2="{HEIGHT - 1:g}"/>')

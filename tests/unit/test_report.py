@@ -11,7 +11,7 @@ from sim.compare import main
 from sim.report.answers import Curve
 from sim.report.details import COUNT_BINS, details
 from sim.report.figures import in_turn, losses_of, plots_of, save
-from sim.report.forest import answer_plots, interval_bars
+from sim.report.forest import answer_plots, bar, interval_bars
 from sim.report.gathering import gather
 from sim.report.samples import Group, Sample, estimate, groups_of
 from sim.report.tables import text_table
@@ -233,3 +233,10 @@ def test_a_figure_says_on_itself_which_groups_it_leaves_out_and_why(tmp_path):
     assert bare != save(plot, tmp_path)
     groups = [Group({"policy": f"p{k}"}, "run") for k in range(3)]
     assert [one.left_out for one in plots_of(groups, {})] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "arrows"), [(-0.1, 0.05, 0), (-0.5, 0.05, 1), (-2.0, 3.0, 2)]
+)
+def test_an_interval_beyond_the_axis_ends_in_an_arrow(low, high, arrows):
+    assert bar(Interval(-0.04, low, high, 8), (-0.1, 0.05)).count("<path") == arrows
