@@ -198,7 +198,7 @@ def sureness(best: Difference) -> str:
     if math.isnan(best.change.low):
         return f"the range of {best.pairs} pairs, as an interval takes {LEAST_PAIRS}"
     includes = "" if best.certain else "which includes 0, "
-    return f"{includes}{best.pairs} pairs, one of the set {best.set}"
+    return f"{includes}{best.pairs} pairs; intervals that hold together: {best.set}"
 
 
 def _rests_on(best: Difference) -> str:

@@ -353,7 +353,7 @@ def test_the_verdict_names_the_best_without_foresight_and_how_sure(study):
     who = answering.losers(best_of(found, RESPONSE))
     said = verdict(every, found, RESPONSE, who)
     assert said.best.startswith("Best: sa, adept, mean response -4")
-    assert "12 pairs, one of the set 5 of mean_response_time" in said.best
+    assert "12 pairs; intervals that hold together: 5 of mean_response_time" in said.best
     assert said.rests_on == (
         "This rests on the assumptions of the configuration; "
         "no real machine's schedule of these jobs is recorded."
