@@ -9,7 +9,16 @@ import numpy as np
 
 from predictors.advice import Advice, measure_next
 from predictors.base import FloatArray, Predictor, Remark
-from predictors.cli.uses import EFFICIENT, LEAST_EFFICIENCY, SAME, Row, Use, advised, best_uses
+from predictors.cli.uses import (
+    EFFICIENT,
+    LEAST_EFFICIENCY,
+    SAME,
+    Row,
+    Use,
+    advised,
+    best_uses,
+    number,
+)
 from predictors.observations import observed_curve
 from predictors.remarks import GRADES, SEVERITY, UNUSABLE
 
@@ -281,9 +290,10 @@ def _rise(means: Mapping[float, float]) -> list[str]:
     worst = max(beyond, key=means.__getitem__)
     if means[worst] <= means[best] * (1.0 + SAME):
         return []
+    again = f" Run {worst:g} again: one slow count may be scatter." if len(beyond) == 1 else ""
     return [
-        f"Runtimes rise beyond {best:g}: {means[best]:.3g} s were measured there, "
-        f"{means[worst]:.3g} s on {worst:g}."
+        f"Runtimes rise beyond {best:g}: {number(means[best])} s were measured on {best:g} and "
+        f"{number(means[worst])} s on {worst:g}.{again}"
     ]
 
 
@@ -291,7 +301,7 @@ def _expected(rows: Sequence[Row]) -> list[str]:
     """Say what to expect at the first targets."""
     return [
         f"{row.nprocs:g} {'processors take' if row.nprocs != 1 else 'processor takes'} about "
-        f"{row.runtime:.3g} s ({row.low:.3g} to {row.high:.3g} s"
+        f"{number(row.runtime)} s ({number(row.low)} to {number(row.high)} s"
         f"{', ' + row.grade if row.grade != 'good' else ''})."
         for row in rows[:3]
     ]
@@ -302,7 +312,7 @@ def _next_run(advice: Advice | None) -> str:
     if advice is None:
         return "No further run would narrow the ranges by a tenth."
     return (
-        f"Measure {advice.nprocs} next, for about {advice.processor_seconds:.3g} "
+        f"Measure {advice.nprocs} next, for about {number(advice.processor_seconds)} "
         f"processor-seconds: the range at {advice.target:g} should narrow from "
         f"a factor of {advice.now:.2f} either way to {advice.then:.2f}."
     )

@@ -16,6 +16,17 @@ EFFICIENT = f"fastest at an efficiency of at least {LEAST_EFFICIENCY:g}"
 CHEAPEST = "cheapest in processor-seconds"
 
 
+def number(value: float) -> str:
+    """Return a time or cost as a person writes it.
+
+    Examples
+    --------
+    >>> number(9.2701), number(24822.4)
+    ('9.27', '24,822')
+    """
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+
+
 @dataclass(frozen=True)
 class Row:
     """A prediction.
@@ -61,12 +72,27 @@ class Use:
     nprocs, runtime : float
         The runtime, seconds, is measured where that was done.
     measured : bool
+    low, high, grade
+        Of the prediction.
     """
 
     criterion: str
     nprocs: float
     runtime: float
     measured: bool
+    low: float
+    high: float
+    grade: str
+
+    @property
+    def sentence(self) -> str:
+        """What to use; a predicted time with its range and grade."""
+        told = "measured"
+        if not self.measured:
+            grade = "" if self.grade == "good" else f", {self.grade}"
+            told = f"predicted, {number(self.low)} to {number(self.high)} s{grade}"
+        time = number(self.runtime)
+        return f"{self.criterion.capitalize()}: use {self.nprocs:g} ({time} s, {told})."
 
 
 def orderable(observed: FloatArray, most: float) -> FloatArray:
@@ -103,7 +129,9 @@ def best_uses(rows: Sequence[Row], one: float) -> tuple[Use, ...]:
         if row is not None:
             criteria.setdefault(row, []).append(criterion)
     return tuple(
-        Use(" and ".join(words), row.nprocs, row.seconds, row.measured)
+        Use(
+            " and ".join(words), row.nprocs, row.seconds, row.measured, row.low, row.high, row.grade
+        )
         for row, words in criteria.items()
     )
 
@@ -125,8 +153,4 @@ def advised(uses: Sequence[Use], means: Mapping[float, float]) -> list[str]:
     if not uses:
         counts = ", ".join(f"{count:g}" for count in means)
         return [f"Runs on {counts} alone say nothing of other counts."]
-    return [
-        f"{use.criterion.capitalize()}: use {use.nprocs:g} ({'' if use.measured else 'about '}"
-        f"{use.runtime:.3g} s, {'measured' if use.measured else 'predicted'})."
-        for use in uses
-    ]
+    return [use.sentence for use in uses]
