@@ -227,9 +227,9 @@ def references(
     ----------
     groups : sequence of Group
     against : str, optional
-        The label of the reference (see `reference_among`), or ``KEY=VALUE[,KEY=VALUE]``:
-        the reference of a group is then the one that differs from it in these (see
-        `twin_of`), and may differ in more than policy and predictor.
+        The label of the reference (see `reference_among`), or the policy of one group alone,
+        or ``KEY=VALUE[,KEY=VALUE]``: the reference of a group is then the one that differs
+        from it in these (see `twin_of`), and may differ in more than policy and predictor.
 
     Raises
     ------
@@ -240,6 +240,9 @@ def references(
     for group in groups:
         alike.setdefault(jobs_of(group), []).append(group)
     values = {}
+    of_policy = {group.label for group in groups if group.policy == against}
+    if len(of_policy) == 1:
+        against = of_policy.pop()
     if against is not None and all(group.label != against for group in groups):
         values = dict(one.partition("=")[::2] for one in NEXT.split(against))
         if not any(_has(group, values) for group in groups):

@@ -129,7 +129,10 @@ def verdict(
     order = best_first(groups, found, figure)
     unsteady = unsteady_sentence({group.label: group.summaries for group in groups})
     if best is None:
-        told = "Nothing is compared: no two groups of runs replay the same jobs (see baseline=)."
+        told = (
+            "Nothing is compared: no two groups replay the same jobs and differ as asked "
+            "(see baseline=, --against)."
+        )
         return Verdict("" if unsteady else told, "", "", [], order, unsteady)
     tiles = [
         _best_tile(best, figure),
@@ -138,6 +141,7 @@ def verdict(
     ]
     first = _best_sentence(best, found, figure)
     treated = treated_sentence(best.group.summaries, best.reference.summaries)
+    treated = treated and f"{best.group.label}: {treated}"
     return Verdict(first, treated, _rests_on(best), tiles, order, unsteady)
 
 
@@ -231,7 +235,8 @@ def _recorded(best: Difference) -> str:
         if known and not group.is_recorded:
             means = [sum(map(float, column)) / len(known) for column in zip(*known, strict=True)]
             real, simulated = texts(means, SECONDS)
-            return f"the log's own mean wait is {real}, that of {group.label} {simulated}"
+            empty = " in windows on an empty machine" if group.in_windows else ""
+            return f"the log's own mean wait is {real}, that of {group.label} {simulated}{empty}"
     return "no real machine's schedule of these jobs is recorded"
 
 

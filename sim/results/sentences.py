@@ -69,7 +69,7 @@ def _runs(figures: Figures) -> str:
 def _known_sizes(figures: Figures) -> str:
     sizes, noise = figures.get("given_sizes"), figures.get("given_size_noise")
     if sizes == "class" and not figures.get("sizes_per_application"):
-        return "which popular time a job requests, not its size"
+        return "requested times as hints of hidden sizes"
     if sizes != "known":
         return _SIZES.get(str(sizes), "sizes of some")
     if not isinstance(noise, int | float) or not noise:

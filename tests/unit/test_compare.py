@@ -12,7 +12,7 @@ from sim import compare
 from sim.compare import main, print_comparison
 from sim.errors import SimError
 from sim.report.gathering import find_runs, gather, with_origins
-from sim.report.samples import groups_of
+from sim.report.samples import groups_of, references
 from sim.report.tables import LABELS
 from sim.results.artefacts import write_failure
 from sim.sweeps.configurations import Configuration, flatten, load_yaml, read_configuration
@@ -153,7 +153,9 @@ def test_a_policy_that_brings_its_predictor_is_one_row_with_its_name(tmp_path, p
             asked = [f"policy={policy}", f"predictor={predictor}"]
             fabricate(tmp_path / ",".join(asked), asked, choices=chosen,
                       summary=figures(2.0 if more else 3.0 + k))  # fmt: skip
-    table, _ = gather(tmp_path)
+    table, keys = gather(tmp_path)
+    pairs = references(groups_of(tmp_path, table, keys), "easy_plus")
+    assert {reference.label for _, reference, _ in pairs} == {"easy_plus, last_two"}
     assert sorted(table[["policy", "predictor", "mean_response_time"]].values.tolist()) == [
         *sorted(["easy", name, 3.0 + k] for k, name in enumerate(predictors)),
         ["easy_plus", "last_two", 2.0],

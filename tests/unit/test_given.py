@@ -87,7 +87,7 @@ def test_what_is_asked_for_stands_on_models_and_on_logs(log):
     assert "3 recorded applications (by executable)" in line
     none = given_line(given | {"given_requested_times": "modelled"})
     assert none.endswith("requested times modelled, as none is recorded")
-    assert "which popular time a job requests, not its size" in line
+    assert "requested times as hints of hidden sizes" in line
     assert given["given_work_share"] > 0
 
 
