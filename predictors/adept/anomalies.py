@@ -21,8 +21,25 @@ FALLING_WORK = 0.05
 
 
 @compiled(makes_arrays=True)
+def paper_metric(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
+    """Return R_i = W_i/W_{i+1} (1 + (n_{i+1} - n_i)/n_{i+1}), shape (m - 1,).
+
+    Even ideal speedup moves it where gaps differ.
+
+    Examples
+    --------
+    >>> n = np.array([1.0, 2, 3, 4, 8, 16])
+    >>> paper_metric(n, 1 / n).round(4).tolist()
+    [1.5, 1.3333, 1.25, 1.5, 1.5]
+    """
+    work = nprocs * runtime
+    metric: FloatArray = work[:-1] / work[1:] * (2.0 - nprocs[:-1] / nprocs[1:])
+    return metric
+
+
+@compiled(makes_arrays=True)
 def _jumps(
-    nprocs: FloatArray, runtime: FloatArray, is_paper: bool, threshold: float
+    nprocs: FloatArray, runtime: FloatArray, is_paper: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return rise and excess of the statistic at each three neighbours, shape (m - 2,)."""
     steps = nprocs.size - 1
@@ -40,7 +57,7 @@ def _jumps(
         # The last factor keeps fine spacing from amplifying noise.
         factor = 1.0 if is_paper else max(1.0, 0.5 * (finer[i] + finer[i + 1]))
         rise[i] = gain[i + 1] - gain[i]
-        excess[i] = rise[i] - threshold * factor
+        excess[i] = rise[i] - THRESHOLD * factor
     return rise, excess
 
 
@@ -50,8 +67,6 @@ def unrest_without(
     runtime: FloatArray,
     candidates: IntArray,
     is_paper: bool,
-    threshold: float,
-    falling_work: float,
 ) -> tuple[FloatArray, BoolArray]:
     """Return, without each candidate, fluctuation plus falling work, and whether any falls."""
     unrest = np.zeros(candidates.size)
@@ -62,10 +77,10 @@ def unrest_without(
         for i in range(n.size):
             k = i if i < out else i + 1
             n[i], t[i] = nprocs[k], runtime[k]
-        for excess in _jumps(n, t, is_paper, threshold)[1]:
+        for excess in _jumps(n, t, is_paper)[1]:
             unrest[j] += max(excess, 0.0)
         for i in range(n.size - 1):
-            falling = np.log(n[i] * t[i] / (n[i + 1] * t[i + 1])) - falling_work
+            falling = np.log(n[i] * t[i] / (n[i + 1] * t[i + 1])) - FALLING_WORK
             if falling > 0.0:
                 unrest[j] += falling
                 falls[j] = True
@@ -73,20 +88,14 @@ def unrest_without(
 
 
 @compiled(makes_arrays=True)
-def suspect(
-    nprocs: FloatArray,
-    runtime: FloatArray,
-    is_paper: bool,
-    threshold: float,
-    falling_work: float,
-) -> tuple[int, float, bool]:
+def suspect(nprocs: FloatArray, runtime: FloatArray, is_paper: bool) -> tuple[int, float, bool]:
     """Return the place, the change of the statistic where the test fired, and whether work falls.
 
     The place is that of the candidate without which the others are calmest, -1
     if the test does not fire. The change is that of the logarithm, or of the
     paper's R itself.
     """
-    rise, excess = _jumps(nprocs, runtime, is_paper, threshold)
+    rise, excess = _jumps(nprocs, runtime, is_paper)
     is_candidate = np.zeros(nprocs.size, np.bool_)
     for i in range(excess.size):
         if excess[i] > 1e-9:
@@ -94,7 +103,7 @@ def suspect(
     candidates = np.flatnonzero(is_candidate)
     if candidates.size == 0:
         return -1, 0.0, False
-    unrest, falls = unrest_without(nprocs, runtime, candidates, is_paper, threshold, falling_work)
+    unrest, falls = unrest_without(nprocs, runtime, candidates, is_paper)
     calmest = int(np.argmin(unrest))
     place = candidates[calmest]
     fired = -1
@@ -103,11 +112,7 @@ def suspect(
             fired = i
     change = rise[fired]
     if is_paper:
-        R = np.empty(2)
-        for j in range(2):
-            i = fired + j
-            work = nprocs[i] * runtime[i] / (nprocs[i + 1] * runtime[i + 1])
-            R[j] = work * (2.0 - nprocs[i] / nprocs[i + 1])
+        R = paper_metric(nprocs[fired : fired + 3], runtime[fired : fired + 3])
         change = R[1] - R[0]
     return int(place), change, bool(falls[calmest])
 
@@ -118,7 +123,17 @@ def anomalies_of(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return where phases start, and anomalous points with their deviations, ascending.
 
-    See `find_anomalies`.
+    Points need four observations, steps five (sections VIII.B and VIII.C). A candidate whose
+    removal leaves no falling work is a point; otherwise the curve has a step, and both sides
+    are searched again.
+
+    Parameters
+    ----------
+    nprocs : numpy.ndarray of float, shape (m,)
+        Ascending and distinct.
+    runtime : numpy.ndarray of float, shape (m,)
+    is_paper : bool
+        Test the paper's R instead of the logarithm of work a doubling.
     """
     number = nprocs.size
     starts, parts = np.zeros(number, np.int64), [(0, number)]
@@ -130,7 +145,7 @@ def anomalies_of(
             n, t = nprocs[kept], runtime[kept]
             if kept.size < 4:
                 break
-            place, change, falls = suspect(n, t, is_paper, THRESHOLD, FALLING_WORK)
+            place, change, falls = suspect(n, t, is_paper)
             if place < 0:
                 break
             if falls and kept.size >= 5:
@@ -169,58 +184,6 @@ class AnomalousPoint:
     place: int
     nprocs: float
     deviation: float
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What the search for anomalies came to.
-
-    Attributes
-    ----------
-    points : tuple of AnomalousPoint
-    starts : tuple of int
-        Index of the first observation of each phase; (0,) without steps.
-    """
-
-    points: tuple[AnomalousPoint, ...]
-    starts: tuple[int, ...]
-
-
-def paper_metric(nprocs: FloatArray, runtime: FloatArray) -> FloatArray:
-    """Return R_i = W_i/W_{i+1} (1 + (n_{i+1} - n_i)/n_{i+1}), shape (m - 1,).
-
-    Even ideal speedup moves it where gaps differ.
-
-    Examples
-    --------
-    >>> n = np.array([1.0, 2, 3, 4, 8, 16])
-    >>> paper_metric(n, 1 / n).round(4).tolist()
-    [1.5, 1.3333, 1.25, 1.5, 1.5]
-    """
-    work = nprocs * runtime
-    return np.asarray(work[:-1] / work[1:] * (2.0 - nprocs[:-1] / nprocs[1:]), float)
-
-
-def find_anomalies(
-    nprocs: FloatArray, runtime: FloatArray, metric: Metric = "doubling"
-) -> Findings:
-    """Find anomalous points and the boundaries of phases.
-
-    Parameters
-    ----------
-    nprocs : numpy.ndarray of float, shape (m,)
-        Ascending and distinct.
-    runtime : numpy.ndarray of float, shape (m,)
-    metric : {"doubling", "paper"}
-
-    Notes
-    -----
-    Sections VIII.B and VIII.C. Points need four observations, steps five. A
-    candidate whose removal leaves no falling work is a point; otherwise the
-    curve has a step, and both sides are searched again.
-    """
-    starts, places, deviations = anomalies_of(nprocs, runtime, metric == "paper")
-    return Findings(points_of(nprocs, places, deviations), tuple(starts.tolist()))
 
 
 def points_of(

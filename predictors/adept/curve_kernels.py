@@ -15,14 +15,13 @@ from predictors.adept.search import LARGEST_SIGMA, MINIMA, REACH, STEPS
 from predictors.adept.selection import (
     EXACT,
     LARGEST,
-    LARGEST_DEVIATION,
     LAST_RESORT,
     LEAST,
     PARAMETERS,
     RUNNER_UP,
-    TOLERANCE,
     UNCHECKED,
     WELL_MET,
+    anomaly_factor,
     noise_of,
     total,
 )
@@ -90,8 +89,7 @@ def read_curve(nprocs: FloatArray, runtime: FloatArray, reach: float, is_paper: 
     used[end:] = False
     starts, points, deviations = anomalies_of(nprocs[:end], runtime[:end], is_paper)
     for i in range(points.size):
-        lost = TOLERANCE - min(LARGEST_DEVIATION, deviations[i])
-        weight[points[i]] = max(0.0, lost / LARGEST_DEVIATION)
+        weight[points[i]] = anomaly_factor(deviations[i])
     if points.size and end == LEAST + 1:
         weight = np.maximum(weight, UNCHECKED)
     if points.size and np.sum(weight[:end] > 0.0) < LEAST:

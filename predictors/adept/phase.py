@@ -343,18 +343,10 @@ class Phase:
         return floor, is_well_met(floor, residual, used)
 
     def _answers(self, selection: Selection) -> Answers:
-        unit = self.unit
-        return Answers(
-            selection.predicted * unit,
-            selection.low * unit,
-            selection.high * unit,
-            selection.serial_time * unit,
-            selection.A,
-            selection.sigma,
-            selection.A_low,
-            selection.A_high,
-            selection.first_bend >= self.curve.nprocs[-1] * (1.0 - 1e-9),
-        )
+        runtime, low, high, A_low, A_high, bend, serial_time, A, sigma = selection.answers.T
+        times = (self.unit * seconds for seconds in (runtime, low, high, serial_time))
+        unbent = bend >= self.curve.nprocs[-1] * (1.0 - 1e-9)
+        return Answers(*times, A, sigma, A_low, A_high, unbent)
 
 
 def phases_of(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:

@@ -1,9 +1,8 @@
 """What observations weigh, and which of many instances that fit equally well predicts."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from predictors.adept.search import Instances
 from predictors.base import BoolArray, FloatArray, IntArray
@@ -54,9 +53,8 @@ def distance_weights(nprocs: FloatArray, targets: FloatArray, q: float) -> Float
     return np.asarray(weights, float)
 
 
-def anomaly_factor(
-    deviation: ArrayLike, phi: float = LARGEST_DEVIATION, theta: float = TOLERANCE
-) -> FloatArray:
+@compiled()
+def anomaly_factor(deviation: float) -> float:
     """Return the share of its weight that an anomalous point keeps.
 
     It is max(0, (theta - min(phi, D)) / phi), as printed (section VIII.B): even
@@ -64,15 +62,14 @@ def anomaly_factor(
 
     Examples
     --------
-    >>> anomaly_factor([0, 2, 5, 12]).tolist()
+    >>> [anomaly_factor(deviation) for deviation in (0.0, 2.0, 5.0, 12.0)]
     [0.5, 0.3, 0.0, 0.0]
     """
-    kept = (theta - np.minimum(phi, np.asarray(deviation, float))) / phi
-    return np.asarray(np.maximum(0.0, kept), float)
+    lost = TOLERANCE - min(LARGEST_DEVIATION, deviation)
+    return max(0.0, lost / LARGEST_DEVIATION)
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """The instances that predict, one a target.
 
     Attributes
@@ -82,61 +79,19 @@ class Selection:
     members : numpy.ndarray of bool, shape (t or 1, k)
         The indistinguishable candidates; a single row where all targets share them.
     answers : numpy.ndarray of float, shape (t, 9)
-        The columns below.
+        The chosen one's runtime at the target, in units of time; the least and the most that
+        the indistinguishable ones, and the first rejected beside them, say; the least and the
+        largest A and the least breakpoint of the indistinguishable ones; the chosen one's
+        runtime on one processor, A and sigma.
     """
 
     chosen: IntArray
     members: BoolArray
     answers: FloatArray
 
-    @property
-    def predicted(self) -> FloatArray:
-        """The chosen one's runtime at the target, seconds, shape (t,)."""
-        return self.answers[:, 0]
-
-    @property
-    def low(self) -> FloatArray:
-        """Least that the indistinguishable ones, and the first rejected beside them, say."""
-        return self.answers[:, 1]
-
-    @property
-    def high(self) -> FloatArray:
-        """Most that the indistinguishable ones, and the first rejected beside them, say."""
-        return self.answers[:, 2]
-
-    @property
-    def A_low(self) -> FloatArray:
-        """Least A of the indistinguishable ones."""
-        return self.answers[:, 3]
-
-    @property
-    def A_high(self) -> FloatArray:
-        """Largest A of the indistinguishable ones."""
-        return self.answers[:, 4]
-
-    @property
-    def first_bend(self) -> FloatArray:
-        """Least breakpoint of the indistinguishable ones."""
-        return self.answers[:, 5]
-
-    @property
-    def serial_time(self) -> FloatArray:
-        """The chosen one's runtime on one processor."""
-        return self.answers[:, 6]
-
-    @property
-    def A(self) -> FloatArray:
-        """The chosen one's A."""
-        return self.answers[:, 7]
-
-    @property
-    def sigma(self) -> FloatArray:
-        """The chosen one's sigma."""
-        return self.answers[:, 8]
-
     def rows(self, part: slice) -> "Selection":
         """Return some of the targets."""
-        return Selection(self.chosen[part], self.members[part], self.answers[part])
+        return Selection(*(column[part] for column in self))
 
 
 @compiled(makes_arrays=True)

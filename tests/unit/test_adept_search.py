@@ -104,9 +104,10 @@ def test_lower_median_of_the_indistinguishable_candidates_predicts():
     chosen = select(found, targets, 0.05)
     runtimes = found.runtime(targets)[0]
     inside = np.sort(runtimes[found.wssre[0] <= 1.1 * found.wssre[0].min() + 0.05**2])
-    assert chosen.predicted[0] == inside[(len(inside) - 1) // 2]
-    assert chosen.low[0] <= inside[0]
-    assert chosen.high[0] >= inside[-1]
+    predicted, low, high = chosen.answers[0, :3]
+    assert predicted == inside[(len(inside) - 1) // 2]
+    assert low <= inside[0]
+    assert high >= inside[-1]
     best = select(found, targets, 0.05, plain=True)
     assert found.wssre[0, best.chosen[0]] == found.wssre[0].min()
 
