@@ -344,9 +344,11 @@ class Phase:
 
     def _answers(self, selection: Selection) -> Answers:
         runtime, low, high, A_low, A_high, bend, serial_time, A, sigma = selection.answers.T
-        times = (self.unit * seconds for seconds in (runtime, low, high, serial_time))
-        unbent = bend >= self.curve.nprocs[-1] * (1.0 - 1e-9)
-        return Answers(*times, A, sigma, A_low, A_high, unbent)
+        unit, unbent = self.unit, bend >= self.curve.nprocs[-1] * (1.0 - 1e-9)
+        return Answers(
+            runtime * unit, low * unit, high * unit, serial_time * unit,
+            A, sigma, A_low, A_high, unbent,
+        )  # fmt: skip
 
 
 def phases_of(curve: ObservedCurve, layout: Layout, options: FitOptions) -> list[Phase]:

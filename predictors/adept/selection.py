@@ -91,7 +91,7 @@ class Selection(NamedTuple):
 
     def rows(self, part: slice) -> "Selection":
         """Return some of the targets."""
-        return Selection(*(column[part] for column in self))
+        return Selection(self.chosen[part], self.members[part], self.answers[part])
 
 
 @compiled(makes_arrays=True)

@@ -3,25 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal, Self
 
-import pandas as pd
-from numpy.typing import ArrayLike
-
-from predictors.base import Remark, run_table
+from predictors.base import Remark
 from predictors.errors import check_choice
 from predictors.regression.model_choice import (
-    Choice,
     Form,
     Split,
     choose_model,
-    ideal_model,
-    is_single,
 )
 from predictors.regression.predictor import LogLogPredictor
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
     TrainingRuns,
-    runs_from_arrays,
-    runs_from_frame,
 )
 from predictors.regression.validation import (
     choice_remarks,
@@ -82,51 +74,11 @@ class LogLogRegression(LogLogPredictor):
         check_choice(("auto", "linear", "quadratic"), form=self.form)
         check_choice(("auto", "total", "separate"), split=self.split)
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
-
-        With `runtime`, observations are counts, or rows of counts and inputs.
-
-        Raises
-        ------
-        PredictorError
-            If columns are missing, values have no logarithm, inputs are collinear, or
-            there are too few counts or rows.
-        """
-        self.check_parameters()
-        table = run_table(self, observations, runtime)
-        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
-
-    def fit_arrays(
-        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-    ) -> Self:
-        """Fit to arrays: the fast entry, without a table.
-
-        Parameters
-        ----------
-        nprocs, runtime : array_like, shape (rows,)
-        inputs : sequence of array_like, each of shape (rows,)
-            One for each name in ``inputs``, or none.
-        """
-        self.check_parameters()
-        names = self.inputs if len(inputs) else ()
-        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
-
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
-        self._set(choose_model(runs, self.form, self.split), runs)
+        self.choice_ = choose_model(runs, self.form, self.split)
+        self.runs_ = self._given = runs
         return self
-
-    def _fit_given(self, runs: TrainingRuns) -> Self:
-        if is_single(runs):
-            self._set(ideal_model(runs), runs)
-            return self
-        self.fit_runs(self._large_enough(runs))
-        self._given = runs
-        return self
-
-    def _set(self, choice: Choice, runs: TrainingRuns) -> None:
-        self.choice_, self.runs_, self._given = choice, runs, runs
 
     @property
     def _kind(self) -> tuple[Form, Split]:

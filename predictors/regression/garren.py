@@ -7,12 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark, run_table
+from predictors.base import FloatArray, Remark
 from predictors.errors import POSITIVE_AND_FINITE, NotFittedError, PredictorError, check_choice
-from predictors.least_squares import (
-    LeastSquares,
-    cooks_distance,
-)
+from predictors.least_squares import LeastSquares, cooks_distance
 from predictors.regression.focal_kernels import (
     FocalRegion,
     distance_weights,
@@ -21,38 +18,24 @@ from predictors.regression.focal_kernels import (
     within_bands,
     within_time,
 )
-from predictors.regression.loglog import LogLogModel, PartName, design_matrix
+from predictors.regression.loglog import design_matrix
 from predictors.regression.model_choice import (
     Choice,
     check_determined,
-    ideal_model,
-    is_single,
+    model_of,
     name_collinear,
     note_on_parts,
     refusal,
-    time_part,
 )
 from predictors.regression.predictor import LogLogPredictor
-from predictors.regression.qr import (
-    DETERMINED,
-    coefficients_of,
-    collinear_column,
-    design_factor,
-)
+from predictors.regression.qr import DETERMINED, collinear_column, design_factor
 from predictors.regression.training_runs import (
     OPTIONAL_INPUT,
     TrainingRuns,
     checked,
-    runs_from_arrays,
-    runs_from_frame,
     without_constants,
 )
-from predictors.regression.validation import (
-    choice_remarks,
-    fit_remarks,
-    focal_tolerance,
-)
-from predictors.remarks import worst_grade
+from predictors.regression.validation import choice_remarks, fit_remarks, focal_tolerance
 
 Influence = Literal["flag", "drop"]
 Focus = Literal["region", "weights"]
@@ -91,14 +74,7 @@ def fit_linear(runs: TrainingRuns, weights: FloatArray | None) -> Choice:
     )
     if failed != DETERMINED:
         raise refusal(runs, failed, "linear")
-    width = known.shape[0] + 1
-    names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
-    parts = tuple(
-        time_part(name, upper, runs.rows, width, width)
-        for name, upper in zip(names, uppers[: len(names)], strict=True)
-    )
-    coefficients = coefficients_of(uppers, np.full(2, width), len(parts))
-    model = LogLogModel(parts, runs.inputs, known.T, coefficients)
+    model = model_of(runs, uppers, np.full(2, known.shape[0] + 1), way)
     if way < 0:
         return Choice(model, "total")
     why = "communication is more than half of the time at the largest count"
@@ -196,32 +172,19 @@ class FocusedRegression(LogLogPredictor):
         check_choice(("flag", "drop"), influence=self.influence)
         check_choice(("region", "weights"), focus=self.focus)
 
-    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
-        """Fit to a table with columns ``nprocs``, ``runtime``, inputs and conditions.
-
-        With `runtime`, observations are counts, or rows of counts and inputs.
+    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that meet the condition.
 
         Raises
         ------
         PredictorError
-            If columns are missing, no run meets the condition, values have no
-            logarithm, inputs are collinear, or there are too few counts or rows.
+            If there is none.
         """
-        self.check_parameters()
-        table = run_table(self, observations, runtime)
         if self.condition:
             table = table[self._meets(table)]
             if table.empty:
                 raise PredictorError(f"no run meets the condition {self.condition} ± {self.band}")
-        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
-
-    def fit_arrays(
-        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
-    ) -> Self:
-        """Fit to arrays: the fast entry, without a table or condition."""
-        self.check_parameters()
-        names = self.inputs if len(inputs) else ()
-        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
+        return table
 
     def fit_runs(self, runs: TrainingRuns) -> Self:
         """Fit to runs that are already checked."""
@@ -238,16 +201,11 @@ class FocusedRegression(LogLogPredictor):
         self.runs_, self.region_ = runs, region
         return self
 
-    def _fit_given(self, runs: TrainingRuns) -> Self:
-        if not is_single(runs):
-            self.fit_runs(self._large_enough(runs))
-            self._given = runs
-            return self
-        self._given, self.runs_, self.choice_ = runs, runs, ideal_model(runs)
+    def _fit_single(self, runs: TrainingRuns) -> None:
+        super()._fit_single(runs)
         self.region_ = FocalRegion(np.ones(runs.rows, dtype=bool), np.inf)
         self._in_focus, none = (runs, None), np.zeros(runs.rows, dtype=bool)
         self._influence = none, np.full(runs.rows, np.nan)
-        return self
 
     @property
     def influential_(self) -> np.ndarray:
@@ -322,19 +280,9 @@ class FocusedRegression(LogLogPredictor):
 
     def remarks_on_fit(self) -> list[Remark]:
         """Say of the fit what holds for any target."""
-        return self._cheap_remarks() + self._influence_remarks()
-
-    def grade_on_fit(self) -> str:
-        """Return the worst grade of what is said of the fit, empty without any remark.
-
-        Influence, a note at worst, is not looked for where there is another one.
-        """
-        return worst_grade(self._cheap_remarks()) or worst_grade(self._influence_remarks())
-
-    def _cheap_remarks(self) -> list[Remark]:
-        """Say of the fit all but which runs are influential."""
         remarks = fit_remarks(self.runs_, self.model_, self.rmse_) + choice_remarks(self.choice_)
-        return remarks + self._widening_remark() + self._superlinear()
+        remarks += self._widening_remark() + self._superlinear()
+        return remarks + self._influence_remarks()
 
     def _out_of_focus(self, predicted: FloatArray) -> list[Remark]:
         """Say which predictions the model was not made for."""

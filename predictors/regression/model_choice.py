@@ -13,7 +13,7 @@ import numpy as np
 from predictors.base import FloatArray
 from predictors.errors import PredictorError
 from predictors.least_squares import LeastSquares
-from predictors.regression.loglog import LogLogModel, TimePart
+from predictors.regression.loglog import FormName, LogLogModel, PartName, TimePart
 from predictors.regression.loglog_kernels import (
     AUTO,
     GROWTH,
@@ -127,15 +127,37 @@ def note_on_parts(done: int, gap: float) -> str:
 
 
 def time_part(
-    name: Literal["total", "computation", "communication"],
+    name: PartName,
     upper: FloatArray,
     rows: int,
     columns: int,
     linear: int,
 ) -> TimePart:
     """Return the fitted time of a triangular factor: linear if it has so many columns."""
-    form: Literal["linear", "quadratic"] = "linear" if columns == linear else "quadratic"
+    form: FormName = "linear" if columns == linear else "quadratic"
     return TimePart(name, LeastSquares(upper, columns, rows), form)
+
+
+def model_of(runs: TrainingRuns, uppers: FloatArray, columns: np.ndarray, way: int) -> LogLogModel:
+    """Return the model of the total (`way` below 0) or of both parts of a split.
+
+    Parameters
+    ----------
+    runs : TrainingRuns
+    uppers : numpy.ndarray of float
+        Triangular factors, one a part.
+    columns : numpy.ndarray of int
+        Their coefficients, one number a part.
+    way : int
+    """
+    known = runs.arrays[0]
+    names: tuple[PartName, ...] = ("total",) if way < 0 else ("computation", "communication")
+    parts = tuple(
+        time_part(name, upper, runs.rows, width, known.shape[0] + 1)
+        for name, upper, width in zip(names, uppers, columns.tolist(), strict=False)
+    )
+    coefficients = coefficients_of(uppers, columns, len(parts))
+    return LogLogModel(parts, runs.inputs, known.T, coefficients)
 
 
 def ideal_model(runs: TrainingRuns) -> Choice:
@@ -168,14 +190,7 @@ def choose_model(runs: TrainingRuns, form: Form = "auto", split: Split = "auto")
     )
     if failed != DETERMINED:
         raise refusal(runs, failed, form)
-    widths, linear = columns.tolist(), known.shape[0] + 1
-    coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
+    model = model_of(runs, uppers, columns, way)
     if way < 0:
-        parts = (time_part("total", uppers[0], runs.rows, widths[0], linear),)
-        return Choice(LogLogModel(parts, runs.inputs, known.T, coefficients), "total")
-    both = (
-        time_part("computation", uppers[0], runs.rows, widths[0], linear),
-        time_part("communication", uppers[1], runs.rows, widths[1], linear),
-    )
-    model = LogLogModel(both, runs.inputs, known.T, coefficients)
+        return Choice(model, "total")
     return Choice(model, list(runs.splits)[way], reason_of(why, share), note_on_parts(done, gap))

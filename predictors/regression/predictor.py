@@ -1,5 +1,6 @@
 """What every fitted log-log regression answers: times, ranges and the size for a time."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Literal, Self
@@ -8,14 +9,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from predictors.base import FloatArray, Remark
+from predictors.base import FloatArray, Remark, run_table
 from predictors.curves.measured import Evidence
 from predictors.errors import NotFittedError, PredictorError, UndeterminedError
 from predictors.observations import observed_curve
 from predictors.regression.inputs import InputEstimator, target_rows
 from predictors.regression.loglog import LogLogModel
-from predictors.regression.model_choice import Choice, Form, Split, is_single
-from predictors.regression.training_runs import TrainingRuns, counts_of, without_constants
+from predictors.regression.model_choice import Choice, Form, Split, ideal_model, is_single
+from predictors.regression.training_runs import (
+    TrainingRuns,
+    counts_of,
+    runs_from_arrays,
+    runs_from_frame,
+    without_constants,
+)
 from predictors.regression.validation import (
     Validation,
     check_from,
@@ -27,7 +34,7 @@ from predictors.regression.validation import (
     validate_within,
     validation_remark,
 )
-from predictors.remarks import check_level, refuse_unusable, single_remarks, worst_grade
+from predictors.remarks import check_level, refuse_unusable, single_remarks
 
 
 class LogLogPredictor(InputEstimator):
@@ -61,6 +68,57 @@ class LogLogPredictor(InputEstimator):
         ):
             raise PredictorError(f"smallest must be a count or 'auto', got {self.smallest!r}")
 
+    def fit(self, observations: pd.DataFrame | ArrayLike, runtime: ArrayLike | None = None) -> Self:
+        """Fit to a table with columns ``nprocs``, ``runtime``, the inputs and split times.
+
+        With `runtime`, observations are counts, or rows of counts and inputs. Columns of a
+        condition are read too.
+
+        Raises
+        ------
+        PredictorError
+            If columns are missing, no run meets the condition, values have no logarithm,
+            inputs are collinear, or there are too few counts or rows.
+        """
+        self.check_parameters()
+        table = self._taken(run_table(self, observations, runtime))
+        return self._fit_given(runs_from_frame(table, tuple(self.inputs)))
+
+    def fit_arrays(
+        self, nprocs: ArrayLike, runtime: ArrayLike, inputs: Sequence[ArrayLike] = ()
+    ) -> Self:
+        """Fit to arrays: the fast entry, without a table or condition.
+
+        Parameters
+        ----------
+        nprocs, runtime : array_like, shape (rows,)
+        inputs : sequence of array_like, each of shape (rows,)
+            One for each name in ``inputs``, or none.
+        """
+        self.check_parameters()
+        names = self.inputs if len(inputs) else ()
+        return self._fit_given(runs_from_arrays(names, nprocs, runtime, inputs))
+
+    @abstractmethod
+    def fit_runs(self, runs: TrainingRuns) -> Self:
+        """Fit to runs that are already checked."""
+
+    def _taken(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table that are fitted to."""
+        return table
+
+    def _fit_given(self, runs: TrainingRuns) -> Self:
+        if is_single(runs):
+            self._fit_single(runs)
+        else:
+            self.fit_runs(self._large_enough(runs))
+        self._given = runs
+        return self
+
+    def _fit_single(self, runs: TrainingRuns) -> None:
+        """Fit to runs that show nothing but one count and one size."""
+        self.choice_, self.runs_ = ideal_model(runs), runs
+
     def _large_enough(self, runs: TrainingRuns) -> TrainingRuns:
         """Return the runs on `smallest` processors or more.
 
@@ -69,7 +127,7 @@ class LogLogPredictor(InputEstimator):
         PredictorError
             If there is none.
         """
-        if self.smallest == 1.0 or is_single(runs):
+        if self.smallest == 1.0:
             return runs
         if self.smallest == "auto":
             least = smallest_count(runs, *self._kind)
@@ -161,13 +219,9 @@ class LogLogPredictor(InputEstimator):
             self._found_superlinear = self.runs_, found
         return self._found_superlinear[1]
 
+    @abstractmethod
     def remarks_on_fit(self) -> list[Remark]:
-        """Say of the fit what holds for any target; subclasses say it."""
-        raise NotFittedError(f"{type(self).__name__} has no remarks")  # pragma: no cover
-
-    def grade_on_fit(self) -> str:
-        """Return the worst grade of what is said of the fit, empty without any remark."""
-        return worst_grade(self.remarks_on_fit())
+        """Say of the fit what holds for any target."""
 
     def remarks_on_extrapolation(self, log_q: FloatArray) -> list[Remark]:
         """Say what error to expect at counts (log2) beyond the training runs."""

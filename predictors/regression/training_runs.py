@@ -101,15 +101,12 @@ class TrainingRuns:
 
     def take(self, rows: FloatArray | np.ndarray | slice) -> "TrainingRuns":
         """Return the runs at these rows (a mask, indices or a slice), inputs as they are."""
-        return TrainingRuns(
+        return replace(
+            self,
             log_q=self.log_q[rows],
             log_inputs=self.log_inputs[rows],
             runtime=self.runtime[rows],
-            inputs=self.inputs,
-            constants=self.constants,
             splits={key: (a[rows], b[rows]) for key, (a, b) in self.splits.items()},
-            ignored=self.ignored,
-            dropped=self.dropped,
         )
 
 
@@ -312,13 +309,5 @@ def without_constants(runs: TrainingRuns) -> TrainingRuns:
     for name, log_input, moving in zip(runs.inputs, runs.log_inputs.T, varies, strict=True):
         if not moving:
             constants[name] = float(2.0 ** log_input[0])
-    return TrainingRuns(
-        log_q=runs.log_q,
-        log_inputs=runs.log_inputs[:, varies],
-        runtime=runs.runtime,
-        inputs=tuple(n for n, moving in zip(runs.inputs, varies, strict=True) if moving),
-        constants=constants,
-        splits=runs.splits,
-        ignored=runs.ignored,
-        dropped=runs.dropped,
-    )
+    inputs = tuple(n for n, moving in zip(runs.inputs, varies, strict=True) if moving)
+    return replace(runs, log_inputs=runs.log_inputs[:, varies], inputs=inputs, constants=constants)

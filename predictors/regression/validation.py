@@ -119,16 +119,27 @@ def validate_within(
 
     The first start from which a fit can be made counts; None if there is none.
     """
-    known, runtime, _ = runs.arrays
+    counts = runs.arrays[0][0]
     for start in starts:
-        fitted = known[0] <= start if start < end else known[0] >= start
-        near, times, parts = (table.compress(fitted, axis=-1) for table in runs.arrays)
-        failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
-        if failed == DETERMINED:
-            coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
-            error = error_at(coefficients, known, runtime, end)
+        fitted = counts <= start if start < end else counts >= start
+        error = _error_of(runs, form, split, fitted, end)
+        if error is not None:
             return Validation(error, 2.0 ** abs(end - start), 2.0**end)
     return None
+
+
+def _error_of(
+    runs: TrainingRuns, form: Form, split: Split, fitted: np.ndarray, end: float
+) -> float | None:
+    """Return the median error at a count (log2) of a fit to some of the runs, if it can be made."""
+    near, times, parts = (table.compress(fitted, axis=-1) for table in runs.arrays)
+    failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
+    if failed != DETERMINED:
+        return None
+    known, runtime, _ = runs.arrays
+    coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
+    error: float = error_at(coefficients, known, runtime, end)
+    return error
 
 
 def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:
@@ -136,15 +147,13 @@ def smallest_count(runs: TrainingRuns, form: Form, split: Split) -> float:
 
     At least three counts stay below the largest; all of them, where there are fewer.
     """
-    known, runtime, _ = runs.arrays
+    counts = runs.arrays[0][0]
     levels, errors = runs.levels, {}
     for start in levels[: max(levels.size - 3, 0)].tolist():
-        kept = (known[0] >= start) & (known[0] < levels[-1])
-        near, times, parts = (table.compress(kept, axis=-1) for table in runs.arrays)
-        failed, way, *_, uppers, columns = choose(near, times, parts, FORMS[form], SPLITTING[split])
-        if failed == DETERMINED:
-            coefficients = coefficients_of(uppers, columns, 1 if way < 0 else 2)
-            errors[start] = error_at(coefficients, known, runtime, levels[-1])
+        kept = (counts >= start) & (counts < levels[-1])
+        error = _error_of(runs, form, split, kept, levels[-1])
+        if error is not None:
+            errors[start] = error
     return float(min(errors, key=errors.__getitem__) if errors else levels[0])
 
 
