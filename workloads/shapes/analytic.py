@@ -11,9 +11,9 @@ from workloads.base import FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import parse_counts
 from workloads.shapes.family import (
+    DrawnFamily,
     Shapes,
     assemble,
-    check_draw,
     check_log_range,
     check_range,
     draw_uniforms,
@@ -56,7 +56,8 @@ class DowneyCurve:
         return DowneyCurve(np.maximum(self.A[application] * factor, 1.0), self.sigma[application])
 
 
-class Downey:
+@dataclass(eq=False)
+class Downey(DrawnFamily):
     """Shapes of Downey's model: A log-uniform, sigma uniform, drawn once an application.
 
     Parameters
@@ -82,28 +83,22 @@ class Downey:
     [1.0, 1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        parallelism_min: float = 1.0,
-        parallelism_max: float | None = None,
-        sigma_min: float = 0.0,
-        sigma_max: float = 2.0,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        check_range("parallelism", parallelism_min, parallelism_max, 1.0)
-        check_range("sigma", sigma_min, sigma_max, 0.0, MOST_SIGMA)
-        self.parallelism_min, self.parallelism_max = parallelism_min, parallelism_max
-        self.sigma_min, self.sigma_max = sigma_min, sigma_max
-        self.counts = parse_counts(counts)
+    parallelism_min: float = 1.0
+    parallelism_max: float | None = None
+    sigma_min: float = 0.0
+    sigma_max: float = 2.0
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw A and sigma of each application."""
-        check_draw(applications, processors)
-        uniforms = draw_uniforms(rng, applications)
+    def __post_init__(self) -> None:
+        check_range("parallelism", self.parallelism_min, self.parallelism_max, 1.0)
+        check_range("sigma", self.sigma_min, self.sigma_max, 0.0, MOST_SIGMA)
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> DowneyCurve:
+        """Return A and sigma of each application."""
         top = processors if self.parallelism_max is None else self.parallelism_max
         A = log_uniform(uniforms[:, 0], self.parallelism_min, max(top, self.parallelism_min))
         sigma = self.sigma_min + (self.sigma_max - self.sigma_min) * uniforms[:, 1]
-        return assemble(DowneyCurve(A, sigma), processors, self.counts, uniforms)
+        return DowneyCurve(A, sigma)
 
     def given(
         self, A: FloatArray, sigma: FloatArray, rng: np.random.Generator, processors: int
@@ -120,7 +115,7 @@ class Downey:
         except ValueError as error:
             raise WorkloadError(f"Downey's model of the workload: {error}") from error
         uniforms = draw_uniforms(rng, len(A))
-        return assemble(DowneyCurve(A, sigma), processors, self.counts, uniforms)
+        return assemble(DowneyCurve(A, sigma), processors, parse_counts(self.counts), uniforms)
 
 
 _TERMS = {
@@ -177,7 +172,8 @@ class GeneralCurve:
         return np.where(self.c[application] > 0, explicit, overhead)
 
 
-class General:
+@dataclass(eq=False)
+class General(DrawnFamily):
     """Shapes T(n) = w/min(n, nbar) + d + c (n - 1), or with some of these terms alone.
 
     Parameters
@@ -209,32 +205,27 @@ class General:
     ([1.0, 0.25, 0.125], 8)
     """
 
-    def __init__(
-        self,
-        model: str = "general",
-        parallelism_min: int = 1,
-        parallelism_max: int | None = None,
-        serial_min: float = 1e-3,
-        serial_max: float = 10**-0.5,
-        communication_min: float = 1e-6,
-        communication_max: float = 1e-2,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        if model not in _TERMS:
-            raise WorkloadError(f"moldability.model must be one of {list(_TERMS)}, got {model!r}")
-        check_range("parallelism", parallelism_min, parallelism_max, 1.0)
-        check_log_range("serial", serial_min, serial_max)
-        check_log_range("communication", communication_min, communication_max)
-        self.model = model
-        self.parallelism_min, self.parallelism_max = parallelism_min, parallelism_max
-        self.serial_min, self.serial_max = serial_min, serial_max
-        self.communication_min, self.communication_max = communication_min, communication_max
-        self.counts = parse_counts(counts)
+    model: str = "general"
+    parallelism_min: int = 1
+    parallelism_max: int | None = None
+    serial_min: float = 1e-3
+    serial_max: float = 10**-0.5
+    communication_min: float = 1e-6
+    communication_max: float = 1e-2
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw nbar, d and c of each application."""
-        check_draw(applications, processors)
-        uniforms, terms = draw_uniforms(rng, applications), _TERMS[self.model]
+    def __post_init__(self) -> None:
+        if self.model not in _TERMS:
+            raise WorkloadError(
+                f"moldability.model must be one of {list(_TERMS)}, got {self.model!r}"
+            )
+        check_range("parallelism", self.parallelism_min, self.parallelism_max, 1.0)
+        check_log_range("serial", self.serial_min, self.serial_max)
+        check_log_range("communication", self.communication_min, self.communication_max)
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> GeneralCurve:
+        """Return nbar, d and c of each application."""
+        applications, terms = len(uniforms), _TERMS[self.model]
         nbar, d, c = np.full(applications, np.inf), np.zeros(applications), np.zeros(applications)
         if "parallelism" in terms:
             top = processors if self.parallelism_max is None else self.parallelism_max
@@ -244,7 +235,7 @@ class General:
             d = log_uniform(uniforms[:, 1], self.serial_min, self.serial_max)
         if "communication" in terms:
             c = log_uniform(uniforms[:, 2], self.communication_min, self.communication_max)
-        return assemble(GeneralCurve(nbar, d, c), processors, self.counts, uniforms)
+        return GeneralCurve(nbar, d, c)
 
 
 class Amdahl(General):
@@ -299,7 +290,8 @@ class PowerCurve:
         return overhead_share(self.relative_time(application, n), n)
 
 
-class PowerLaw:
+@dataclass(eq=False)
+class PowerLaw(DrawnFamily):
     """Shapes T(n) = w n^-p, the speedup of heSRPT and its relatives.
 
     Parameters
@@ -317,19 +309,14 @@ class PowerLaw:
     [1.0, 0.25]
     """
 
-    def __init__(
-        self,
-        exponent_min: float = 0.3,
-        exponent_max: float = 0.95,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        check_range("exponent", exponent_min, exponent_max, 0.0, 1.0)
-        self.exponent_min, self.exponent_max = exponent_min, exponent_max
-        self.counts = parse_counts(counts)
+    exponent_min: float = 0.3
+    exponent_max: float = 0.95
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw p of each application."""
-        check_draw(applications, processors)
-        uniforms = draw_uniforms(rng, applications)
-        p = self.exponent_min + (self.exponent_max - self.exponent_min) * uniforms[:, 0]
-        return assemble(PowerCurve(p), processors, self.counts, uniforms)
+    def __post_init__(self) -> None:
+        check_range("exponent", self.exponent_min, self.exponent_max, 0.0, 1.0)
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> PowerCurve:
+        """Return p of each application."""
+        span = self.exponent_max - self.exponent_min
+        return PowerCurve(self.exponent_min + span * uniforms[:, 0])

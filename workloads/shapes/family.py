@@ -1,5 +1,7 @@
 """What a shape is: the relative runtime g(n), g(1) = 1, of each application; and having none."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, runtime_checkable
 
@@ -8,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
-from workloads.shapes.counts import allowed_counts
+from workloads.shapes.counts import allowed_counts, parse_counts
 
 _DRAWS = 8
 """Uniform numbers that every application draws, whatever its family needs."""
@@ -192,6 +194,34 @@ def assemble(
     """Return the shapes of a curve, each application with a count rule drawn from `counts`."""
     rule = (uniforms[:, -1] * len(counts)).astype(np.int64)
     return Shapes(curve=curve, processors=processors, rules=counts, rule=rule)
+
+
+@dataclass(eq=False)
+class DrawnFamily(ABC):
+    """A family whose curves are made of uniform numbers, eight an application.
+
+    Parameters
+    ----------
+    counts : str or sequence of str
+        Feasible counts: ``any``, ``powers_of_two``, ``squares``, ``even``,
+        ``multiples_of_K``, or several to draw from.
+    """
+
+    counts: str | Sequence[str] = field(default="any", kw_only=True)
+
+    def __post_init__(self) -> None:
+        parse_counts(self.counts)
+
+    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
+        """Draw the curve of each application, and its rule of counts."""
+        check_draw(applications, processors)
+        uniforms = draw_uniforms(rng, applications)
+        curve = self.curve(uniforms, processors)
+        return assemble(curve, processors, parse_counts(self.counts), uniforms)
+
+    @abstractmethod
+    def curve(self, uniforms: FloatArray, processors: int) -> Curve:
+        """Return the curves that uniform numbers, a row an application, stand for."""
 
 
 def log_uniform(uniform: FloatArray, low: float, high: float) -> FloatArray:

@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike
 from workloads.base import BoolArray, FloatArray, IntArray
 from workloads.errors import WorkloadError
 from workloads.shapes.counts import is_allowed, parse_counts
-from workloads.shapes.family import (
-    Shapes,
-    assemble,
-    check_draw,
-    check_log_range,
-    check_range,
-    draw_uniforms,
-    log_uniform,
-)
+from workloads.shapes.family import DrawnFamily, check_log_range, check_range, log_uniform
 
 _MOST_STEPS = 5
 
@@ -74,7 +66,8 @@ class StepwiseCurve(SerialPart):
         return np.asarray(1.0 - (1.0 - self.s[application]) * (1.0 - parallel), float)
 
 
-class Stepwise:
+@dataclass(eq=False)
+class Stepwise(DrawnFamily):
     """Superlinear steps: from given counts on, the data of a process fit into a faster memory.
 
     Parameters
@@ -101,44 +94,36 @@ class Stepwise:
     [1.0, 0.25, 0.0625]
     """
 
-    def __init__(
-        self,
-        at: Sequence[int] | None = None,
-        steps: int = 2,
-        gain_min: float = 0.5,
-        gain_max: float = 0.9,
-        serial_min: float = 1e-3,
-        serial_max: float = 1e-1,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        if at is not None and (len(at) == 0 or any(count < 2 for count in at)):
-            raise WorkloadError(
-                f"moldability.at must list counts of at least 2, or be null, got {list(at)}"
-            )
-        if not 1 <= steps <= _MOST_STEPS:
-            raise WorkloadError(f"moldability.steps must be 1 to {_MOST_STEPS}, got {steps}")
-        check_range("gain", gain_min, gain_max, 0.0, 1.0)
-        if gain_min == 0.0:
-            raise WorkloadError("moldability.gain_min must be above 0, got 0")
-        check_log_range("serial", serial_min, serial_max, 1.0)
-        self.at = None if at is None else tuple(float(count) for count in at)
-        self.steps = steps
-        self.gain_min, self.gain_max = gain_min, gain_max
-        self.serial_min, self.serial_max = serial_min, serial_max
-        self.counts = parse_counts(counts)
+    at: Sequence[int] | None = None
+    steps: int = 2
+    gain_min: float = 0.5
+    gain_max: float = 0.9
+    serial_min: float = 1e-3
+    serial_max: float = 1e-1
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw serial fraction, gain and steps of each application."""
-        check_draw(applications, processors)
-        uniforms = draw_uniforms(rng, applications)
+    def __post_init__(self) -> None:
+        if self.at is not None and (len(self.at) == 0 or any(count < 2 for count in self.at)):
+            raise WorkloadError(
+                f"moldability.at must list counts of at least 2, or be null, got {list(self.at)}"
+            )
+        if not 1 <= self.steps <= _MOST_STEPS:
+            raise WorkloadError(f"moldability.steps must be 1 to {_MOST_STEPS}, got {self.steps}")
+        check_range("gain", self.gain_min, self.gain_max, 0.0, 1.0)
+        if self.gain_min == 0.0:
+            raise WorkloadError("moldability.gain_min must be above 0, got 0")
+        check_log_range("serial", self.serial_min, self.serial_max, 1.0)
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> StepwiseCurve:
+        """Return serial fraction, gain and steps of each application."""
         s = log_uniform(uniforms[:, 0], self.serial_min, self.serial_max)
         gain = self.gain_min + (self.gain_max - self.gain_min) * uniforms[:, 1]
         if self.at is None:
             drawn = log_uniform(uniforms[:, 2 : 2 + self.steps], 2.0, max(processors, 2))
             steps = np.maximum(np.round(np.sort(drawn, axis=1)), 2.0)
         else:
-            steps = np.tile(np.array(self.at), (applications, 1))
-        return assemble(StepwiseCurve(s, gain, steps), processors, self.counts, uniforms)
+            steps = np.tile(np.array(self.at, float), (len(uniforms), 1))
+        return StepwiseCurve(s, gain, steps)
 
 
 @dataclass(frozen=True)
@@ -179,7 +164,8 @@ class DecliningCurve:
         return np.asarray((grown - b) / (1.0 / n + grown), float)
 
 
-class Declining:
+@dataclass(eq=False)
+class Declining(DrawnFamily):
     """U-shaped times: beyond its fastest count an application becomes slower again.
 
     T(n) is proportional to 1/n + b n^k, b such that the minimum lies at the
@@ -207,35 +193,27 @@ class Declining:
     (16, 32)
     """
 
-    def __init__(
-        self,
-        fastest_min: float = 2.0,
-        fastest_max: float | None = None,
-        steepness_min: float = 0.5,
-        steepness_max: float = 2.0,
-        reach: float = 2.0,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        check_range("fastest", fastest_min, fastest_max, 1.0)
-        check_range("steepness", steepness_min, steepness_max, 0.0, 100.0)
-        if steepness_min == 0.0:
-            raise WorkloadError("moldability.steepness_min must be above 0, got 0")
-        if not (reach >= 1.0 and np.isfinite(reach)):
-            raise WorkloadError(f"moldability.reach must be at least 1, got {reach}")
-        self.fastest_min, self.fastest_max = fastest_min, fastest_max
-        self.steepness_min, self.steepness_max = steepness_min, steepness_max
-        self.reach = reach
-        self.counts = parse_counts(counts)
+    fastest_min: float = 2.0
+    fastest_max: float | None = None
+    steepness_min: float = 0.5
+    steepness_max: float = 2.0
+    reach: float = 2.0
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw the fastest count and the steepness of each application."""
-        check_draw(applications, processors)
-        uniforms = draw_uniforms(rng, applications)
+    def __post_init__(self) -> None:
+        check_range("fastest", self.fastest_min, self.fastest_max, 1.0)
+        check_range("steepness", self.steepness_min, self.steepness_max, 0.0, 100.0)
+        if self.steepness_min == 0.0:
+            raise WorkloadError("moldability.steepness_min must be above 0, got 0")
+        if not (self.reach >= 1.0 and np.isfinite(self.reach)):
+            raise WorkloadError(f"moldability.reach must be at least 1, got {self.reach}")
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> DecliningCurve:
+        """Return the fastest count and the steepness of each application."""
         top = processors if self.fastest_max is None else self.fastest_max
         fastest = log_uniform(uniforms[:, 0], self.fastest_min, max(top, self.fastest_min))
         k = self.steepness_min + (self.steepness_max - self.steepness_min) * uniforms[:, 1]
-        curve = DecliningCurve(fastest, k, self.reach)
-        return assemble(curve, processors, self.counts, uniforms)
+        return DecliningCurve(fastest, k, self.reach)
 
 
 @dataclass(frozen=True)
@@ -274,7 +252,8 @@ class SpecialCurve(SerialPart):
         return np.asarray(s + (1.0 - s) * factor / np.asarray(n, float), float)
 
 
-class Special:
+@dataclass(eq=False)
+class Special(DrawnFamily):
     """Specially optimised applications (section VIII.C of the ADEPT paper).
 
     Each is made for a family of counts, such as powers of two; it runs on all
@@ -301,30 +280,23 @@ class Special:
     [1.0, 0.25, 0.25, 0.125]
     """
 
-    def __init__(
-        self,
-        families: str | Sequence[str] = ("powers_of_two", "squares", "multiples_of_8"),
-        slowdown_min: float = 1.2,
-        slowdown_max: float = 2.0,
-        serial_min: float = 1e-3,
-        serial_max: float = 1e-1,
-        counts: str | Sequence[str] = "any",
-    ) -> None:
-        self.families = parse_counts(families, "families")
-        if "any" in self.families:
-            raise WorkloadError("moldability.families must leave some counts out, got 'any'")
-        check_range("slowdown", slowdown_min, slowdown_max, 1.0)
-        check_log_range("serial", serial_min, serial_max, 1.0)
-        self.slowdown_min, self.slowdown_max = slowdown_min, slowdown_max
-        self.serial_min, self.serial_max = serial_min, serial_max
-        self.counts = parse_counts(counts)
+    families: str | Sequence[str] = ("powers_of_two", "squares", "multiples_of_8")
+    slowdown_min: float = 1.2
+    slowdown_max: float = 2.0
+    serial_min: float = 1e-3
+    serial_max: float = 1e-1
 
-    def draw(self, rng: np.random.Generator, applications: int, processors: int) -> Shapes:
-        """Draw serial fraction, slowdown and family of each application."""
-        check_draw(applications, processors)
-        uniforms = draw_uniforms(rng, applications)
+    def __post_init__(self) -> None:
+        if "any" in parse_counts(self.families, "families"):
+            raise WorkloadError("moldability.families must leave some counts out, got 'any'")
+        check_range("slowdown", self.slowdown_min, self.slowdown_max, 1.0)
+        check_log_range("serial", self.serial_min, self.serial_max, 1.0)
+        super().__post_init__()
+
+    def curve(self, uniforms: FloatArray, processors: int) -> SpecialCurve:
+        """Return serial fraction, slowdown and family of each application."""
         s = log_uniform(uniforms[:, 0], self.serial_min, self.serial_max)
         slowdown = self.slowdown_min + (self.slowdown_max - self.slowdown_min) * uniforms[:, 1]
-        family = (uniforms[:, 2] * len(self.families)).astype(np.int64)
-        curve = SpecialCurve(s, slowdown, family, self.families)
-        return assemble(curve, processors, self.counts, uniforms)
+        families = parse_counts(self.families, "families")
+        family = (uniforms[:, 2] * len(families)).astype(np.int64)
+        return SpecialCurve(s, slowdown, family, families)

@@ -215,15 +215,7 @@ def _draw_scales(
         elif application is None:
             uniforms = streams("truth.application").random(len(recorded.runtime))
             application = pick_applications(uniforms, shares)
-        return draw_single_scales(
-            shapes,
-            application,
-            recorded,
-            streams,
-            noise=options.noise,
-            size_noise=options.size_noise,
-            size_exponent=options.size_exponent,
-        )
+        return draw_single_scales(shapes, application, recorded, streams, options)
     if application is not None:
         raise WorkloadError(
             f"workload.sizes must be null where the jobs bring their applications "
@@ -234,13 +226,4 @@ def _draw_scales(
         quotas = class_quotas(len(recorded.runtime), shares, options.sizes)
     else:
         quotas = asked.quotas(options.popularity, options.sizes)
-    return draw_repeated_scales(
-        shapes,
-        quotas,
-        recorded,
-        streams,
-        sizes=options.sizes,
-        size_noise=options.size_noise,
-        size_exponent=options.size_exponent,
-        asked=asked,
-    )
+    return draw_repeated_scales(shapes, quotas, recorded, streams, options, asked)

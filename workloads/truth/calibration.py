@@ -163,11 +163,8 @@ class Calibration:
             rng.standard_normal(2) * [self._options.noise, self._options.size_noise]
         )
         scale, of = nominal * float(epsilon), np.array([application])
-        shapes, row = self._shapes, of
-        if self._options.size_exponent > 0.0:
-            exponent = self._options.size_exponent
-            shapes = grow_shapes(shapes, of, np.array([scale]), self._scales.median, exponent)
-            row = np.array([0])
+        median, exponent = self._scales.median, self._options.size_exponent
+        shapes, row = grow_shapes(self._shapes, of, np.array([scale]), median, exponent)
         runtime = scale * shapes.g(row, np.array([nprocs])).item()
         if self._options.size == "hidden":
             return runtime, np.nan

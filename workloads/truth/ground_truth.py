@@ -119,13 +119,9 @@ class Truth:
         self.serial_time_assumed = shapes.assumed(scales.application)
         # Rows of the curves that runtimes come from: applications, or jobs
         # where the parallelism of each depends on its size.
-        self._curves, self._row = shapes, scales.application
-        if options.size_exponent > 0.0:
-            exponent = options.size_exponent
-            self._curves = grow_shapes(
-                shapes, scales.application, scales.scale, scales.median, exponent
-            )
-            self._row = np.arange(jobs)
+        self._curves, self._row = grow_shapes(
+            shapes, scales.application, scales.scale, scales.median, options.size_exponent
+        )
         self._table = self._empty_table()
         self._filled = np.zeros(0 if self._table is None else len(self._table), bool)
         self._split: dict[int, FloatArray] = {}
@@ -289,12 +285,9 @@ class Truth:
             class_scale=None,
             class_size=None,
         )
-        curves, row = shapes, self.application
-        if self._options.size_exponent > 0.0:
-            curves = grow_shapes(
-                shapes, row, scale, self._scales.median, self._options.size_exponent
-            )
-            row = np.arange(len(self))
+        curves, row = grow_shapes(
+            shapes, self.application, scale, self._scales.median, self._options.size_exponent
+        )
         runtime = np.where(again, scale * curves.g(row, counts), self._recorded.runtime)
         options = replace(self._options, sizes=None)
         recorded = Recorded(runtime, counts)

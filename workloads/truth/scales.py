@@ -9,6 +9,7 @@ from workloads.base import FloatArray, IntArray
 from workloads.shapes.family import Shapes
 from workloads.streams import Streams
 from workloads.truth.assignment import assign_classes, median_by
+from workloads.truth.options import TruthOptions
 from workloads.truth.requests import Asked
 
 _BISECTIONS = 60
@@ -100,10 +101,7 @@ def draw_single_scales(
     application: IntArray,
     recorded: Recorded,
     streams: Streams,
-    *,
-    noise: float,
-    size_noise: float,
-    size_exponent: float,
+    options: TruthOptions,
 ) -> Scales:
     """Return scales that do not repeat: each run's own noise is log-normal."""
     jobs = len(application)
@@ -114,9 +112,9 @@ def draw_single_scales(
         return Scales(application, no_class, unknown, unknown, unknown, median)
     plain = recorded.runtime / shapes.g(application, recorded.processors)
     median = median_by(plain, application, len(shapes))
-    scale = solve_scale(shapes, application, recorded, median[application], size_exponent)
-    epsilon = np.exp(noise * streams("truth.noise").standard_normal(jobs))
-    error = np.exp(size_noise * streams("truth.size").standard_normal(jobs))
+    scale = solve_scale(shapes, application, recorded, median[application], options.size_exponent)
+    epsilon = np.exp(options.noise * streams("truth.noise").standard_normal(jobs))
+    error = np.exp(options.size_noise * streams("truth.size").standard_normal(jobs))
     return Scales(
         application=application,
         size_class=no_class,
@@ -132,10 +130,7 @@ def draw_repeated_scales(
     quotas: IntArray,
     recorded: Recorded,
     streams: Streams,
-    *,
-    sizes: int,
-    size_noise: float,
-    size_exponent: float,
+    options: TruthOptions,
     asked: Asked | None = None,
 ) -> Scales:
     """Return scales that repeat: application and class of a job are chosen together.
@@ -151,18 +146,16 @@ def draw_repeated_scales(
     The application's median w, which the size exponent refers to, is that of
     its class scales: jobs have none before they are assigned.
     """
-    jobs, classes = len(recorded.runtime), len(shapes) * sizes
+    jobs, classes, exponent = len(recorded.runtime), len(quotas), options.size_exponent
+    sizes = classes // len(shapes)
     owner = np.repeat(np.arange(len(shapes), dtype=np.int64), sizes)
     uniforms = streams("truth.class scale").random(classes)
     drawn = (uniforms * jobs).astype(np.int64) if asked is None else asked.models(owner, uniforms)
     model = Recorded(recorded.runtime[drawn], recorded.processors[drawn])
     plain = (model.runtime / shapes.g(owner, model.processors)).reshape(-1, sizes)
     median = np.median(plain, axis=1)
-    class_scale = solve_scale(shapes, owner, model, median[owner], size_exponent)
-    grown, row = shapes, owner
-    if size_exponent > 0.0:
-        grown = grow_shapes(shapes, owner, class_scale, median, size_exponent)
-        row = np.arange(classes)
+    class_scale = solve_scale(shapes, owner, model, median[owner], exponent)
+    grown, row = grow_shapes(shapes, owner, class_scale, median, exponent)
     predicted, count_index = _predicted_runtimes(grown, row, class_scale, recorded)
     if asked is None:
         order = streams("truth.class order").permutation(jobs)
@@ -174,9 +167,9 @@ def draw_repeated_scales(
         runtimes = (np.log(recorded.runtime), predicted)
         chosen = asked.assign(shapes, quotas, streams, runtimes)
     application = owner[chosen]
-    scale = solve_scale(shapes, application, recorded, median[application], size_exponent)
+    scale = solve_scale(shapes, application, recorded, median[application], exponent)
     class_size = class_scale * np.exp(
-        size_noise * streams("truth.class size").standard_normal(classes)
+        options.size_noise * streams("truth.class size").standard_normal(classes)
     )
     return Scales(
         application=application,
@@ -192,9 +185,15 @@ def draw_repeated_scales(
 
 def grow_shapes(
     shapes: Shapes, application: IntArray, scale: FloatArray, median: FloatArray, exponent: float
-) -> Shapes:
-    """Return shapes, one an element, with A multiplied by (scale/median)^exponent."""
-    return shapes.resized(application, (scale / median[application]) ** exponent)
+) -> tuple[Shapes, IntArray]:
+    """Return shapes with A multiplied by (scale/median)^exponent, and each element's row in them.
+
+    With an exponent of 0 they are those of the applications, else one an element.
+    """
+    if exponent == 0.0:
+        return shapes, application
+    factor = (scale / median[application]) ** exponent
+    return shapes.resized(application, factor), np.arange(len(application))
 
 
 def _predicted_runtimes(
